@@ -1,0 +1,34 @@
+"""Every exception and warning type of skvbem, on one screen."""
+
+__all__ = [
+    "BoundFellError",
+    "DataWarning",
+    "NoInteriorModeError",
+    "StructureError",
+    "TooLargeError",
+    "UnknownCategoryWarning",
+]
+
+
+class StructureError(ValueError):
+    """A graph that is no directed acyclic graph, or that does not fit the data or the declared latents."""
+
+
+class TooLargeError(ValueError):
+    """A fit whose tables or memory, estimated before anything is allocated, exceed the limit given."""
+
+
+class NoInteriorModeError(ValueError):
+    """A density without an interior mode in the basis asked for: its MAP estimate does not exist."""
+
+
+class BoundFellError(RuntimeError):
+    """The objective fell by more than rounding: a defect in a model's expectation, never a property of data."""
+
+
+class DataWarning(UserWarning):
+    """Data taken as they are, though they look unlike what the model is for."""
+
+
+class UnknownCategoryWarning(DataWarning):
+    """A category that fit did not see, treated as a missing cell."""
