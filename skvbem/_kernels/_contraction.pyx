@@ -1,0 +1,634 @@
+"""Sum-product over the hidden part of every distinct context of a discrete network, all restarts at once.
+
+A *plan* is a junction tree over one set of hidden nodes; its *contexts* are the distinct values of the observed nodes
+around it, each with a weight. A clique's potential in a context is a product of *slots*: tables over the clique's cells,
+one table per value of the observed nodes that the slot depends on (its code), each the product of a few parameters.
+Tables are made once per step, contexts multiply whole tables: that is the inner loop, contiguous over cells x lanes.
+
+Potentials need not be normalized (expected parameters are not). Tables and messages are scaled by powers of two, exactly;
+a context whose normalizer still leaves the safe range is redone with logarithms, for that lane alone.
+
+What is not here: elimination orders and the layout of a program (`skvbem.models._program`), forms of q(theta).
+"""
+
+from libc.math cimport INFINITY, exp, frexp, ldexp, log
+from libc.stdint cimport intptr_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from skvbem._kernels._dirichlet cimport natural_and_penalty
+
+import numpy as np
+
+
+cdef extern from "_lanes.h" nogil:
+    void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* parameters,
+                         double* table)
+    void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double* table, double* largest)
+    void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* table,
+                       double* counts)
+    ctypedef struct skvbem_star:
+        intptr_t n_slots, n_cells, n_lanes
+        const unsigned short* narrow
+        const int* wide
+        const double** tables
+        double** expected
+        const double* weight
+        double* psi
+        double* normalizer
+        double* share
+        double* product
+        double* log_z
+        double last_weight, smallest, largest
+    intptr_t skvbem_run_star(skvbem_star* run, intptr_t first, intptr_t last)
+
+
+cdef double SMALLEST_SAFE = 1e-100
+cdef double LARGEST_SAFE = 1e100
+# A table or message whose largest entry is below this may have lost entries that matter in the end: what underflowed is
+# then not negligible against SMALLEST_SAFE.
+cdef double LOST = 1e-150
+cdef double LN_2 = 0.69314718055994530942
+
+
+cdef class Contraction:
+    """A program: plans, cliques, slots and contexts as flat integer arrays. Immutable once made."""
+
+    cdef readonly Py_ssize_t n_cells, n_table_cells, n_contexts, n_blocks
+    cdef readonly Py_ssize_t scratch_cells, scratch_separator, most_slots
+    cdef int unscaled_power  # tables are scaled when their largest entry lies outside 2**-unscaled_power ... 1
+    # per plan
+    cdef const long long[::1] plan_context, plan_clique, plan_slot, plan_code
+    # per clique
+    cdef const long long[::1] clique_cells, clique_at, clique_slot, separator_cells, separator_at, out_map, in_map, parent
+    cdef const int[::1] maps
+    # per slot
+    cdef const long long[::1] slot_table, slot_arity, slot_factor, slot_codes, slot_mass
+    cdef const int[::1] factors
+    cdef const double[::1] mass
+    # per context
+    cdef const unsigned short[::1] narrow_codes
+    cdef const int[::1] wide_codes
+    cdef bint wide
+    cdef const double[::1] weight
+    # per block of contexts
+    cdef const long long[::1] block_context, block_plan, block_table, block_at
+    cdef const double[::1] complete_counts
+
+    def __init__(self, arrays):
+        self.n_cells = arrays["n_cells"]
+        self.n_table_cells = arrays["n_table_cells"]
+        self.n_contexts = arrays["n_contexts"]
+        self.n_blocks = arrays["n_blocks"]
+        self.scratch_cells = arrays["scratch_cells"]
+        self.scratch_separator = arrays["scratch_separator"]
+        self.most_slots = arrays["most_slots"]
+        self.unscaled_power = arrays["unscaled_power"]
+        self.plan_context = arrays["plan_context"]
+        self.plan_clique = arrays["plan_clique"]
+        self.plan_slot = arrays["plan_slot"]
+        self.plan_code = arrays["plan_code"]
+        self.clique_cells = arrays["clique_cells"]
+        self.clique_at = arrays["clique_at"]
+        self.clique_slot = arrays["clique_slot"]
+        self.separator_cells = arrays["separator_cells"]
+        self.separator_at = arrays["separator_at"]
+        self.out_map = arrays["out_map"]
+        self.in_map = arrays["in_map"]
+        self.parent = arrays["parent"]
+        self.maps = arrays["maps"]
+        self.slot_table = arrays["slot_table"]
+        self.slot_arity = arrays["slot_arity"]
+        self.slot_factor = arrays["slot_factor"]
+        self.slot_codes = arrays["slot_codes"]
+        self.slot_mass = arrays["slot_mass"]
+        self.factors = arrays["factors"]
+        self.mass = arrays["mass"]
+        self.wide = arrays["codes"].dtype == np.int32
+        empty = np.zeros(1, dtype=np.uint16)
+        self.narrow_codes = empty if self.wide else arrays["codes"]
+        self.wide_codes = arrays["codes"] if self.wide else np.zeros(1, dtype=np.int32)
+        self.weight = arrays["weight"]
+        self.block_context = arrays["block_context"]
+        self.block_plan = arrays["block_plan"]
+        self.block_table = arrays["block_table"]
+        self.block_at = arrays["block_at"]
+        self.complete_counts = arrays["complete_counts"]
+
+    cdef inline Py_ssize_t code(self, Py_ssize_t at) noexcept nogil:
+        return self.wide_codes[at] if self.wide else self.narrow_codes[at]
+
+    cdef void make_tables(self, Py_ssize_t n_lanes, const double* exp_natural, double* tables,
+                          double* log_scale) noexcept nogil:
+        """Tables of all slots from the parameters, scaled; log_scale += mass x the logarithm of the scale."""
+        cdef Py_ssize_t slot, value, cell, lane, n_cells, arity, q
+        cdef const int* factor
+        cdef double* table
+        cdef double* largest = <double*> malloc(n_lanes * sizeof(double))
+        cdef double scale, unscaled = ldexp(1.0, -self.unscaled_power)
+        cdef int power
+        for q in range(self.clique_cells.shape[0]):
+            n_cells = self.clique_cells[q]
+            for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
+                arity = self.slot_arity[slot]
+                for value in range(self.slot_codes[slot]):
+                    if self.mass[self.slot_mass[slot] + value] == 0.0:
+                        continue  # no context has this value
+                    table = tables + (self.slot_table[slot] + value * n_cells) * n_lanes
+                    factor = &self.factors[self.slot_factor[slot] + value * n_cells * arity]
+                    skvbem_products(n_cells, arity, n_lanes, factor, exp_natural, table)
+                    skvbem_largest(n_cells, n_lanes, table, largest)
+                    for lane in range(n_lanes):
+                        if largest[lane] >= unscaled and largest[lane] < 1.0:
+                            continue
+                        if largest[lane] < LOST:
+                            for cell in range(n_cells):
+                                table[cell * n_lanes + lane] = 0.0
+                            continue  # contexts with this value are redone with logarithms
+                        frexp(largest[lane], &power)
+                        scale = ldexp(1.0, -power)
+                        log_scale[lane] += self.mass[self.slot_mass[slot] + value] * (power * LN_2)
+                        for cell in range(n_cells):
+                            table[cell * n_lanes + lane] *= scale
+        free(largest)
+
+    cdef double scale_undone(self, Py_ssize_t plan, Py_ssize_t context, Py_ssize_t lane, Py_ssize_t n_lanes,
+                             const double* exp_natural) noexcept nogil:
+        """The logarithm of all scales of one context, as `make_tables` counted it."""
+        cdef Py_ssize_t q, slot, cell, k, n_cells, arity, value
+        cdef const int* factor
+        cdef double largest, x, total = 0.0
+        cdef int power
+        cdef Py_ssize_t row = self.plan_code[plan] + (context - self.plan_context[plan]) * (
+            self.plan_slot[plan + 1] - self.plan_slot[plan])
+        for q in range(self.plan_clique[plan], self.plan_clique[plan + 1]):
+            n_cells = self.clique_cells[q]
+            for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
+                arity = self.slot_arity[slot]
+                value = self.code(row + slot - self.plan_slot[plan])
+                factor = &self.factors[self.slot_factor[slot] + value * n_cells * arity]
+                largest = 0.0
+                for cell in range(n_cells):
+                    x = exp_natural[factor[cell * arity] * n_lanes + lane]
+                    for k in range(1, arity):
+                        x *= exp_natural[factor[cell * arity + k] * n_lanes + lane]
+                    if x > largest:
+                        largest = x
+                if largest >= LOST and not ldexp(1.0, -self.unscaled_power) <= largest < 1.0:
+                    frexp(largest, &power)
+                    total += power * LN_2
+        return total
+
+    cdef double context_in_logs(self, Py_ssize_t plan, Py_ssize_t context, Py_ssize_t lane, Py_ssize_t n_lanes,
+                                const double* natural, double weight, double* expected, double* beliefs) noexcept nogil:
+        """ln Z of one context and lane, from logarithms throughout; adds weight x posterior to `expected`.
+
+        `expected` and `beliefs` (n_lanes = 1) may be NULL.
+        """
+        cdef Py_ssize_t first = self.plan_clique[plan], last = self.plan_clique[plan + 1]
+        cdef Py_ssize_t first_slot = self.plan_slot[plan]
+        cdef Py_ssize_t n_slots = self.plan_slot[plan + 1] - first_slot
+        cdef Py_ssize_t row = self.plan_code[plan] + (context - self.plan_context[plan]) * n_slots
+        cdef Py_ssize_t q, slot, cell, k, n_cells, arity, s, at
+        cdef const int* factor
+        cdef const int* to_separator
+        cdef double x, log_z = -INFINITY
+        cdef double* psi = <double*> malloc((self.scratch_cells + 3 * self.scratch_separator + 1) * sizeof(double))
+        cdef double* message = psi + self.scratch_cells
+        cdef double* upward = message + self.scratch_separator
+        cdef double* largest = upward + self.scratch_separator
+        for q in range(first, last):
+            for cell in range(self.clique_cells[q]):
+                psi[self.clique_at[q] + cell] = 0.0
+            for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
+                arity = self.slot_arity[slot]
+                n_cells = self.clique_cells[q]
+                factor = &self.factors[self.slot_factor[slot]
+                                       + self.code(row + slot - first_slot) * n_cells * arity]
+                for cell in range(n_cells):
+                    x = 0.0
+                    for k in range(arity):
+                        x += natural[factor[cell * arity + k] * n_lanes + lane]
+                    psi[self.clique_at[q] + cell] += x
+        for q in range(first, last):
+            n_cells = self.clique_cells[q]
+            if self.parent[q] < 0:
+                x = -INFINITY
+                for cell in range(n_cells):
+                    if psi[self.clique_at[q] + cell] > x:
+                        x = psi[self.clique_at[q] + cell]
+                if x > -INFINITY:
+                    log_z = 0.0
+                    for cell in range(n_cells):
+                        log_z += exp(psi[self.clique_at[q] + cell] - x)
+                    log_z = x + log(log_z)
+                continue
+            to_separator = &self.maps[self.out_map[q]]
+            for s in range(self.separator_at[q], self.separator_at[q] + self.separator_cells[q]):
+                largest[s] = -INFINITY
+                message[s] = 0.0
+            for cell in range(n_cells):
+                s = self.separator_at[q] + to_separator[cell]
+                if psi[self.clique_at[q] + cell] > largest[s]:
+                    largest[s] = psi[self.clique_at[q] + cell]
+            for cell in range(n_cells):
+                s = self.separator_at[q] + to_separator[cell]
+                if largest[s] > -INFINITY:
+                    message[s] += exp(psi[self.clique_at[q] + cell] - largest[s])
+            for s in range(self.separator_at[q], self.separator_at[q] + self.separator_cells[q]):
+                message[s] = largest[s] + log(message[s]) if largest[s] > -INFINITY else -INFINITY
+            to_separator = &self.maps[self.in_map[q]]
+            for cell in range(self.clique_cells[self.parent[q]]):
+                psi[self.clique_at[self.parent[q]] + cell] += message[self.separator_at[q] + to_separator[cell]]
+        if log_z > -INFINITY and (expected != NULL or beliefs != NULL):
+            for q in range(last - 1, first - 1, -1):
+                n_cells = self.clique_cells[q]
+                if self.parent[q] < 0:
+                    for cell in range(n_cells):
+                        at = self.clique_at[q] + cell
+                        psi[at] = exp(psi[at] - log_z)
+                else:
+                    for s in range(self.separator_at[q], self.separator_at[q] + self.separator_cells[q]):
+                        upward[s] = 0.0
+                    to_separator = &self.maps[self.in_map[q]]
+                    for cell in range(self.clique_cells[self.parent[q]]):
+                        upward[self.separator_at[q] + to_separator[cell]] += psi[self.clique_at[self.parent[q]] + cell]
+                    to_separator = &self.maps[self.out_map[q]]
+                    for cell in range(n_cells):
+                        at = self.clique_at[q] + cell
+                        s = self.separator_at[q] + to_separator[cell]
+                        psi[at] = exp(psi[at] - message[s]) * upward[s] if psi[at] > -INFINITY else 0.0
+                if beliefs != NULL:
+                    memcpy(beliefs + self.clique_at[q], psi + self.clique_at[q], n_cells * sizeof(double))
+                if expected != NULL:
+                    for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
+                        at = (self.slot_table[slot] + self.code(row + slot - first_slot) * n_cells) * n_lanes + lane
+                        for cell in range(n_cells):
+                            expected[at + cell * n_lanes] += weight * psi[self.clique_at[q] + cell]
+        free(psi)
+        return log_z
+
+    cdef void run_contexts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* natural, const double* exp_natural,
+                           const double* tables, double* expected, double* log_z, double* row_log_z,
+                           double* beliefs, Py_ssize_t first_context, Py_ssize_t last_context) noexcept nogil:
+        """One pass over a range of contexts: ln Z summed with weights per lane, expected table counts added.
+
+        With `row_log_z` (and one lane) each context's own ln Z is written as well; with `beliefs` its clique posteriors,
+        one after the other, each context's as long as its plan's cells.
+        """
+        cdef Py_ssize_t table_at = self.block_table[block] if expected != NULL else 0
+        cdef Py_ssize_t plan = self.block_plan[block]
+        cdef Py_ssize_t context, q, slot, n_slots, first, last, first_slot, row, cell, lane, s, m, separators, up, at
+        cdef Py_ssize_t n_psi
+        cdef const double* table
+        cdef double* target
+        cdef double* psi
+        cdef double* here
+        cdef double* parent_psi
+        cdef double* message
+        cdef double* ratio
+        cdef const int* to_separator
+        cdef double weight, last_weight = 0.0, largest, z
+        cdef double* buffer = <double*> malloc(
+            ((self.scratch_cells + 2 * self.scratch_separator) * n_lanes + 3 * n_lanes + 1) * sizeof(double))
+        cdef int* powers = <int*> malloc((n_lanes + 1) * sizeof(int))
+        cdef double* normalizer = buffer + (self.scratch_cells + 2 * self.scratch_separator) * n_lanes
+        cdef double* share = normalizer + n_lanes
+        cdef double* product = share + n_lanes
+        cdef int power
+        cdef skvbem_star star
+        star.tables = <const double**> malloc(self.most_slots * sizeof(double*))
+        star.expected = <double**> malloc(self.most_slots * sizeof(double*))
+        star.n_lanes = n_lanes
+        star.psi = buffer
+        star.normalizer, star.share, star.product, star.log_z = normalizer, share, product, log_z
+        star.smallest, star.largest = SMALLEST_SAFE, LARGEST_SAFE
+        psi = buffer
+        message = psi + self.scratch_cells * n_lanes
+        ratio = message + self.scratch_separator * n_lanes
+        for lane in range(n_lanes):
+            product[lane] = 1.0
+            log_z[lane] = 0.0
+        context = first_context - 1
+        while context + 1 < last_context:
+            context += 1
+            while context >= self.plan_context[plan + 1]:
+                plan += 1
+            if (expected != NULL and self.plan_clique[plan + 1] - self.plan_clique[plan] == 1
+                    and self.plan_slot[plan + 1] > self.plan_slot[plan]):
+                first_slot = self.plan_slot[plan]
+                star.n_slots = self.plan_slot[plan + 1] - first_slot
+                star.n_cells = self.clique_cells[self.plan_clique[plan]]
+                for slot in range(star.n_slots):
+                    star.tables[slot] = tables + self.slot_table[first_slot + slot] * n_lanes
+                    star.expected[slot] = expected + (self.slot_table[first_slot + slot] - table_at) * n_lanes
+                star.narrow = NULL
+                star.wide = NULL
+                if self.wide:
+                    star.wide = &self.wide_codes[self.plan_code[plan]]
+                else:
+                    star.narrow = &self.narrow_codes[self.plan_code[plan]]
+                star.weight = &self.weight[self.plan_context[plan]]
+                star.last_weight = last_weight
+                s = last_context if last_context < self.plan_context[plan + 1] else self.plan_context[plan + 1]
+                context = self.plan_context[plan] + skvbem_run_star(
+                    &star, context - self.plan_context[plan], s - self.plan_context[plan])
+                last_weight = star.last_weight
+                if context == s:
+                    context -= 1
+                    continue
+            weight = self.weight[context]
+            if weight != last_weight:
+                for lane in range(n_lanes):
+                    log_z[lane] += last_weight * log(product[lane])
+                    product[lane] = 1.0
+                last_weight = weight
+            first = self.plan_clique[plan]
+            last = self.plan_clique[plan + 1]
+            first_slot = self.plan_slot[plan]
+            n_slots = self.plan_slot[plan + 1] - first_slot
+            row = self.plan_code[plan] + (context - self.plan_context[plan]) * n_slots
+            # potentials
+            for q in range(first, last):
+                m = self.clique_cells[q] * n_lanes
+                here = psi + self.clique_at[q] * n_lanes
+                slot = self.clique_slot[q]
+                if slot == self.clique_slot[q + 1]:
+                    for cell in range(m):
+                        here[cell] = 1.0
+                    continue
+                table = tables + self.slot_table[slot] * n_lanes + self.code(row + slot - first_slot) * m
+                memcpy(here, table, m * sizeof(double))
+                for slot in range(slot + 1, self.clique_slot[q + 1]):
+                    table = tables + self.slot_table[slot] * n_lanes + self.code(row + slot - first_slot) * m
+                    for cell in range(m):
+                        here[cell] *= table[cell]
+            # collect
+            for lane in range(n_lanes):
+                powers[lane] = 0
+            for q in range(first, last - 1):
+                here = psi + self.clique_at[q] * n_lanes
+                target = message + self.separator_at[q] * n_lanes
+                separators = self.separator_cells[q]
+                memset(target, 0, separators * n_lanes * sizeof(double))
+                to_separator = &self.maps[self.out_map[q]]
+                for cell in range(self.clique_cells[q]):
+                    for lane in range(n_lanes):
+                        target[to_separator[cell] * n_lanes + lane] += here[cell * n_lanes + lane]
+                for lane in range(n_lanes):
+                    largest = 0.0
+                    for s in range(separators):
+                        if target[s * n_lanes + lane] > largest:
+                            largest = target[s * n_lanes + lane]
+                    if largest < LOST:
+                        for s in range(separators):  # the normalizer becomes 0: redone with logarithms
+                            target[s * n_lanes + lane] = 0.0
+                    else:
+                        frexp(largest, &power)
+                        if power < -16 or power > 16:
+                            z = ldexp(1.0, -power)
+                            powers[lane] += power
+                            for s in range(separators):
+                                target[s * n_lanes + lane] *= z
+                            for cell in range(self.clique_cells[q]):
+                                here[cell * n_lanes + lane] *= z
+                parent_psi = psi + self.clique_at[self.parent[q]] * n_lanes
+                to_separator = &self.maps[self.in_map[q]]
+                for cell in range(self.clique_cells[self.parent[q]]):
+                    for lane in range(n_lanes):
+                        parent_psi[cell * n_lanes + lane] *= target[to_separator[cell] * n_lanes + lane]
+            # the root: the normalizer
+            q = last - 1
+            here = psi + self.clique_at[q] * n_lanes
+            for lane in range(n_lanes):
+                normalizer[lane] = 0.0
+            for cell in range(self.clique_cells[q]):
+                for lane in range(n_lanes):
+                    normalizer[lane] += here[cell * n_lanes + lane]
+            for lane in range(n_lanes):
+                z = normalizer[lane]
+                if SMALLEST_SAFE <= z <= LARGEST_SAFE:
+                    share[lane] = weight / z
+                    product[lane] *= z
+                    if not 1e-200 < product[lane] < 1e200:
+                        log_z[lane] += weight * log(product[lane])
+                        product[lane] = 1.0
+                    if powers[lane] != 0:
+                        log_z[lane] += weight * (powers[lane] * LN_2)
+                    if row_log_z != NULL:
+                        row_log_z[context - first_context] = (
+                            log(z) + powers[lane] * LN_2
+                            + self.scale_undone(plan, context, lane, n_lanes, exp_natural))
+                else:
+                    # `make_tables` has counted this context's scales: take them back
+                    share[lane] = 0.0
+                    z = self.context_in_logs(plan, context, lane, n_lanes, natural, weight,
+                                             NULL if expected == NULL else expected - table_at * n_lanes, beliefs)
+                    if row_log_z != NULL:
+                        row_log_z[context - first_context] = z
+                    log_z[lane] += weight * (z - self.scale_undone(plan, context, lane, n_lanes, exp_natural))
+            n_psi = 0
+            if beliefs != NULL:
+                for q in range(first, last):
+                    n_psi += self.clique_cells[q]
+            if expected == NULL and (beliefs == NULL or share[0] == 0.0):
+                if beliefs != NULL:
+                    beliefs += n_psi
+                continue
+            # distribute
+            for q in range(last - 1, first - 1, -1):
+                here = psi + self.clique_at[q] * n_lanes
+                m = self.clique_cells[q]
+                if q == last - 1:
+                    for cell in range(m):
+                        for lane in range(n_lanes):
+                            here[cell * n_lanes + lane] *= share[lane]
+                else:
+                    separators = self.separator_cells[q]
+                    memset(ratio, 0, separators * n_lanes * sizeof(double))
+                    parent_psi = psi + self.clique_at[self.parent[q]] * n_lanes
+                    to_separator = &self.maps[self.in_map[q]]
+                    for cell in range(self.clique_cells[self.parent[q]]):
+                        for lane in range(n_lanes):
+                            ratio[to_separator[cell] * n_lanes + lane] += parent_psi[cell * n_lanes + lane]
+                    target = message + self.separator_at[q] * n_lanes
+                    for s in range(separators * n_lanes):
+                        if target[s] > 0.0:
+                            ratio[s] /= target[s]
+                    to_separator = &self.maps[self.out_map[q]]
+                    for cell in range(m):
+                        for lane in range(n_lanes):
+                            here[cell * n_lanes + lane] *= ratio[to_separator[cell] * n_lanes + lane]
+                if beliefs != NULL:
+                    memcpy(beliefs + self.clique_at[q], here, m * sizeof(double))
+                if expected != NULL:
+                    m = m * n_lanes
+                    for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
+                        target = expected + (self.slot_table[slot] - table_at) * n_lanes + self.code(row + slot - first_slot) * m
+                        for cell in range(m):
+                            target[cell] += here[cell]
+            if beliefs != NULL:
+                beliefs += n_psi
+        for lane in range(n_lanes):
+            log_z[lane] += last_weight * log(product[lane])
+        free(star.tables)
+        free(star.expected)
+        free(powers)
+        free(buffer)
+
+    cdef void add_counts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* expected, double* counts) noexcept nogil:
+        """Expected table counts of one block back to parameters."""
+        cdef Py_ssize_t slot, value, cell, k, lane, n_cells, arity, q, plan
+        cdef Py_ssize_t table_at = self.block_table[block]
+        cdef const int* factor
+        cdef const double* source
+        cdef double* target
+        cdef Py_ssize_t first = self.plan_clique[self.block_plan[block]]
+        cdef Py_ssize_t last_plan = self.block_plan[block]
+        while last_plan + 1 < self.plan_context.shape[0] - 1 and (
+                self.plan_context[last_plan + 1] < self.block_context[block + 1]):
+            last_plan += 1
+        for q in range(first, self.plan_clique[last_plan + 1]):
+            n_cells = self.clique_cells[q]
+            for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
+                arity = self.slot_arity[slot]
+                for value in range(self.slot_codes[slot]):
+                    if self.mass[self.slot_mass[slot] + value] == 0.0:
+                        continue
+                    source = expected + (self.slot_table[slot] - table_at + value * n_cells) * n_lanes
+                    factor = &self.factors[self.slot_factor[slot] + value * n_cells * arity]
+                    skvbem_spread(n_cells, arity, n_lanes, factor, source, counts)
+
+
+cdef class Workspace:
+    """The memory of a run: parameters, tables and partial results of one program for a number of lanes.
+
+    Phases, in order: `natural` (or `given`), `block` for every block in any order and thread, `collect`.
+    """
+
+    cdef readonly Contraction program
+    cdef readonly Py_ssize_t n_lanes
+    cdef double[:, ::1] natural_, exp_natural, tables, expected, block_log_z
+    cdef double[::1] penalty, log_scale, scratch
+
+    def __init__(self, Contraction program, Py_ssize_t n_lanes):
+        self.program = program
+        self.n_lanes = n_lanes
+        self.natural_ = np.empty((program.n_cells, n_lanes))
+        self.exp_natural = np.empty((program.n_cells, n_lanes))
+        self.tables = np.empty((max(program.n_table_cells, 1), n_lanes))
+        self.expected = np.empty((max(program.block_at[program.n_blocks], 1), n_lanes))
+        self.block_log_z = np.empty((max(program.n_blocks, 1), n_lanes))
+        self.penalty = np.zeros(n_lanes)
+        self.log_scale = np.zeros(n_lanes)
+        self.scratch = np.empty(4 * program.n_cells * n_lanes)
+
+    cdef void start(self) noexcept nogil:
+        """Tables and the ln Z of complete families from the natural parameters in place."""
+        cdef Py_ssize_t cell, lane
+        cdef double count
+        for lane in range(self.n_lanes):
+            self.log_scale[lane] = 0.0
+        for cell in range(self.program.n_cells):
+            count = self.program.complete_counts[cell]
+            if count > 0.0:
+                for lane in range(self.n_lanes):
+                    self.log_scale[lane] += count * self.natural_[cell, lane]
+        self.program.make_tables(self.n_lanes, &self.exp_natural[0, 0], &self.tables[0, 0], &self.log_scale[0])
+
+    def given(self, const double[:, ::1] natural):
+        """Start from natural parameters, (n_cells, n_lanes)."""
+        cdef Py_ssize_t cell, lane
+        with nogil:
+            for cell in range(natural.shape[0]):
+                for lane in range(self.n_lanes):
+                    self.natural_[cell, lane] = natural[cell, lane]
+                    self.exp_natural[cell, lane] = exp(natural[cell, lane])
+            for lane in range(self.n_lanes):
+                self.penalty[lane] = 0.0
+            self.start()
+
+    cdef void from_counts(self, const long long[::1] starts, const double[:, ::1] offset, const double[:, ::1] row_offset,
+                          bint density, const double[:, ::1] counts) noexcept nogil:
+        natural_and_penalty(
+            starts.shape[0] - 1, self.n_lanes, &starts[0], &offset[0, 0], &offset[1, 0], &row_offset[0, 0],
+            &row_offset[1, 0], density, &counts[0, 0], &self.scratch[0], &self.natural_[0, 0],
+            &self.exp_natural[0, 0], &self.penalty[0])
+        self.start()
+
+    cdef void run_block(self, Py_ssize_t block) noexcept nogil:
+        cdef Py_ssize_t size = self.program.block_at[block + 1] - self.program.block_at[block]
+        cdef double* expected = &self.expected[0, 0] + self.program.block_at[block] * self.n_lanes
+        memset(expected, 0, size * self.n_lanes * sizeof(double))
+        self.program.run_contexts(
+            block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], expected,
+            &self.block_log_z[block, 0], NULL, NULL, self.program.block_context[block],
+            self.program.block_context[block + 1])
+
+    cdef void finish(self, double* counts, double* objective) noexcept nogil:
+        cdef Py_ssize_t block, cell, lane
+        for cell in range(self.program.n_cells):
+            for lane in range(self.n_lanes):
+                counts[cell * self.n_lanes + lane] = self.program.complete_counts[cell]
+        for lane in range(self.n_lanes):
+            objective[lane] = self.log_scale[lane] + self.penalty[lane]
+        for block in range(self.program.n_blocks):
+            for lane in range(self.n_lanes):
+                objective[lane] += self.block_log_z[block, lane]
+            self.program.add_counts(block, self.n_lanes, &self.expected[0, 0]
+                                    + self.program.block_at[block] * self.n_lanes, counts)
+
+    def from_form(self, const long long[::1] starts, const double[:, ::1] offset, const double[:, ::1] row_offset,
+                  bint density, const double[:, ::1] counts):
+        """Start from counts (n_cells, n_lanes) through the form of q(theta); see `advance`."""
+        with nogil:
+            self.from_counts(starts, offset, row_offset, density, counts)
+
+    def block(self, Py_ssize_t block):
+        """Run one block of contexts; blocks are independent."""
+        with nogil:
+            self.run_block(block)
+
+    def collect(self, double[:, ::1] counts, double[::1] objective):
+        """Fill expected counts (n_cells, n_lanes) and ln Z + penalty (n_lanes,), blocks added in order."""
+        with nogil:
+            self.finish(&counts[0, 0], &objective[0])
+
+    def advance(self, const long long[::1] starts, const double[:, ::1] offset, const double[:, ::1] row_offset,
+                bint density, double[:, ::1] counts, double[:, ::1] trace):
+        """Full steps (M then E), as many as `trace` has rows.
+
+        Parameters
+        ----------
+        starts : (n_rows + 1,) IN, first cell of each Dirichlet row
+        offset : (2, n_cells) IN, the offset of the form and its ln Gamma
+        row_offset : (2, n_rows) IN, the same of the row sums
+        density : whether q(theta) is a density
+        counts : (n_cells, n_lanes) IN and OUT
+        trace : (n_steps, n_lanes) OUT, the objective at the counts each step started from
+        """
+        cdef Py_ssize_t step, block
+        with nogil:
+            for step in range(trace.shape[0]):
+                self.from_counts(starts, offset, row_offset, density, counts)
+                for block in range(self.program.n_blocks):
+                    self.run_block(block)
+                self.finish(&counts[0, 0], &trace[step, 0])
+
+    def contexts(self, Py_ssize_t plan, Py_ssize_t first, Py_ssize_t last, double[::1] log_z, double[:, ::1] beliefs):
+        """Each context's own ln Z and clique posteriors, contexts `first` to `last` of one plan (one lane).
+
+        Parameters
+        ----------
+        log_z : (last - first,) OUT
+        beliefs : (last - first, cells of the plan) OUT, or of no rows: not wanted
+        """
+        cdef double unused
+        cdef double* target = &beliefs[0, 0] if beliefs.shape[0] > 0 else NULL
+        cdef Py_ssize_t block = 0
+        while self.program.block_context[block + 1] <= first:
+            block += 1
+        with nogil:
+            self.program.run_contexts(
+                block, 1, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], NULL, &unused, &log_z[0],
+                target, first, last)

@@ -1,0 +1,232 @@
+/* Elementwise loops over lanes, written so that compilers vectorize them, and compiled once per instruction set where
+ * the platform can choose among them at load time. No contraction and no reassociation: every variant gives the same bits.
+ */
+#ifndef SKVBEM_LANES_H
+#define SKVBEM_LANES_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+#define SKVBEM_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define SKVBEM_CLONES
+#endif
+#if defined(__GNUC__)
+#define SKVBEM_INLINE static inline __attribute__((always_inline))
+#else
+#define SKVBEM_INLINE static inline
+#endif
+
+SKVBEM_INLINE double skvbem_from_bits(uint64_t bits) { double x; memcpy(&x, &bits, 8); return x; }
+SKVBEM_INLINE uint64_t skvbem_to_bits(double x) { uint64_t bits; memcpy(&bits, &x, 8); return bits; }
+
+/* ln x for normal x > 0: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln m = 2 artanh((m - 1) / (m + 1)). */
+SKVBEM_INLINE double skvbem_log(double x) {
+    uint64_t bits = skvbem_to_bits(x);
+    uint64_t shifted = bits - 0x3fe6a09e667f3bcdULL + (1024ULL << 52);
+    uint64_t biased = shifted >> 52;
+    double k = skvbem_from_bits(biased + 0x4330000000000000ULL) - (4503599627370496.0 + 1024.0);
+    double m = skvbem_from_bits(bits - ((biased << 52) - (1024ULL << 52)));
+    double f = m - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    double r = z * (6.666666666666735130e-01 + z * (3.999999999940941908e-01 + z * (2.857142874366239149e-01
+               + z * (2.222219843214978396e-01 + z * (1.818357216161805012e-01 + z * (1.531383769920937332e-01
+               + z * 1.479819860511658591e-01))))));
+    return k * 6.93147180369123816490e-01 - ((half - (s * (half + r) + k * 1.90821492927058770002e-10)) - f);
+}
+
+/* e^x for x <= 0; 0 below -708, where doubles lose bits. */
+SKVBEM_INLINE double skvbem_exp(double x) {
+    double y = x < -708.0 ? -708.0 : x;
+    double shifted = y * 1.44269504088896338700 + 6755399441055744.0;
+    double n = shifted - 6755399441055744.0;
+    double r = (y - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    double p = 1.0 + r * (1.0 + r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720
+               + r * (1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880 + r * (1.0 / 3628800 + r * (1.0 / 39916800
+               + r * (1.0 / 479001600))))))))))));
+    double power = skvbem_from_bits((skvbem_to_bits(shifted) << 52) + (1023ULL << 52));
+    return x < -708.0 ? 0.0 : p * power;
+}
+
+/* ln Gamma and digamma of x > 0: the recurrence lifts small arguments by 8, Stirling's series does the rest. */
+SKVBEM_CLONES
+static void skvbem_log_gamma_digamma(intptr_t n, const double *restrict x, double *restrict log_gamma,
+                                     double *restrict digamma) {
+    for (intptr_t i = 0; i < n; i++) {
+        double small = x[i] < 16.0 ? x[i] : 16.0;
+        double product = small, derivative = 1.0;
+        for (int k = 1; k < 8; k++) {
+            double factor = small + (double) k;
+            derivative = derivative * factor + product;
+            product = product * factor;
+        }
+        int lifted = x[i] < 16.0;
+        double y = lifted ? x[i] + 8.0 : x[i];
+        double inverse = 1.0 / y, z = inverse * inverse, log_y = skvbem_log(y);
+        double tail = inverse * (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * (1.0 / 1680 - z * (1.0 / 1188
+                      - z * (691.0 / 360360 - z * (1.0 / 156 - z * (3617.0 / 122400))))))));
+        double slope = 0.5 * inverse + z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240
+                       - z * (1.0 / 132 - z * (691.0 / 32760 - z * (1.0 / 12 - z * (3617.0 / 8160))))))));
+        double of_product = skvbem_log(product), ratio = derivative / product;
+        log_gamma[i] = (y - 0.5) * log_y - y + 0.91893853320467274178 + tail - (lifted ? of_product : 0.0);
+        digamma[i] = log_y - slope - (lifted ? ratio : 0.0);
+    }
+    for (intptr_t i = 0; i < n; i++)
+        if (x[i] < 1e-290) {  /* at the edge of the doubles: -ln x and -1/x, kept finite */
+            log_gamma[i] = -log(x[i]);
+            digamma[i] = x[i] > 1e-300 ? -1.0 / x[i] : -1e300;
+        }
+}
+
+/* ln Gamma(a + n) - ln Gamma(a) without cancellation, given both (used for small a) and ln(a + n) (for large a). */
+SKVBEM_INLINE double skvbem_stirling_tail(double x) {
+    double z = 1.0 / (x * x);
+    return (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * (1.0 / 1680 - z * (1.0 / 1188))))) / x;
+}
+SKVBEM_INLINE double skvbem_log_rising(double a, double n, double log_gamma_a, double log_gamma_sum) {
+    if (a < 32.0) return log_gamma_sum - log_gamma_a;
+    return (a - 0.5) * log1p(n / a) + n * log(a + n) - n + (skvbem_stirling_tail(a + n) - skvbem_stirling_tail(a));
+}
+
+/* natural = max(natural - of_row, lowest), exp_natural = e^natural */
+SKVBEM_CLONES
+static void skvbem_normalize_row(intptr_t n_cells, intptr_t n_lanes, const double *restrict of_row, double lowest,
+                                 double *restrict natural, double *restrict exp_natural) {
+    for (intptr_t cell = 0; cell < n_cells; cell++)
+        for (intptr_t lane = 0; lane < n_lanes; lane++) {
+            double value = natural[cell * n_lanes + lane] - of_row[lane];
+            value = value > lowest ? value : lowest;
+            natural[cell * n_lanes + lane] = value;
+            exp_natural[cell * n_lanes + lane] = skvbem_exp(value);
+        }
+}
+
+/* table[cell] = product of `arity` parameters */
+SKVBEM_CLONES
+static void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int *restrict factor,
+                            const double *restrict parameters, double *restrict table) {
+    for (intptr_t cell = 0; cell < n_cells; cell++, factor += arity, table += n_lanes) {
+        const double *first = parameters + factor[0] * n_lanes;
+        if (arity == 1) {
+            for (intptr_t lane = 0; lane < n_lanes; lane++) table[lane] = first[lane];
+            continue;
+        }
+        const double *second = parameters + factor[1] * n_lanes;
+        for (intptr_t lane = 0; lane < n_lanes; lane++) table[lane] = first[lane] * second[lane];
+        for (intptr_t k = 2; k < arity; k++) {
+            const double *next = parameters + factor[k] * n_lanes;
+            for (intptr_t lane = 0; lane < n_lanes; lane++) table[lane] *= next[lane];
+        }
+    }
+}
+
+/* largest[lane] = largest entry of a table */
+SKVBEM_CLONES
+static void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double *restrict table, double *restrict largest) {
+    for (intptr_t lane = 0; lane < n_lanes; lane++) largest[lane] = table[lane];
+    for (intptr_t cell = 1; cell < n_cells; cell++)
+        for (intptr_t lane = 0; lane < n_lanes; lane++) {
+            const double x = table[cell * n_lanes + lane];
+            largest[lane] = x > largest[lane] ? x : largest[lane];
+        }
+}
+
+/* counts[parameter] += table[cell] for each of its parameters: the transpose of skvbem_products */
+SKVBEM_CLONES
+static void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int *restrict factor,
+                          const double *restrict table, double *restrict counts) {
+    for (intptr_t cell = 0; cell < n_cells; cell++, factor += arity, table += n_lanes)
+        for (intptr_t k = 0; k < arity; k++) {
+            double *target = counts + factor[k] * n_lanes;
+            for (intptr_t lane = 0; lane < n_lanes; lane++) target[lane] += table[lane];
+        }
+}
+
+/* What a run over the contexts of a one-clique plan carries along. */
+typedef struct {
+    intptr_t n_slots, n_cells, n_lanes;
+    const unsigned short *narrow;        /* codes, context by context, or NULL */
+    const int *wide;
+    const double **tables;   /* per slot: (n_codes, n_cells, n_lanes) */
+    double **expected;       /* per slot, the same shape, or NULL */
+    const double *weight;
+    double *psi;                   /* (n_cells, n_lanes) */
+    double *normalizer, *share, *product, *log_z;   /* (n_lanes,) */
+    double last_weight;
+    double smallest, largest;      /* normalizers outside are not safe */
+} skvbem_star;
+
+/* Contexts `first` to `last`: expected counts, and ln Z by way of products of normalizers, per lane. Stops at a context
+ * whose normalizer is not safe in some lane, before it adds anything for it, and returns its number. */
+SKVBEM_CLONES
+static intptr_t skvbem_run_star(skvbem_star *run, intptr_t first, intptr_t last) {
+    const intptr_t n_slots = run->n_slots, n_lanes = run->n_lanes, m = run->n_cells * n_lanes;
+    double *restrict psi = run->psi, *restrict normalizer = run->normalizer, *restrict share = run->share;
+    double *restrict product = run->product;
+    for (intptr_t context = first; context < last; context++) {
+        const double weight = run->weight[context];
+        if (weight != run->last_weight) {
+            for (intptr_t lane = 0; lane < n_lanes; lane++) {
+                run->log_z[lane] += run->last_weight * log(product[lane]);
+                product[lane] = 1.0;
+            }
+            run->last_weight = weight;
+        }
+        intptr_t code[64];
+        const intptr_t row = context * n_slots;
+        const intptr_t some = n_slots < 64 ? n_slots : 64;
+        for (intptr_t s = 0; s < some; s++) code[s] = m * (run->narrow ? run->narrow[row + s] : run->wide[row + s]);
+        const double *restrict table = run->tables[0] + code[0];
+        if (n_slots == 1) {
+            memcpy(psi, table, m * sizeof(double));
+        } else {
+            const double *restrict next = run->tables[1] + code[1];
+            for (intptr_t i = 0; i < m; i++) psi[i] = table[i] * next[i];
+            for (intptr_t s = 2; s < n_slots; s++) {
+                next = run->tables[s] + (s < 64 ? code[s] : m * (run->narrow ? run->narrow[row + s] : run->wide[row + s]));
+                for (intptr_t i = 0; i < m; i++) psi[i] *= next[i];
+            }
+        }
+        if (n_lanes == 1) {
+            double z = psi[0];
+            for (intptr_t i = 1; i < m; i++) z += psi[i];
+            normalizer[0] = z;
+        } else {
+            for (intptr_t lane = 0; lane < n_lanes; lane++) normalizer[lane] = psi[lane];
+            for (intptr_t cell = 1; cell < run->n_cells; cell++)
+                for (intptr_t lane = 0; lane < n_lanes; lane++) normalizer[lane] += psi[cell * n_lanes + lane];
+        }
+        int unsafe = 0;
+        for (intptr_t lane = 0; lane < n_lanes; lane++)
+            unsafe |= !((normalizer[lane] >= run->smallest) & (normalizer[lane] <= run->largest));
+        if (unsafe) return context;
+        int flush = 0;
+        for (intptr_t lane = 0; lane < n_lanes; lane++) {
+            share[lane] = weight / normalizer[lane];
+            product[lane] *= normalizer[lane];
+            flush |= !((product[lane] > 1e-200) & (product[lane] < 1e200));
+        }
+        if (flush)
+            for (intptr_t lane = 0; lane < n_lanes; lane++)
+                if (!((product[lane] > 1e-200) & (product[lane] < 1e200))) {
+                    run->log_z[lane] += weight * log(product[lane]);
+                    product[lane] = 1.0;
+                }
+        if (n_lanes == 1) {
+            const double only = share[0];
+            for (intptr_t i = 0; i < m; i++) psi[i] *= only;
+        } else {
+            for (intptr_t cell = 0; cell < run->n_cells; cell++)
+                for (intptr_t lane = 0; lane < n_lanes; lane++) psi[cell * n_lanes + lane] *= share[lane];
+        }
+        for (intptr_t s = 0; s < n_slots; s++) {
+            double *restrict target =
+                run->expected[s] + (s < 64 ? code[s] : m * (run->narrow ? run->narrow[row + s] : run->wide[row + s]));
+            for (intptr_t i = 0; i < m; i++) target[i] += psi[i];
+        }
+    }
+    return last;
+}
+
+#endif

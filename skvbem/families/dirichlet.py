@@ -1,0 +1,177 @@
+r"""Dirichlet distributions in the ragged form: all tables of a network are one block.
+
+Cells stand in one flat axis, cut into rows; a row is one distribution
+:math:`p(\theta) = e^{-A(\lambda)} \prod_k \theta_k^{\lambda_k - 1}` with
+:math:`A(\lambda) = \sum_k \ln\Gamma(\lambda_k) - \ln\Gamma(\sum_k \lambda_k)`. Further axes, such as restarts, come after
+the cells, because every compiled loop runs over them innermost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
+from skvbem.errors import NoInteriorModeError
+from skvbem.families.base import ConjugateFamily
+
+
+@dataclass(frozen=True, eq=False)
+class Dirichlet(ConjugateFamily):
+    """Independent Dirichlet distributions of any lengths, in one flat block.
+
+    Parameters
+    ----------
+    concentration : ndarray of shape (n_cells, ...)
+        Concentrations, counts, all > 0. Statistics (counts) add to them.
+    row_starts : ndarray of shape (n_rows + 1,)
+        First cell of each distribution, and the end.
+
+    Examples
+    --------
+    A fair coin's prior and a die's, after counts:
+
+    >>> import numpy as np
+    >>> from skvbem.families import Dirichlet
+    >>> prior = Dirichlet.from_rows([[1, 1], [1, 1, 1]])
+    >>> posterior = prior + np.array([3, 1, 0, 2, 1])
+    >>> posterior.mean().round(3).tolist()
+    [0.667, 0.333, 0.167, 0.5, 0.333]
+    >>> round(float(prior.log_evidence(np.array([3, 1, 0, 2, 1]))), 4)
+    -6.3969
+    """
+
+    concentration: np.ndarray
+    row_starts: np.ndarray
+
+    @classmethod
+    def from_rows(cls, rows) -> Self:
+        """The block of distributions with these concentrations, one sequence per row."""
+        starts = np.cumsum([0, *map(len, rows)])
+        return cls(np.concatenate([np.asarray(row, dtype=float) for row in rows]), starts.astype(np.int64))
+
+    def __add__(self, statistics: np.ndarray) -> Self:
+        concentration = self._like(statistics) + statistics
+        return type(self)(concentration, self.row_starts)
+
+    def statistics_above(self, prior: Self) -> np.ndarray:
+        """Counts added to `prior`, of the shape of the concentrations."""
+        return self.concentration - prior._like(self.concentration)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of distributions."""
+        return len(self.row_starts) - 1
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Cells less one per row."""
+        return len(self.concentration) - self.n_rows
+
+    def row_sums(self, cells: np.ndarray) -> np.ndarray:
+        """Sums over each row, (n_rows, ...)."""
+        return np.add.reduceat(cells, self.row_starts[:-1], axis=0)
+
+    def per_cell(self, rows: np.ndarray) -> np.ndarray:
+        """Each row's value at each of its cells, (n_cells, ...)."""
+        return np.repeat(rows, np.diff(self.row_starts), axis=0)
+
+    def log_normalizer(self) -> np.ndarray:
+        """A = sum ln Gamma(concentration) - ln Gamma(row sum), nats."""
+        return log_gamma(self.concentration).sum(axis=0) - log_gamma(self.row_sums(self.concentration)).sum(axis=0)
+
+    def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
+        """A(self + counts) - A(self): the Bayesian Dirichlet score of the counts [CH (5)], real counts allowed."""
+        prior = self._like(statistics)
+        rows = log_rising(self.row_sums(prior), self.row_sums(statistics))
+        return log_rising(prior, statistics).sum(axis=0) - rows.sum(axis=0)
+
+    def expected_natural(self) -> np.ndarray:
+        """E[ln theta] = psi(concentration) - psi(row sum), nats; sub-normalized once exponentiated."""
+        return digamma(self.concentration) - self.per_cell(digamma(self.row_sums(self.concentration)))
+
+    def mean(self) -> np.ndarray:
+        """E[theta]: the predictive distribution of the next draw."""
+        return self.concentration / self.per_cell(self.row_sums(self.concentration))
+
+    def mode(self, basis: str = "natural") -> np.ndarray:
+        """The point of highest density, in the basis asked for.
+
+        Parameters
+        ----------
+        basis : {"natural", "probability"}
+            Of the density with respect to the softmax coordinates (the mean; always interior), or to the probabilities.
+
+        Raises
+        ------
+        NoInteriorModeError
+            In the probability basis, if a concentration is 1 or less in a row of more than one cell.
+        """
+        if basis == "natural":
+            return self.mean()
+        above_one = self.concentration - 1.0
+        alone = self.per_cell(np.diff(self.row_starts)) == 1
+        if np.any(above_one[~alone] <= 0):
+            worst = float(self.concentration[~alone].min())
+            raise NoInteriorModeError(
+                f"A Dirichlet distribution with a concentration of {worst:.6g} has no interior mode in the probability "
+                "basis, which needs more than 1 everywhere. Use the natural basis, or a prior above 1."
+            )
+        above_one[alone] = 1.0
+        return above_one / self.per_cell(self.row_sums(above_one))
+
+    def log_density(self, point: np.ndarray, basis: str = "natural") -> np.ndarray:
+        """Log density at a point, nats, summed over rows, in the softmax or in the probability basis."""
+        power = self.concentration if basis == "natural" else self.concentration - 1.0
+        return times_log(power, safe_log(point)).sum(axis=0) - self.log_normalizer()
+
+    def natural(self, point: np.ndarray) -> np.ndarray:
+        """Natural parameters of a point: ln theta."""
+        return safe_log(point)
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        """A draw of all rows; in logarithms inside, so that tiny concentrations give no 0/0.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of the shape of the concentrations
+        """
+        # ln Gamma(a, 1) = ln Gamma(a + 1, 1) + ln(U) / a
+        logs = np.log(rng.standard_gamma(self.concentration + 1.0))
+        logs += np.log1p(-rng.random(self.concentration.shape)) / np.maximum(self.concentration, 1e-300)
+        logs -= self.per_cell(np.maximum.reduceat(logs, self.row_starts[:-1], axis=0))
+        weights = np.exp(logs)
+        return weights / self.per_cell(self.row_sums(weights))
+
+    def to_unconstrained(self, point: np.ndarray) -> np.ndarray:
+        """Softmax coordinates: ln theta_k - ln theta of the row's last cell, without the last cells."""
+        last = self.row_starts[1:] - 1
+        logs = safe_log(point)
+        free = logs - self.per_cell(logs[last])
+        return np.delete(free, last, axis=0)
+
+    def from_unconstrained(self, free: np.ndarray) -> np.ndarray:
+        """The point with these softmax coordinates."""
+        last = self.row_starts[1:] - 1
+        logs = np.zeros((len(self.concentration), *free.shape[1:]))
+        inside = np.ones(len(logs), dtype=bool)
+        inside[last] = False
+        logs[inside] = free
+        logs -= self.per_cell(np.maximum.reduceat(logs, self.row_starts[:-1], axis=0))
+        weights = np.exp(logs)
+        return weights / self.per_cell(self.row_sums(weights))
+
+    def _like(self, statistics: np.ndarray) -> np.ndarray:
+        """Concentrations with as many axes as the statistics have."""
+        extra = np.ndim(statistics) - self.concentration.ndim
+        return self.concentration.reshape(self.concentration.shape + (1,) * max(extra, 0))
+
+    @staticmethod
+    def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        return times_log(statistics, natural).sum(axis=0)
