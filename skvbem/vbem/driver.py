@@ -1,0 +1,158 @@
+"""The one loop: full steps for all live starts, accelerated where that raises the objective, until a step gains nothing.
+
+What is compared: the gain of the objective (the lower bound, or the log posterior or likelihood) over one plain step,
+in total nats. A start has converged when that gain is below `tol`, or below what rounding can resolve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from skvbem.errors import BoundFellError
+
+# The one slack for "does not fall", relative to the objective and to the terms it is a sum of.
+RELATIVE_SLACK = 1e-9
+# Gains below this share of the terms are rounding.
+_ROUNDING = 64 * np.finfo(float).eps
+# The longest extrapolation tried at first; it grows fourfold where it is accepted at the limit.
+_FIRST_LONGEST = 4.0
+
+
+class Ascent(Protocol):
+    """A model, its data and a form of q(theta): all the loop knows of them."""
+
+    magnitude: float
+    """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
+
+    def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
+        """Take full steps in place; the objective (n_steps, n_lanes) at the statistics that each step started from."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Where every start ended.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (n_cells, n_lanes)
+        Expected statistics from which q(theta) is built.
+    objective : ndarray of shape (n_lanes,)
+        The objective at these statistics, nats.
+    n_iter : ndarray of shape (n_lanes,)
+        Steps taken.
+    converged : ndarray of shape (n_lanes,)
+    traces : list of list of float
+        The objective of each start at the points its run went through.
+    """
+
+    statistics: np.ndarray
+    objective: np.ndarray
+    n_iter: np.ndarray
+    converged: np.ndarray
+    traces: list
+
+    @property
+    def best(self) -> int:
+        """The start with the highest objective; the first of equals."""
+        return int(np.argmax(self.objective))
+
+
+def run(
+    ascent: Ascent,
+    statistics: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    accelerate: bool = True,
+    stop: Callable[[int, float], bool] | None = None,
+) -> Run:
+    """Ascend from every start until it converges.
+
+    Parameters
+    ----------
+    ascent : Ascent
+    statistics : ndarray of shape (n_cells, n_lanes)
+        Starts. Not changed.
+    tol : float
+        Nats gained by one plain step, below which a start has converged.
+    max_iter : int
+        Most steps per start.
+    accelerate : bool
+        Whether to extrapolate (SQUAREM, Varadhan & Roland 2008) where that raises the objective.
+    stop : callable of (int, float), optional
+        Asked after every cycle with the steps taken and the best objective so far; true ends the run.
+
+    Raises
+    ------
+    BoundFellError
+        If a plain step lowers the objective by more than rounding.
+    """
+    n_lanes = statistics.shape[1]
+    result, objective = np.array(statistics, order="C"), np.full(n_lanes, -np.inf)
+    n_iter, converged = np.zeros(n_lanes, dtype=int), np.zeros(n_lanes, dtype=bool)
+    traces: list[list[float]] = [[] for _ in range(n_lanes)]
+    live = np.arange(n_lanes)
+    here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
+    while len(live):
+        one = here.copy()
+        first = ascent.advance(one, 1)[0]
+        two = one.copy()
+        second = ascent.advance(two, 1)[0]
+        _check(ascent, reached, first, n_iter[live])
+        _check(ascent, first, second, n_iter[live] + 1)
+        n_iter[live] += 2
+        for lane, a, b in zip(live.tolist(), first.tolist(), second.tolist()):
+            traces[lane] += (a, b)
+        result[:, live], objective[live] = one, second
+        done = second - first < np.maximum(tol, _ROUNDING * (np.abs(second) + ascent.magnitude))
+        converged[live] = done
+        going = ~done & (n_iter[live] < max_iter)
+        if stop is not None and stop(int(n_iter.max()), float(objective.max())):
+            break
+        if not going.all():
+            live, longest, second = live[going], longest[going], second[going]
+            here, one, two = (np.ascontiguousarray(points[:, going]) for points in (here, one, two))
+        if accelerate and len(live):
+            here, reached, longest = _leap(ascent, here, one, two, second, longest)
+            n_iter[live] += 1
+        else:
+            here, reached = two, second
+    return Run(result, objective, n_iter, converged, traces)
+
+
+def _leap(ascent, start, one, two, reached, longest):
+    """Extrapolate three points and step from there; where the objective would fall, stay at the last of the three."""
+    step = one - start
+    bend = two - one
+    bend -= step
+    squares = np.einsum("ij,ij->j", step, step) / np.maximum(np.einsum("ij,ij->j", bend, bend), 1e-300)
+    length = np.minimum(np.maximum(np.sqrt(squares), 1.0), longest)
+    step *= 2.0 * length
+    bend *= length * length
+    ahead = start + step
+    ahead += bend
+    # statistics stay positive, and what an ML step needs to move stays above 0
+    np.maximum(ahead, 0.01 * two, out=ahead)
+    value = ascent.advance(ahead, 1)[0]
+    accepted = value >= reached
+    longest = np.where(accepted, np.where(length >= longest, 4.0 * longest, longest), np.maximum(longest / 4.0, 1.0))
+    if accepted.all():
+        return ahead, value, longest
+    return np.where(accepted, ahead, two), np.where(accepted, value, reached), longest
+
+
+def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: np.ndarray) -> None:
+    """The objective does not fall: a law of the algorithm, so a breach is a defect."""
+    fell = before - after
+    broken = ~(fell <= RELATIVE_SLACK * (np.abs(after) + ascent.magnitude))
+    if broken.any():
+        lane = int(np.argmax(broken))
+        raise BoundFellError(
+            f"The objective fell by {fell[lane]:.3g} nats at iteration {int(iteration[lane])}, from {before[lane]:.10g} to "
+            f"{after[lane]:.10g}. That is a defect in the model's expectation, not a property of the data: please report it."
+        )

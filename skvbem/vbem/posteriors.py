@@ -1,0 +1,66 @@
+r"""The forms q(theta) may take. EM is VBEM with q(theta) a point [BG §3.1]: nothing else in the loop differs.
+
+==================  ==================================  ====================  =============================
+form                built from prior and statistics as  natural parameters    penalty, nats
+==================  ==================================  ====================  =============================
+density (VB)        prior + statistics                  expected [Beal 2.95]  - KL(q || prior)
+point, MAP          mode of prior + statistics          at the mode           ln prior density at the mode
+point, ML           mode of the statistics alone        at the mode           0
+==================  ==================================  ====================  =============================
+
+A mode depends on coordinates, and the MAP penalty is the log density in the *same* coordinates, or the objective would
+fall. The natural (softmax) basis is the default: its mode always exists. In the probability basis a Dirichlet mode at
+concentration a is the natural one at a - 1, with no interior mode at a <= 1 where data leave it there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skvbem.families import Dirichlet
+
+
+@dataclass(frozen=True)
+class Form:
+    """What q(theta) is made of, for Dirichlet blocks.
+
+    Parameters
+    ----------
+    name : {"vb", "map", "ml"}
+    density : bool
+        Whether q(theta) is a density; else a point.
+    prior_share, lowered_by : float
+        The point is the mean of Dir(prior_share x prior - lowered_by + counts), the density Dir(prior + counts).
+    """
+
+    name: str
+    density: bool
+    prior_share: float = 1.0
+    lowered_by: float = 0.0
+
+    def offset(self, prior: Dirichlet) -> np.ndarray:
+        """What is added to the counts, (n_cells,)."""
+        offset = self.prior_share * prior.concentration - self.lowered_by
+        # a row of one cell is no parameter: it is 1 whatever the basis
+        alone = np.diff(prior.row_starts) == 1
+        offset[prior.row_starts[:-1][alone]] = self.prior_share
+        return offset
+
+    def constant(self, prior: Dirichlet) -> float:
+        """The part of the penalty that no count changes, nats."""
+        return 0.0 if self.density or self.prior_share == 0.0 else -float(prior.log_normalizer())
+
+    def point(self, prior: Dirichlet, counts: np.ndarray) -> np.ndarray:
+        """The point (or, for a density, the posterior mean) at these counts; rows without mass are uniform."""
+        share = counts + (prior.concentration if self.density else self.offset(prior))
+        rows = prior.per_cell(prior.row_sums(share))
+        uniform = prior.per_cell(1.0 / np.diff(prior.row_starts))
+        return np.divide(share, rows, out=uniform.astype(float), where=rows > 0)
+
+
+VB = Form("vb", density=True)
+MAP = Form("map", density=False)
+MAP_IN_PROBABILITIES = Form("map", density=False, lowered_by=1.0)
+ML = Form("ml", density=False, prior_share=0.0)
