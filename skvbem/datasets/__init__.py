@@ -1,0 +1,51 @@
+"""Real data with published answers, and generators whose truth is known.
+
+A ``load_...`` function reads a table that is part of the package; nothing is downloaded. Codes of categories are the
+source's own (often 1 and 2, not 0 and 1), and a missing cell is NaN. A ``make_...`` function draws rows from a network
+with hidden variables and returns the network along with them. Where each table comes from, and under which license, is
+said in its loader's docstring and in ``ATTRIBUTION.md`` beside the files.
+"""
+
+from skvbem.datasets._networks import make_bipartite, make_latent_class
+from skvbem.datasets._tables import (
+    load_alice,
+    load_car,
+    load_carcinoma,
+    load_cheating,
+    load_coleman_panel,
+    load_earthquakes,
+    load_faithful,
+    load_fetal_lamb,
+    load_gender_role,
+    load_lizards,
+    load_lsat6,
+    load_soybean_large,
+    load_soybean_small,
+    load_stouffer_toby,
+    load_zoo,
+)
+
+__all__ = [
+    # categories, no class known
+    "load_coleman_panel",
+    "load_carcinoma",
+    "load_stouffer_toby",
+    "load_cheating",
+    "load_gender_role",
+    "load_lsat6",
+    "load_lizards",
+    # categories, a class given apart
+    "load_soybean_small",
+    "load_soybean_large",
+    "load_zoo",
+    "load_car",
+    # measurements
+    "load_faithful",
+    # sequences
+    "load_earthquakes",
+    "load_fetal_lamb",
+    "load_alice",
+    # generators
+    "make_bipartite",
+    "make_latent_class",
+]

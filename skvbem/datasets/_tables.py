@@ -1,0 +1,723 @@
+"""Tables that are part of the package, read as arrays or data frames.
+
+A new data set is a file, a line in ``_TABLES`` and a function whose docstring describes it; the docstring is also the
+``DESCR`` of what the function returns.
+"""
+
+import csv
+import inspect
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+from sklearn.utils import Bunch
+
+
+@dataclass(frozen=True)
+class _Table:
+    filename: str
+    target: str | None = None  # column with the class, kept apart from the data
+    index: str | None = None  # column that names the rows
+    categorical: bool = True
+
+
+_TABLES = {
+    "coleman_panel": _Table("coleman_panel.csv"),
+    "carcinoma": _Table("carcinoma.csv"),
+    "stouffer_toby": _Table("stouffer_toby.csv"),
+    "cheating": _Table("cheating.csv"),
+    "gender_role": _Table("genderrole.csv"),
+    "lsat6": _Table("lsat6.csv"),
+    "lizards": _Table("lizards.csv"),
+    "soybean_small": _Table("soybean_small.csv", target="class"),
+    "soybean_large": _Table("soybean_large.csv", target="Class"),
+    "zoo": _Table("zoo.csv", target="type", index="name"),
+    "car": _Table("car.csv", target="class"),
+    "faithful": _Table("faithful.csv", categorical=False),
+    "earthquakes": _Table("earthquakes.csv", index="year", categorical=False),
+    "fetal_lamb": _Table("fetal_lamb.csv", categorical=False),
+}
+
+
+def load_coleman_panel(*, as_frame=False):
+    """3398 schoolboys asked twice about the leading crowd: four binary answers, two hidden variables behind them.
+
+    ====== ==================================================================
+    A      membership in the leading crowd (the boy's own view), first wave
+    B      attitude towards the leading crowd, first wave
+    C      membership in the leading crowd, second wave
+    D      attitude towards the leading crowd, second wave
+    ====== ==================================================================
+
+    1 is positive, 0 negative; no cell is missing. Two classes fit badly (likelihood-ratio chi-square 249.50 on 6
+    degrees of freedom); two binary hidden variables, X -> A, C and Y -> B, D with X -> Y, fit well (1.27 on 4).
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (3398, 4) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] J. S. Coleman (1964). Introduction to Mathematical Sociology. Free Press.
+    .. [2] L. A. Goodman (1974). Exploratory latent structure analysis using both identifiable and unidentifiable
+       models. Biometrika 61, 215-231.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_coleman_panel
+    >>> panel = load_coleman_panel()
+    >>> panel.data.shape, panel.feature_names
+    ((3398, 4), ['A', 'B', 'C', 'D'])
+    """
+    return _load(load_coleman_panel, as_frame)
+
+
+def load_carcinoma(*, as_frame=False):
+    """118 slides of the uterine cervix, each judged by seven pathologists.
+
+    Columns A to G are the pathologists: 1 no carcinoma, 2 carcinoma. 20 of the 128 patterns occur; no cell is missing.
+    The log-likelihood of 2, 3 and 4 classes is -317.2568, -293.705 and -289.2858.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (118, 7) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] J. R. Landis and G. G. Koch (1977). An application of hierarchical kappa-type statistics in the assessment
+       of majority agreement among multiple observers. Biometrics 33, 363-374.
+    .. [2] A. Agresti (2002). Categorical Data Analysis, 2nd edition, table 13.1. Wiley.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_carcinoma
+    >>> load_carcinoma().data.shape
+    (118, 7)
+    """
+    return _load(load_carcinoma, as_frame)
+
+
+def load_stouffer_toby(*, as_frame=False):
+    """216 students, four situations in which a friend's claim conflicts with a duty.
+
+    Columns A to D are the situations: 1 is the particularistic answer (for the friend), 2 the universalistic one. No
+    cell is missing. The log-likelihood of 1, 2 and 3 classes is -543.6498, -504.4677 and -503.3011; two classes leave
+    a likelihood-ratio chi-square of 2.72 on 6 degrees of freedom.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (216, 4) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] S. A. Stouffer and J. Toby (1951). Role conflict and personality. American Journal of Sociology 56, 395-406.
+    .. [2] L. A. Goodman (1974). Exploratory latent structure analysis using both identifiable and unidentifiable
+       models. Biometrika 61, 215-231.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_stouffer_toby
+    >>> load_stouffer_toby().data.shape
+    (216, 4)
+    """
+    return _load(load_stouffer_toby, as_frame)
+
+
+def load_cheating(*, as_frame=False):
+    """319 undergraduates, four questions about cheating, and the grade point average, of which four are missing.
+
+    ======== ======================================================================================================
+    LIEEXAM  ever lied to avoid taking an examination: 1 no, 2 yes
+    LIEPAPER ever lied to avoid handing a term paper in on time: 1 no, 2 yes
+    FRAUD    ever bought a term paper to hand in, or had a copy of an examination beforehand: 1 no, 2 yes
+    COPYEXAM ever copied answers from a neighbor during an examination: 1 no, 2 yes
+    GPA      grade point average: 1 below 3.00, 2 from 3.00, 3 from 3.26, 4 from 3.51, 5 from 3.76 to 4.00
+    ======== ======================================================================================================
+
+    Published solutions use the first four columns: the log-likelihood of two classes is -440.0271. The four students
+    without GPA reported no cheating.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (319, 5) of float with NaN where a cell is missing, `frame` (the data frame, or None), `feature_names`,
+        `DESCR`, `filename`, `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] C. M. Dayton (1998). Latent Class Scaling Analysis, tables 3.4 and 7.1. Sage.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.datasets import load_cheating
+    >>> cheating = load_cheating()
+    >>> cheating.data.shape, int(np.isnan(cheating.data).sum())
+    ((319, 5), 4)
+    """
+    return _load(load_cheating, as_frame)
+
+
+def load_gender_role(*, as_frame=False):
+    """592 respondents of a Dutch survey of 1985, five opinions on the roles of men and women.
+
+    ====== ==================================================================================================
+    Q1     women's liberation sets women against men
+    Q2     it is better for a wife not to have a job, which always brings problems at home
+    Q3     it is most natural that the man earns and the woman keeps house and raises the children
+    Q4     a good education matters less for a girl than for a boy
+    Q5     a woman is better suited to raise small children than a man
+    ====== ==================================================================================================
+
+    Answers are coded 0 and 1; no cell is missing.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (592, 5) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] T. Heinen (1996). Latent Class and Discrete Latent Trait Models: Similarities and Differences. Sage.
+    .. [2] F. Galindo Garre and J. K. Vermunt (2006). Avoiding boundary estimates in latent class analysis by Bayesian
+       posterior mode estimation. Behaviormetrika 33, 43-59.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_gender_role
+    >>> load_gender_role().data.shape
+    (592, 5)
+    """
+    return _load(load_gender_role, as_frame)
+
+
+def load_lsat6(*, as_frame=False):
+    """1000 candidates, five items of section 6 of the Law School Admission Test.
+
+    Columns Item1 to Item5: 0 wrong, 1 right. No cell is missing. The log-likelihood of 2 classes is -2467.4055.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (1000, 5) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] R. D. Bock and M. Lieberman (1970). Fitting a response model for n dichotomously scored items.
+       Psychometrika 35, 179-197.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_lsat6
+    >>> load_lsat6().data.shape
+    (1000, 5)
+    """
+    return _load(load_lsat6, as_frame)
+
+
+def load_lizards(*, as_frame=False):
+    """409 lizards of South Bimini: species, and diameter and height of the perch. Nothing is hidden.
+
+    ======== ==================================================================
+    Species  Sagrei (Anolis sagrei) or Distichus (Anolis distichus)
+    Diameter of the perch: narrow or wide, divided at 4 inches
+    Height   of the perch: low or high, divided at 4.75 feet
+    ======== ==================================================================
+
+    No cell is missing. The table serves to compare exact scores of structures.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (409, 3) of str (dtype object), `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    The labels are those of the copy distributed with bnlearn. Copies of this table do not agree on which of the two
+    heights is the upper one. No likelihood depends on the names; look at the source before you read anything into them.
+
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] T. W. Schoener (1968). The Anolis lizards of Bimini: resource partitioning in a complex fauna. Ecology 49,
+       704-726.
+    .. [2] S. E. Fienberg (1980). The Analysis of Cross-Classified Categorical Data, 2nd edition. MIT Press.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_lizards
+    >>> lizards = load_lizards()
+    >>> lizards.data.shape, lizards.data[0].tolist()
+    ((409, 3), ['Sagrei', 'narrow', 'low'])
+    """
+    return _load(load_lizards, as_frame)
+
+
+def load_soybean_small(*, return_X_y=False, as_frame=False):
+    """47 soybean plants, 35 coded attributes, and which of four diseases each one had.
+
+    The table on which AutoClass and COBWEB were shown. The attributes and their codes are those of
+    :func:`load_soybean_large`; 14 of the 35 are constant here. Classes: D1 diaporthe stem canker (10), D2 charcoal rot
+    (10), D3 rhizoctonia root rot (10), D4 phytophthora rot (17). No cell is missing.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of the Bunch.
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame and `target` a Series, of dtype category, instead of arrays.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (47, 35) of int, `target` (47,) of str, `target_names`, `frame` (data and target in one data frame, or
+        None), `feature_names`, `DESCR`, `filename`, `data_module`.
+    (data, target) : tuple
+        If `return_X_y`.
+
+    Notes
+    -----
+    License: CC BY 4.0, UCI Machine Learning Repository; donor Doug Fisher. See ``ATTRIBUTION.md``.
+
+    References
+    ----------
+    .. [1] R. S. Michalski and R. L. Chilausky (1980). Learning by being told and learning from examples. International
+       Journal of Policy Analysis and Information Systems 4, 125-161.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_soybean_small
+    >>> X, y = load_soybean_small(return_X_y=True)
+    >>> X.shape, y[0]
+    ((47, 35), 'D1')
+    """
+    return _load(load_soybean_small, as_frame, return_X_y)
+
+
+def load_soybean_large(*, return_X_y=False, as_frame=False):
+    """683 soybean plants, 35 coded attributes with 2337 missing cells, and which of 19 diseases each one had.
+
+    =============== ========================================================================================
+    date            0 April, 1 May, 2 June, 3 July, 4 August, 5 September, 6 October
+    plant.stand     0 normal, 1 less than normal
+    precip          precipitation: 0 below, 1 at, 2 above the norm
+    temp            temperature: 0 below, 1 at, 2 above the norm
+    hail            0 yes, 1 no
+    crop.hist       crop differs from last year's (0); is the same for 1, 2, or several years (1, 2, 3)
+    area.dam        area damaged: 0 scattered, 1 low areas, 2 upper areas, 3 whole field
+    sever           severity: 0 minor, 1 potentially severe, 2 severe
+    seed.tmt        seed treatment: 0 none, 1 fungicide, 2 other
+    germ            germination: 0 90-100 %, 1 80-89 %, 2 below 80 %
+    plant.growth    0 normal, 1 abnormal
+    leaves          0 normal, 1 abnormal
+    leaf.halo       leaf spots, halos: 0 absent, 1 yellow, 2 not yellow
+    leaf.marg       leaf spots, water-soaked margin: 0 yes, 1 no, 2 does not apply
+    leaf.size       leaf spots: 0 below, 1 above 1/8 inch, 2 does not apply
+    leaf.shread     leaf shredding: 0 absent, 1 present
+    leaf.malf       leaf malformation: 0 absent, 1 present
+    leaf.mild       mildew on leaves: 0 absent, 1 upper, 2 lower surface
+    stem            0 normal, 1 abnormal
+    lodging         0 yes, 1 no
+    stem.cankers    0 absent, 1 below soil, 2 above soil, 3 above the second node
+    canker.lesion   0 does not apply, 1 brown, 2 dark brown to black, 3 tan
+    fruiting.bodies 0 absent, 1 present
+    ext.decay       external decay: 0 absent, 1 firm and dry, 2 watery
+    mycelium        0 absent, 1 present
+    int.discolor    internal discoloration: 0 none, 1 brown, 2 black
+    sclerotia       0 absent, 1 present
+    fruit.pods      0 normal, 1 diseased, 2 few present, 3 does not apply
+    fruit.spots     0 absent, 1 colored, 2 brown with black specks, 3 distorted, 4 does not apply
+    seed            0 normal, 1 abnormal
+    mold.growth     0 absent, 1 present
+    seed.discolor   0 absent, 1 present
+    seed.size       0 normal, 1 below normal
+    shriveling      0 absent, 1 present
+    roots           0 normal, 1 rotted, 2 galls or cysts
+    =============== ========================================================================================
+
+    562 rows are complete. The rows are the 307 and 376 of the two files of the source.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of the Bunch.
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame and `target` a Series, of dtype category, instead of arrays.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (683, 35) of float with NaN where a cell is missing, `target` (683,) of str, `target_names`, `frame`
+        (data and target in one data frame, or None), `feature_names`, `DESCR`, `filename`, `data_module`.
+    (data, target) : tuple
+        If `return_X_y`.
+
+    Notes
+    -----
+    License: CC BY 4.0, UCI Machine Learning Repository; donors Ming Tan and Jeff Schlimmer. See ``ATTRIBUTION.md``.
+
+    References
+    ----------
+    .. [1] R. S. Michalski and R. L. Chilausky (1980). Learning by being told and learning from examples. International
+       Journal of Policy Analysis and Information Systems 4, 125-161.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.datasets import load_soybean_large
+    >>> X, y = load_soybean_large(return_X_y=True)
+    >>> X.shape, int(np.isnan(X).sum()), len(set(y))
+    ((683, 35), 2337, 19)
+    """
+    return _load(load_soybean_large, as_frame, return_X_y)
+
+
+def load_zoo(*, return_X_y=False, as_frame=False):
+    """101 animals, 16 attributes, and the class each belongs to.
+
+    hair, feathers, eggs, milk, airborne, aquatic, predator, toothed, backbone, breathes, venomous, fins, tail,
+    domestic, catsize are 1 if the animal has the attribute and 0 if not; legs is 0, 2, 4, 5, 6 or 8. Classes: mammal
+    (41), bird (20), fish (13), mollusc.et.al (10), insect (8), reptile (5), amphibian (4). No cell is missing.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of the Bunch.
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame and `target` a Series, of dtype category and indexed by the animals'
+        names, instead of arrays.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (101, 16) of int, `target` (101,) of str, `target_names`, `index` (the animals' names), `frame` (data
+        and target in one data frame, or None), `feature_names`, `DESCR`, `filename`, `data_module`.
+    (data, target) : tuple
+        If `return_X_y`.
+
+    Notes
+    -----
+    License: CC BY 4.0, UCI Machine Learning Repository; donor Richard S. Forsyth. See ``ATTRIBUTION.md``.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_zoo
+    >>> zoo = load_zoo()
+    >>> zoo.data.shape, zoo.index[0], zoo.target[0]
+    ((101, 16), 'aardvark', 'mammal')
+    """
+    return _load(load_zoo, as_frame, return_X_y)
+
+
+def load_car(*, return_X_y=False, as_frame=False):
+    """All 1728 combinations of six attributes of a car, and how acceptable a decision model finds each.
+
+    ======== ===============================================
+    buying   buying price: low, med, high, vhigh
+    maint    price of maintenance: low, med, high, vhigh
+    doors    2, 3, 4, 5more
+    persons  2, 4, more
+    lug_boot luggage boot: small, med, big
+    safety   low, med, high
+    ======== ===============================================
+
+    Classes: unacc (1210), acc (384), good (69), vgood (65). The design is a full factorial one, not a sample: without
+    the class the six columns are exactly independent. No cell is missing.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of the Bunch.
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame and `target` a Series, of dtype category, instead of arrays.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (1728, 6) of str (dtype object), `target` (1728,) of str, `target_names`, `frame` (data and target in
+        one data frame, or None), `feature_names`, `DESCR`, `filename`, `data_module`.
+    (data, target) : tuple
+        If `return_X_y`.
+
+    Notes
+    -----
+    License: CC BY 4.0, UCI Machine Learning Repository; donors Marko Bohanec and Blaz Zupan. See ``ATTRIBUTION.md``.
+
+    References
+    ----------
+    .. [1] M. Bohanec and V. Rajkovic (1988). Knowledge acquisition and explanation for multi-attribute decision
+       making. 8th International Workshop on Expert Systems and their Applications, Avignon, 59-78.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_car
+    >>> X, y = load_car(return_X_y=True)
+    >>> X.shape, y[0]
+    ((1728, 6), 'unacc')
+    """
+    return _load(load_car, as_frame, return_X_y)
+
+
+def load_faithful(*, as_frame=False):
+    """272 eruptions of the Old Faithful geyser: how long each lasted, and how long the wait for the next.
+
+    Both columns, eruptions and waiting, are in minutes; no cell is missing.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (272, 2) of float, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: published measurements, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] A. Azzalini and A. W. Bowman (1990). A look at some data on the Old Faithful geyser. Applied Statistics 39,
+       357-365.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_faithful
+    >>> load_faithful().data.shape
+    (272, 2)
+    """
+    return _load(load_faithful, as_frame)
+
+
+def load_earthquakes(*, as_frame=False):
+    """Number of earthquakes of magnitude 7 or more in the world, in each year from 1900 to 2006: one sequence.
+
+    Published minus log-likelihoods of stationary Poisson hidden Markov models with 1 to 4 states: 391.9189, 342.3183,
+    329.4603, 327.8316.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame, indexed by the year, instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (107, 1) of int, `index` (the years), `frame` (the data frame, or None), `feature_names`, `DESCR`,
+        `filename`, `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] W. Zucchini and I. L. MacDonald (2009). Hidden Markov Models for Time Series, table 1.1. Chapman and Hall.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_earthquakes
+    >>> quakes = load_earthquakes()
+    >>> quakes.data.shape, int(quakes.index[0]), int(quakes.data[0, 0])
+    ((107, 1), 1900, 13)
+    """
+    return _load(load_earthquakes, as_frame)
+
+
+def load_fetal_lamb(*, as_frame=False):
+    """Number of movements of a fetal lamb in each of 240 consecutive intervals of 5 seconds: one sequence.
+
+    Published log-likelihoods: -201.04 (Poisson), -177.48 (Poisson hidden Markov model with two states).
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (240, 1) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] B. G. Leroux and M. L. Puterman (1992). Maximum-penalized-likelihood estimation for independent and
+       Markov-dependent mixture models. Biometrics 48, 545-558.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_fetal_lamb
+    >>> lamb = load_fetal_lamb()
+    >>> lamb.data.shape, int(lamb.data.sum())
+    ((240, 1), 86)
+    """
+    return _load(load_fetal_lamb, as_frame)
+
+
+def load_alice():
+    """Alice's Adventures in Wonderland from the heading of chapter I on, folded to a-z and space.
+
+    Letters are lower case; whatever lies between words is one space. Beal's thesis, section 3.5, reads such text
+    forwards and backwards to compare hidden Markov models.
+
+    Returns
+    -------
+    text : str
+        134919 characters.
+
+    Notes
+    -----
+    License: public domain.
+
+    References
+    ----------
+    .. [1] L. Carroll (1865). Alice's Adventures in Wonderland. Macmillan.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_alice
+    >>> text = load_alice()
+    >>> text[31:53], len(set(text))
+    ('alice was beginning to', 27)
+    """
+    return _read_text("alice_27symbols.txt").rstrip("\n")
+
+
+def _load(loader, as_frame, return_X_y=False):
+    name = loader.__name__.removeprefix("load_")
+    table = _TABLES[name]
+    columns = _read_columns(table.filename)
+    index = columns.pop(table.index) if table.index else None
+    frame = _frame(columns, index, table, loader) if as_frame else None
+    target = columns.pop(table.target) if table.target else None
+    bunch = Bunch(
+        data=frame[list(columns)] if as_frame else np.column_stack(list(columns.values())),
+        frame=frame,
+        feature_names=list(columns),
+        DESCR=inspect.getdoc(loader) or "",
+        filename=table.filename,
+        data_module="skvbem.datasets",
+    )
+    if target is not None:
+        bunch.target = frame[table.target] if as_frame else target
+        bunch.target_names = np.unique(target)
+    if index is not None:
+        bunch.index = index
+    return (bunch.data, bunch.target) if return_X_y else bunch
+
+
+def _read_text(filename):
+    return files("skvbem.datasets").joinpath(filename).read_text(encoding="utf-8")
+
+
+def _read_columns(filename):
+    header, *rows = csv.reader(_read_text(filename).splitlines())
+    return {name: _column(cells) for name, cells in zip(header, zip(*rows))}
+
+
+def _column(cells):
+    # int if every cell is one, float if every cell that is not missing is a number, else the strings themselves
+    if all(re.fullmatch("-?[0-9]+", cell) for cell in cells):
+        return np.array(cells).astype(np.int64)
+    try:
+        return np.array([float(cell or "nan") for cell in cells])
+    except ValueError:
+        return np.array([cell or np.nan for cell in cells], dtype=object)
+
+
+def _frame(columns, index, table, loader):
+    try:
+        import pandas as pd
+    except ImportError as error:
+        name = loader.__name__
+        raise ImportError(
+            f"{name} with as_frame=True needs pandas, which is not installed. Install pandas, or call {name}() for "
+            "arrays."
+        ) from error
+    if table.categorical:
+        columns = {name: pd.Categorical(column, categories=_categories(column)) for name, column in columns.items()}
+    return pd.DataFrame(columns, index=None if index is None else pd.Index(index, name=table.index))
+
+
+def _categories(column):
+    # NaN differs from itself: that drops the missing cells, of floats and of objects alike.
+    found = np.unique(column[column == column])
+    return found.astype(np.int64) if found.dtype.kind == "f" else found
