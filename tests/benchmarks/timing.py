@@ -1,0 +1,53 @@
+"""Measuring in turns and printing the outcome."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+
+def timed(work, *args, **kwargs):
+    """The seconds a call took, and what it returned."""
+    began = time.perf_counter()
+    result = work(*args, **kwargs)
+    return time.perf_counter() - began, result
+
+
+def interleave(cases, repeats: int) -> dict[str, np.ndarray]:
+    """What each case measured in each round, the cases taking turns: A B C A B C ...
+
+    ``cases`` maps a name to a callable that returns one number.
+    """
+    measured = {name: [] for name in cases}
+    for _ in range(repeats):
+        for name, case in cases.items():
+            measured[name].append(case())
+    return {name: np.array(values) for name, values in measured.items()}
+
+
+def number(value: float) -> str:
+    """Three significant digits, no exponent where a reader can do without."""
+    if not np.isfinite(value) or value == 0:
+        return f"{value:.0f}"
+    digits = 2 - int(np.floor(np.log10(abs(value))))
+    return f"{value:.{max(digits, 0)}f}" if -4 < digits < 8 else f"{value:.2e}"
+
+
+def spread(values, scale: float = 1.0) -> str:
+    """Median (smallest to largest)."""
+    values = scale * np.asarray(values)
+    return f"{number(np.median(values))} ({number(values.min())} to {number(values.max())})"
+
+
+def show(title: str, header, rows):
+    """Print a table with aligned columns, and nothing if it has no rows."""
+    if not rows:
+        return
+    cells = [[str(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    print(f"\n{title}")
+    for k, row in enumerate(cells):
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        if k == 0:
+            print("  " + "  ".join("-" * width for width in widths))
