@@ -1,0 +1,23 @@
+"""Variational Bayesian EM with scikit-learn's interface, and evidence for models with hidden variables.
+
+`VBDiscreteDAG` fits discrete Bayesian networks with hidden nodes to incomplete data. Every fit has a lower bound on the
+log marginal likelihood with all its constants, in nats: bounds compare across structures and numbers of states.
+"""
+
+try:
+    from skvbem._kernels import _contraction as _contraction
+except ImportError as error:
+    raise ImportError(
+        "The compiled part of skvbem is missing or was built for another Python: this is a source checkout, or a broken "
+        "installation. In the folder that holds pyproject.toml type:  python -m pip install .  and start Python elsewhere, or "
+        "for development:  python -m pip install meson-python meson ninja Cython  and then  "
+        "python -m pip install --no-build-isolation --editable ."
+    ) from error
+
+from skvbem._show_versions import show_versions
+from skvbem.estimators import LabeledTable, VBDiscreteDAG
+from skvbem.graphs.dag import DAG
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["DAG", "LabeledTable", "VBDiscreteDAG", "__version__", "show_versions"]

@@ -408,7 +408,7 @@ cdef class Contraction:
             for lane in range(n_lanes):
                 z = normalizer[lane]
                 if SMALLEST_SAFE <= z <= LARGEST_SAFE:
-                    share[lane] = weight / z
+                    share[lane] = (weight if expected != NULL else 1.0) / z
                     product[lane] *= z
                     if not 1e-200 < product[lane] < 1e200:
                         log_z[lane] += weight * log(product[lane])

@@ -121,16 +121,20 @@ class Plan:
         Number of states of the hidden nodes.
     n_contexts : int
         Number of distinct contexts.
-    rows, context_of_row : ndarray or None
-        The rows, and the context (0 ... n_contexts - 1) of each, if they were kept.
+    rows, context_of_row, row_of_context : ndarray or None
+        The rows (None: all), the context (0 ... n_contexts - 1) of each, and a row of each context; if they were kept.
+    families : tuple of int
+        The nodes whose tables touch the hidden nodes.
     """
 
     hidden: tuple[int, ...]
     tree: JunctionTree
     cardinalities: tuple[int, ...]
     n_contexts: int
+    families: tuple[int, ...]
     rows: np.ndarray | None
     context_of_row: np.ndarray | None
+    row_of_context: np.ndarray | None
 
     def clique_shape(self, position: int) -> tuple[int, ...]:
         """Number of states of the nodes of one clique."""
@@ -365,7 +369,9 @@ class Compiler:
             scratch_separator = max(scratch_separator, separators)
             most_slots = max(most_slots, len(codes))
             work.append(contexts.n * (cells_per_context + in_plan))
-            plans.append(Plan(hidden, tree, cardinalities, contexts.n, rows, contexts.of_row))
+            plans.append(
+                Plan(hidden, tree, cardinalities, contexts.n, families, rows, contexts.of_row, contexts.a_row)
+            )
         for name, end in (("plan_context", context_at), ("plan_clique", clique_at), ("plan_slot", slot_at),
                           ("clique_slot", slot_at), ("plan_code", code_at)):  # fmt: skip
             arrays.add(name, end)
@@ -513,6 +519,7 @@ class _Contexts:
         self.of_row = inverse
         first = first[order]
         at = first if rows is None else rows[first]
+        self.a_row = at if keep_rows else None
         self.value = lambda node: columns[node][at]
 
     def slot_codes(self, slot: _Slot) -> tuple[np.ndarray, np.ndarray]:

@@ -126,6 +126,12 @@ class DirichletAscent:
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and program.work > _WORTH_THREADS else None
         self.magnitude = abs(self._constant) + program.total_weight * len(model.layout.names)
 
+    def expect(self, natural: np.ndarray) -> np.ndarray:
+        """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape, in batches of lanes."""
+        batches = range(0, natural.shape[1], self._width)
+        expected = [self.model.expect(natural[:, at : at + self._width], self.program).statistics for at in batches]
+        return np.concatenate(expected, axis=1)
+
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         """Take full steps in place, lanes in batches that fit the cache; see `skvbem.vbem.driver.Ascent`."""
         n_lanes, width = statistics.shape[1], self._width

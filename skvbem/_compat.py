@@ -1,0 +1,88 @@
+"""The only module that imports scikit-learn's private names, and the one place that knows its versions (1.6 and up).
+
+Callbacks exist from scikit-learn 1.9 on; before that the mixin adds nothing and reports go nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils.validation import _check_sample_weight
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stand-in that adds nothing, for a scikit-learn without callbacks."""
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "IterationReport",
+    "Options",
+    "StrOptions",
+    "check_sample_weight",
+    "fit_context",
+]
+
+
+def check_sample_weight(sample_weight, X) -> np.ndarray:
+    """Weights that are float64, of shape (n_samples,), finite, not negative and not all zero.
+
+    None means one for each row; a number means that number for each row. Raises ValueError otherwise.
+    """
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():  # scikit-learn raises this one itself only in newer versions
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
+
+
+class IterationReport:
+    """Tells an estimator's callbacks about the iterations of one fit, and whether one of them asks to stop.
+
+    Make it at the start of a method decorated with `fit_context`, call it after each iteration, `close` it at the end.
+    An iteration is announced as begun and ended together, once it has run: whether another follows is then not known.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `CallbackSupportMixin`; without it, or without callbacks set, calls cost nothing and return False.
+    X : array-like
+        The training data, handed to the callbacks that ask for it.
+    max_iterations : int or None
+        The most iterations there can be, None if that is not known.
+    metadata : dict or None
+        What else `fit` was given, such as `sample_weight`.
+    """
+
+    def __init__(self, estimator, X, *, max_iterations: int | None = None, metadata: dict | None = None):
+        self._given = {"estimator": estimator, "X": X, "metadata": metadata}
+        self._root: Any = None
+        if hasattr(estimator, "_init_callback_context"):
+            self._root = estimator._init_callback_context(max_subtasks=max_iterations)
+            self._root.call_on_fit_task_begin(**self._given)
+        self._listened = bool(getattr(estimator, "_skl_callbacks", ()))
+
+    def __call__(self, fitted: Callable[[], dict] | None = None) -> bool:
+        """Report one more iteration; True if a callback asks to stop.
+
+        `fitted` returns the attributes that make the estimator usable as if the fit had ended here; it is called only
+        for callbacks that want the fitted estimator.
+        """
+        if not self._listened:  # each context stays in memory until the fit ends
+            return False
+        context = self._root.subcontext(task_name="iteration")
+        context.call_on_fit_task_begin(**self._given)
+        return context.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted)
+
+    def close(self, fitted: Callable[[], dict] | None = None) -> None:
+        """Report the end of the fit."""
+        if self._root is not None:
+            self._root.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted)

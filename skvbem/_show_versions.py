@@ -1,0 +1,35 @@
+"""What a bug report needs to say."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+
+def show_versions() -> None:
+    """Print the versions of Python, of the machine and of the packages that skvbem uses.
+
+    Examples
+    --------
+    >>> import skvbem
+    >>> skvbem.show_versions()  # doctest: +ELLIPSIS
+    System
+        python: ...
+    """
+    print("System")
+    print(f"    python: {sys.version.splitlines()[0]}")
+    print(f"    executable: {sys.executable}")
+    print(f"    machine: {platform.platform()}")
+    for title, packages in (
+        ("Packages", ("skvbem", "numpy", "scipy", "scikit-learn", "joblib")),
+        ("Optional", ("pandas", "polars", "networkx", "matplotlib", "threadpoolctl")),
+        ("Build", ("Cython", "meson", "meson-python")),
+    ):
+        print(title)
+        for package in packages:
+            try:
+                found = version(package)
+            except PackageNotFoundError:
+                found = "not installed"
+            print(f"    {package}: {found}")

@@ -1,0 +1,6 @@
+"""Thin scikit-learn faces: validate, build the model, fit it, publish what was found."""
+
+from skvbem.estimators._tables import LabeledTable, Restarts
+from skvbem.estimators.vb_discrete_dag import VBDiscreteDAG
+
+__all__ = ["LabeledTable", "Restarts", "VBDiscreteDAG"]

@@ -1,0 +1,193 @@
+"""What users read after a fit: states in use, tables with intervals, fit indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import log, prod
+
+import numpy as np
+from scipy.special import xlogy
+from scipy.stats import beta
+
+from skvbem.data import Rows
+from skvbem.models import DiscreteDAG, queries
+
+# States that differ by less in every row of every child's table are called duplicates (total variation).
+_ALIKE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class LatentStates:
+    """How a latent's states are used.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n_states,)
+        Expected number of rows in each state.
+    in_use : tuple of int
+        States that at least one row's worth of data is in.
+    empty : tuple of int
+        The others: the data do not need them.
+    duplicates : tuple of (int, int)
+        Pairs of states in use that no child tells apart by more than 0.05 in total variation.
+    """
+
+    mass: np.ndarray
+    in_use: tuple[int, ...]
+    empty: tuple[int, ...]
+    duplicates: tuple[tuple[int, int], ...]
+
+
+def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, latent) -> LatentStates:
+    """The states of one latent that are in use, empty, or duplicates."""
+    layout, k = model.layout, model.position[latent]
+    own = layout.table(counts, k)
+    mass = own.reshape(-1, own.shape[-1]).sum(axis=0)
+    in_use = tuple(np.flatnonzero(mass >= 1.0).tolist())
+    empty = tuple(np.flatnonzero(mass < 1.0).tolist())
+    tables = [np.moveaxis(layout.table(point, child), layout.parents[child].index(k), 0) for child in layout.children[k]]
+    duplicates = tuple(
+        (a, b)
+        for a, b in combinations(in_use, 2)
+        if tables and all(0.5 * np.abs(table[a] - table[b]).sum(axis=-1).max() < _ALIKE for table in tables)
+    )
+    return LatentStates(mass, in_use, empty, duplicates)
+
+
+def table_summary(structure, tables: Mapping, counts: Mapping, concentration: Mapping | None, level: float):
+    """All tables as one pandas DataFrame, with equal-tailed intervals of Dirichlet posteriors."""
+    if not 0 < level < 1:
+        raise ValueError(f"The 'level' parameter of summary must lie between 0 and 1. Got {level!r} instead.")
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("summary() returns a pandas DataFrame: install pandas, or read tables_ and posterior_.") from error
+    pieces = []
+    for node in structure.nodes:
+        table = tables[node]
+        *parents, _ = table.axes
+        givens = [
+            ", ".join(f"{p}={s}" for p, s in zip(parents, states))
+            for states in product(*(levels.tolist() for levels in table.levels[:-1]))
+        ]
+        own = table.levels[-1].tolist()
+        lower = upper = np.full(table.values.size, np.nan)
+        if concentration is not None:
+            a = concentration[node].values
+            rest = a.sum(axis=-1, keepdims=True) - a
+            with np.errstate(invalid="ignore"):
+                lower, upper = (beta.ppf(p, a, rest).ravel() for p in (0.5 - level / 2, 0.5 + level / 2))
+            if len(own) == 1:
+                lower = upper = np.ones(table.values.size)
+        pieces.append(
+            pd.DataFrame(
+                {
+                    "node": [node] * table.values.size,
+                    "given": [given for given in givens for _ in own],
+                    "state": pd.Series(own * len(givens), dtype=object),
+                    "probability": table.values.ravel(),
+                    "lower": lower,
+                    "upper": upper,
+                    "expected_count": counts[node].values.ravel(),
+                }
+            )
+        )
+    return pd.concat(pieces, ignore_index=True)
+
+
+@dataclass(frozen=True, eq=False)
+class GoodnessOfFit:
+    """Fit indices of a network; see `VBDiscreteDAG.goodness_of_fit`."""
+
+    log_likelihood: float
+    n_free_parameters: int
+    n_samples: float
+    g2: float
+    x2: float
+    degrees_of_freedom: int
+    aic: float
+    bic: float
+    sabic: float
+    caic: float
+    entropy_r2: dict
+    bivariate_residuals: dict
+
+    def __repr__(self):
+        entropy = ", ".join(f"{name} {value:.3f}" for name, value in self.entropy_r2.items()) or "none"
+        worst = max(self.bivariate_residuals.items(), key=lambda item: item[1], default=None)
+        return "\n".join(
+            [
+                f"log likelihood        {self.log_likelihood:14.4f} nats, {self.n_free_parameters} free parameters, "
+                f"n = {self.n_samples:g}",
+                f"G2 / X2               {self.g2:14.4f} / {self.x2:.4f} on {self.degrees_of_freedom} degrees of freedom",
+                f"AIC / BIC             {self.aic:14.3f} / {self.bic:.3f} (lower is better)",
+                f"SABIC / CAIC          {self.sabic:14.3f} / {self.caic:.3f} (lower is better)",
+                f"entropy R2            {entropy}",
+                "largest bivariate residual  "
+                + (f"{worst[1]:.3f} between {worst[0][0]} and {worst[0][1]}" if worst else "none"),
+            ]
+        )
+
+
+def fit_indices(model: DiscreteDAG, point: np.ndarray, data: Rows, latents, limits: Mapping) -> GoodnessOfFit:
+    """Fit indices of a network at a point, on a table of rows."""
+    weight = np.ones(len(data)) if data.weight is None else data.weight
+    scores = queries.log_likelihood(model, point, data, **limits)
+    log_likelihood = float(weight @ scores)
+    d, n = model.prior.n_free_parameters, data.total_weight
+    complete = np.flatnonzero((data.codes >= 0).all(axis=1))
+    sizes = [model.layout.cardinalities[model.position[name]] for name in data.names]
+    g2, x2 = _against_saturated(data.codes[complete], scores[complete], weight[complete])
+    entropy = {}
+    if latents:
+        found = queries.marginals(model, point, data, latents, **limits)
+        for name in latents:
+            most = n * log(max(found[name].shape[1], 2))
+            entropy[name] = 1.0 + float(weight @ xlogy(found[name], found[name]).sum(axis=1)) / most
+    return GoodnessOfFit(
+        log_likelihood,
+        d,
+        n,
+        g2,
+        x2,
+        prod(sizes) - 1 - d,
+        -2 * log_likelihood + 2 * d,
+        -2 * log_likelihood + d * log(n),
+        -2 * log_likelihood + d * log((n + 2) / 24),
+        -2 * log_likelihood + d * (log(n) + 1),
+        entropy,
+        _bivariate_residuals(model, point, data, complete, weight, limits),
+    )
+
+
+def _against_saturated(codes, scores, weight) -> tuple[float, float]:
+    """G² and X² of complete rows against the saturated model; cells without rows enter X² by what is expected of them."""
+    if len(codes) == 0:
+        return np.nan, np.nan
+    _, first, inverse = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    observed = np.bincount(inverse.ravel(), weights=weight)
+    n = observed.sum()
+    with np.errstate(divide="ignore"):
+        expected = n * np.exp(scores[first])
+        g2 = 2.0 * float((observed * (np.log(observed / n) - scores[first])).sum())
+        x2 = float(((observed - expected) ** 2 / expected).sum() + max(n - expected.sum(), 0.0))
+    return g2, x2
+
+
+def _bivariate_residuals(model, point, data, complete, weight, limits) -> dict:
+    nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
+    residuals = {}
+    codes, w = data.codes[complete], weight[complete]
+    for (i, a), (j, b) in combinations(enumerate(data.names), 2):
+        ra, rb = (model.layout.cardinalities[model.position[name]] for name in (a, b))
+        if min(ra, rb) < 2 or len(codes) == 0:
+            continue
+        pairs = codes[:, i].astype(np.int64) * rb + codes[:, j]
+        observed = np.bincount(pairs, weights=w, minlength=ra * rb).reshape(ra, rb)
+        expected = observed.sum() * queries.joint(model, point, nothing, (a, b), **limits)[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x2 = np.where(expected > 0, (observed - expected) ** 2 / expected, np.where(observed > 0, np.inf, 0.0)).sum()
+        residuals[a, b] = float(x2) / ((ra - 1) * (rb - 1))
+    return residuals

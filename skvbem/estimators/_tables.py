@@ -1,0 +1,118 @@
+"""Values that fitted estimators publish: tables with named axes, and the record of the starts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledTable:
+    """An array whose axes are nodes and whose positions are their states.
+
+    Parameters
+    ----------
+    values : ndarray
+    axes : tuple
+        The node of each axis.
+    levels : tuple of ndarray
+        The states of each axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.estimators import LabeledTable
+    >>> table = LabeledTable(np.array([[0.9, 0.1], [0.2, 0.8]]), ("class", "item"), (np.arange(2), np.array(["no", "yes"])))
+    >>> table["class": 0, "item": "yes"]
+    0.1
+    >>> np.asarray(table).shape
+    (2, 2)
+    """
+
+    values: np.ndarray
+    axes: tuple[Hashable, ...]
+    levels: tuple[np.ndarray, ...]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __getitem__(self, key):
+        """The value, or the array left, at states named as ``table["node": state, ...]``."""
+        picked: dict = {}
+        for part in key if isinstance(key, tuple) else (key,):
+            if not isinstance(part, slice) or part.step is not None:
+                raise TypeError(f"Index a LabeledTable as table['node': state, ...]. Got {part!r} instead.")
+            picked[part.start] = part.stop
+        strange = [axis for axis in picked if axis not in self.axes]
+        if strange:
+            raise KeyError(f"{strange[0]!r} is not an axis of this table, whose axes are {', '.join(map(repr, self.axes))}")
+        index: list = [slice(None)] * len(self.axes)
+        for axis, state in picked.items():
+            position = self.axes.index(axis)
+            found = np.flatnonzero([level == state for level in self.levels[position].tolist()])
+            if len(found) == 0:
+                states = ", ".join(map(repr, self.levels[position].tolist()))
+                raise KeyError(f"{state!r} is not a state of {axis!r}, whose states are {states}")
+            index[position] = int(found[0])
+        value = self.values[tuple(index)]
+        return value.item() if np.ndim(value) == 0 else value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of states along each axis."""
+        return self.values.shape
+
+    def to_frame(self, name: str = "value"):
+        """The table as a pandas Series indexed by the states of all axes.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        import pandas as pd
+
+        index = pd.MultiIndex.from_product([level.tolist() for level in self.levels], names=list(self.axes))
+        return pd.Series(np.ravel(self.values), index=index, name=name)
+
+    def __repr__(self):
+        given = ", ".join(map(str, self.axes[:-1]))
+        title = f"{self.axes[-1]} | {given}" if given else f"{self.axes[-1]}"
+        return f"LabeledTable of {title}\n{np.array2string(self.values, precision=4, suppress_small=True)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Restarts:
+    """Where every start of a fit ended.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (n_starts,)
+        The objective each start reached, nats; NaN for a start dropped from a tournament.
+    n_iter : ndarray of shape (n_starts,)
+        Steps taken.
+    converged : ndarray of shape (n_starts,)
+    n_best : int
+        How many starts met the best, to 1e-6 relative or 0.01 nats: a best met once among many may not be the best.
+    """
+
+    bounds: np.ndarray
+    n_iter: np.ndarray
+    converged: np.ndarray
+    n_best: int
+
+    @classmethod
+    def of(cls, fit) -> Restarts:
+        """The record of a `skvbem.vbem.fit.Fit`."""
+        bounds = fit.restart_objectives
+        slack = max(0.01, 1e-6 * abs(fit.objective))
+        return cls(bounds, fit.restart_n_iter, fit.restart_converged, int(np.sum(bounds >= fit.objective - slack)))
+
+    def __repr__(self):
+        reached = self.bounds[~np.isnan(self.bounds)]
+        return (
+            f"Restarts({len(self.bounds)} starts, {len(reached)} run to the end; best {reached.max():.6g} met "
+            f"{self.n_best} times, median {np.median(reached):.6g}, worst {reached.min():.6g})"
+        )

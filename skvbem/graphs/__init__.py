@@ -1,0 +1,1 @@
+"""Structures as values: directed acyclic graphs, their symmetries and file formats. No probability model lives here."""

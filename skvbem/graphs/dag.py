@@ -1,0 +1,554 @@
+"""Directed acyclic graphs as immutable values.
+
+A graph over named nodes factorizes a joint distribution as ∏ⱼ p(node j | parents of j). With r_j the number of states
+of node j and q_j = ∏ r over its parents, the tables hold Σⱼ r_j q_j cells and d' = Σⱼ (r_j − 1) q_j free parameters.
+Which nodes are hidden and how many states they have is the caller's to say: a `DAG` is names and edges.
+"""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+import math
+import operator
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Set
+from itertools import chain
+from numbers import Integral
+
+from skvbem.errors import StructureError
+from skvbem.graphs.canonical import canonical_renaming
+
+__all__ = ["DAG", "describe_cycle", "did_you_mean", "find_cycle", "shown"]
+
+_REMINDER = " Mappings are child -> parents."
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_TOKEN = re.compile(
+    r'\s*+(?:(?P<mark>[\[\]|:])|"(?P<quoted>(?:[^"\\]|\\.)*+)"|(?P<bare>[^\[\]|:"\s][^\[\]|:"]*))', re.DOTALL
+)
+
+
+class DAG:
+    """A directed acyclic graph: named nodes and, for each, its parents.
+
+    Graphs are immutable. Two are equal, and hash alike, when they have the same nodes and the same edges, in whatever
+    order the nodes were given; that order decides only the order in which nodes, parents and children are listed.
+
+    Parameters
+    ----------
+    nodes : iterable of hashable
+        The names of the nodes, usually str, in order.
+    parents : mapping
+        Child -> its parents: an iterable of names, or one name (a str or an int). Nodes that are no key have none.
+
+    Attributes
+    ----------
+    nodes : tuple
+        The names, in the order given.
+    edges : tuple of (parent, child)
+        All edges, by child and then by parent, both in the order of the nodes.
+
+    Raises
+    ------
+    StructureError
+        If a node or an edge is given twice, if an edge meets an unknown node, or if there is a cycle.
+
+    See Also
+    --------
+    DAG.coerce : a DAG from a networkx graph, a model string, a mapping or edges.
+
+    Examples
+    --------
+    >>> from skvbem.graphs.dag import DAG
+    >>> dag = DAG(["smoker", "cancer", "xray"], {"cancer": "smoker", "xray": ["cancer"]})
+    >>> dag
+    DAG("[smoker][cancer|smoker][xray|cancer]")
+    >>> dag.edges
+    (('smoker', 'cancer'), ('cancer', 'xray'))
+    >>> dag == DAG.from_string("[xray|cancer][cancer|smoker][smoker]")
+    True
+    >>> dag.n_free_parameters({"smoker": 2, "cancer": 2, "xray": 3})
+    7
+
+    Two hidden binary nodes may swap their names. The canonical graph does not depend on who has which:
+
+    >>> first = DAG.from_edges([("h1", "y1"), ("h2", "y2"), ("h2", "y3")])
+    >>> second = first.relabel({"h1": "h2", "h2": "h1"})
+    >>> first == second, first.canonical({"h1": 2, "h2": 2}) == second.canonical({"h1": 2, "h2": 2})
+    (False, True)
+    """
+
+    # Neither __len__ nor __iter__: NumPy must take a list of graphs (candidates of a search) for objects, not for rows.
+    __slots__ = ("_children", "_key", "_nodes", "_order", "_parents")
+
+    def __init__(self, nodes: Iterable[Hashable], parents: Mapping[Hashable, Iterable[Hashable]]):
+        if isinstance(nodes, str):
+            raise TypeError(
+                f"nodes must be an iterable of names. Got the str {nodes!r}; for a model string use DAG.from_string."
+            )
+        self._fill(nodes, _families(parents), _REMINDER)
+
+    def _fill(self, nodes, parents, reminder=""):
+        nodes = _names(nodes, "nodes")
+        index = {node: position for position, node in enumerate(nodes)}
+        if len(index) < len(nodes):
+            raise StructureError(f"Node {shown(_repeated(nodes))} is named twice. Name each node once.")
+        for child in parents:
+            if child not in index:
+                raise StructureError(
+                    f"Parents are given for {shown(child)}, which is not a node.{did_you_mean(child, nodes)}{reminder}"
+                )
+        ordered, children = {}, {node: [] for node in nodes}
+        for child in nodes:
+            family = parents.get(child, ())
+            for parent in family:
+                if parent not in index:
+                    hint = did_you_mean(parent, nodes)
+                    raise StructureError(
+                        f"The edge {parent} -> {child} starts at {shown(parent)}, which is not a node.{hint}{reminder}"
+                    )
+            positions = sorted({index[parent] for parent in family})
+            if len(positions) < len(family):
+                raise StructureError(f"The edge {_repeated(family)} -> {child} is given twice. Give each edge once.")
+            ordered[child] = tuple(nodes[position] for position in positions)
+            for parent in ordered[child]:
+                children[parent].append(child)
+        order = _topological_order(nodes, index, ordered, children)
+        if len(order) < len(nodes):
+            raise StructureError(describe_cycle(find_cycle(nodes, ordered)) + reminder)
+        for name, value in (
+            ("_nodes", nodes),
+            ("_parents", ordered),
+            ("_children", {node: tuple(kin) for node, kin in children.items()}),
+            ("_order", order),
+            ("_key", frozenset((child, frozenset(family)) for child, family in ordered.items())),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def _made(cls, nodes, parents):
+        dag = object.__new__(cls)
+        dag._fill(nodes, parents)
+        return dag
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[tuple[Hashable, Hashable]], nodes: Iterable[Hashable] = ()) -> DAG:
+        """The graph of (parent, child) pairs: first `nodes`, in order, then the others as they appear in the edges."""
+        parents: dict = {}
+        ends = []
+        for edge in edges:
+            if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) or len(pair := tuple(edge)) != 2:
+                raise TypeError(f"Each edge must be a pair (parent, child). Got {shown(edge)} instead.")
+            parent, child = _names(pair, "An edge")
+            parents.setdefault(child, []).append(parent)
+            ends += pair
+        return cls._made(_extended(_names(nodes, "nodes"), ends), parents)
+
+    @classmethod
+    def from_parents(cls, mapping: Mapping[Hashable, Iterable[Hashable]]) -> DAG:
+        """The graph of a mapping child -> parents: first its keys, in order, then the other parents, as roots."""
+        families = _families(mapping)
+        return cls(_extended(tuple(families), chain.from_iterable(families.values())), families)
+
+    @classmethod
+    def from_networkx(cls, graph) -> DAG:
+        """The graph with the nodes and edges of a directed networkx graph, in its order, without their attributes."""
+        if not graph.is_directed():
+            raise StructureError("The networkx graph must be directed. Got an undirected one; use networkx.DiGraph.")
+        return cls.from_edges((edge[:2] for edge in graph.edges), graph.nodes)
+
+    @classmethod
+    def from_string(cls, text: str) -> DAG:
+        r"""The graph of a model string, as ``[A][B|A:H]``: each node in brackets, its parents after the bar.
+
+        Parents without brackets of their own are roots, listed last. A bare whole number is an int, any other bare name
+        a str without the blanks around it. A name in double quotes is the str as it stands, with ``\"`` for ``"`` and
+        ``\\`` for ``\``.
+
+        Raises
+        ------
+        StructureError
+            If the string cannot be read, with the column, or if it is no directed acyclic graph.
+
+        Examples
+        --------
+        >>> DAG.from_string('[a|"b:c"]').edges
+        (('b:c', 'a'),)
+        """
+        nodes, parents = _parse_model_string(text)
+        return cls._made(_extended(tuple(nodes), chain.from_iterable(parents.values())), parents)
+
+    @classmethod
+    def naive_bayes(cls, root: Hashable, leaves: Iterable[Hashable]) -> DAG:
+        """The star in which `root` is the one parent of every leaf.
+
+        Examples
+        --------
+        >>> DAG.naive_bayes("class", ["x", "y"])
+        DAG("[class][x|class][y|class]")
+        """
+        leaves = _names(leaves, "leaves")
+        return cls._made((root, *leaves), dict.fromkeys(leaves, (root,)))
+
+    @classmethod
+    def coerce(cls, structure, nodes: Iterable[Hashable] = ()) -> DAG:
+        """The graph that `structure` describes, with those of `nodes` it lacks added at the end, without edges.
+
+        Parameters
+        ----------
+        structure : DAG, directed networkx graph, str, mapping or iterable
+            A str is a model string (see `from_string`), a mapping is child -> parents (see `from_parents`), any other
+            iterable holds (parent, child) pairs (see `from_edges`).
+        nodes : iterable of hashable
+            Names that must be among the nodes.
+
+        Raises
+        ------
+        TypeError
+            If `structure` is none of these.
+        StructureError
+            If it is no directed acyclic graph.
+
+        Examples
+        --------
+        >>> DAG.coerce({"y": "h"}, nodes=["y", "z"])
+        DAG("[y|h][h][z]")
+        """
+        if isinstance(structure, DAG):
+            dag = structure
+        elif isinstance(structure, str):
+            dag = cls.from_string(structure)
+        elif all(hasattr(structure, name) for name in ("nodes", "edges", "is_directed")):
+            dag = cls.from_networkx(structure)
+        elif isinstance(structure, Mapping):
+            dag = cls.from_parents(structure)
+        elif isinstance(structure, Iterable):
+            dag = cls.from_edges(structure)
+        else:
+            raise TypeError(
+                "A structure must be a DAG, a directed networkx graph, a model string like '[A][B|A:H]', a mapping "
+                f"child -> parents or an iterable of (parent, child) edges. Got {shown(structure)} instead."
+            )
+        return dag.with_nodes(nodes)
+
+    @property
+    def nodes(self) -> tuple:
+        """The names of the nodes, in the order given."""
+        return self._nodes
+
+    @property
+    def edges(self) -> tuple:
+        """All (parent, child) pairs, by child and then by parent, both in the order of the nodes."""
+        return tuple((parent, child) for child in self._nodes for parent in self._parents[child])
+
+    def parents(self, node: Hashable) -> tuple:
+        """The parents of `node`, in the order of the nodes."""
+        return self._parents[self._known(node)]
+
+    def children(self, node: Hashable) -> tuple:
+        """The children of `node`, in the order of the nodes."""
+        return self._children[self._known(node)]
+
+    def family(self, node: Hashable) -> tuple:
+        """The parents of `node`, then `node`: the axes of its table."""
+        return (*self.parents(node), node)
+
+    def topological_order(self) -> tuple:
+        """All nodes, each after its parents; among nodes that might come next, the first in the order of the nodes."""
+        return self._order
+
+    def ancestors(self, nodes: Hashable | Iterable[Hashable]) -> frozenset:
+        """The nodes from which a path of one edge or more leads to one of `nodes` (a str or an int is one node)."""
+        return self._reached(nodes, self._parents)
+
+    def descendants(self, nodes: Hashable | Iterable[Hashable]) -> frozenset:
+        """The nodes to which a path of one edge or more leads from one of `nodes` (a str or an int is one node)."""
+        return self._reached(nodes, self._children)
+
+    def relabel(self, mapping: Mapping[Hashable, Hashable]) -> DAG:
+        """The same graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
+        for node in mapping:
+            self._known(node)
+        return self._renamed(mapping, [mapping.get(node, node) for node in self._nodes])
+
+    def with_nodes(self, extra: Iterable[Hashable]) -> DAG:
+        """The graph with those of the `extra` nodes that it lacks, added at the end, without edges."""
+        nodes = _extended(self._nodes, _names(extra, "nodes"))
+        return self if nodes == self._nodes else self._made(nodes, self._parents)
+
+    def reorder(self, nodes: Iterable[Hashable]) -> DAG:
+        """The same (an equal) graph with its nodes, and so the parents of each node, listed in the order of `nodes`."""
+        nodes = _names(nodes, "nodes")
+        if Counter(nodes) != Counter(self._nodes):
+            raise StructureError(
+                f"reorder needs each node of the graph once: {_listed(self._nodes)}. Got {_listed(nodes)} instead."
+            )
+        return self._made(nodes, self._parents)
+
+    def n_free_parameters(self, cardinalities: Mapping[Hashable, int]) -> int:
+        """The dimension d' = Σⱼ (r_j − 1) q_j of the model with nothing hidden, an exact int. [CH]
+
+        Parameters
+        ----------
+        cardinalities : mapping
+            The number of states r of each node, an int >= 1.
+        """
+        return sum((states - 1) * rows for states, rows in self._table_shapes(cardinalities))
+
+    def n_table_cells(self, cardinalities: Mapping[Hashable, int]) -> int:
+        """The number of cells Σⱼ r_j q_j of all tables, an exact int; `cardinalities` as in `n_free_parameters`."""
+        return sum(states * rows for states, rows in self._table_shapes(cardinalities))
+
+    def canonical(self, hidden: Mapping[Hashable, Hashable]) -> DAG:
+        """The one graph that stands for all that differ from this by a permutation of hidden nodes of equal kind.
+
+        Parameters
+        ----------
+        hidden : mapping
+            Hidden node -> its kind: its cardinality, or any hashable. Nodes that are no key stay where they are.
+
+        Returns
+        -------
+        dag : DAG
+            Equal for two graphs if and only if such a permutation turns one into the other. Its nodes keep their order.
+
+        Notes
+        -----
+        Exact for any graph. Hidden nodes told apart by their neighbors, and hidden nodes with the same neighbors, cost
+        nothing; only those with like observed neighbors and different hidden ones are searched.
+        """
+        renaming, _ = self._canonical_renaming(hidden)
+        return self._renamed(renaming, self._nodes)
+
+    def n_automorphisms(self, hidden: Mapping[Hashable, Hashable]) -> int:
+        """The number of permutations of hidden nodes within their kinds that leave the graph unchanged.
+
+        Parameters
+        ----------
+        hidden : mapping
+            Hidden node -> its kind, as in `canonical`.
+
+        Examples
+        --------
+        >>> DAG.from_string("[h1][h2][y|h1:h2]").n_automorphisms({"h1": 2, "h2": 2})
+        2
+        """
+        _, count = self._canonical_renaming(hidden)
+        return count
+
+    def to_networkx(self):
+        """A networkx.DiGraph with the same nodes and edges. Needs networkx."""
+        try:
+            import networkx
+        except ImportError as error:
+            raise ImportError("DAG.to_networkx needs networkx. Install it with: pip install networkx") from error
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(self._nodes)
+        graph.add_edges_from(self.edges)
+        return graph
+
+    def _known(self, node):
+        if node not in self._parents:
+            raise StructureError(f"{shown(node)} is not a node of the graph.{did_you_mean(node, self._nodes)}")
+        return node
+
+    def _reached(self, nodes, neighbors):
+        reached, waiting = set(), [self._known(node) for node in _names(nodes, "nodes")]
+        while waiting:
+            new = [node for node in neighbors[waiting.pop()] if node not in reached]
+            reached.update(new)
+            waiting += new
+        return frozenset(reached)
+
+    def _renamed(self, mapping, nodes):
+        parents = {child: [mapping.get(parent, parent) for parent in family] for child, family in self._parents.items()}
+        return self._made(nodes, {mapping.get(child, child): family for child, family in parents.items()})
+
+    def _canonical_renaming(self, hidden):
+        if not isinstance(hidden, Mapping):
+            raise TypeError(
+                f"hidden must map each hidden node to its kind, as {{'h': 2}}. Got {shown(hidden)} instead."
+            )
+        for node in hidden:
+            self._known(node)
+        return canonical_renaming(self, hidden)
+
+    def _table_shapes(self, cardinalities):
+        states = {}
+        for node in self._nodes:
+            if node not in cardinalities:
+                raise StructureError(f"cardinalities must give the number of states of every node. It lacks {node!r}.")
+            value = cardinalities[node]
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise StructureError(
+                    f"The cardinality of node {node!r} must be an int >= 1. Got {shown(value)} instead."
+                )
+            states[node] = operator.index(value)
+        return [(states[node], math.prod(states[parent] for parent in self._parents[node])) for node in self._nodes]
+
+    def __eq__(self, other):
+        return self._key == other._key if isinstance(other, DAG) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._key)
+
+    def __str__(self):
+        families = ((child, ":".join(map(_quoted, self._parents[child]))) for child in self._nodes)
+        return "".join(f"[{_quoted(child)}{'|' if parents else ''}{parents}]" for child, parents in families)
+
+    def __repr__(self):
+        text = str(self)
+        return f'DAG("{text}")' if text.isprintable() and not {'"', "\\"} & set(text) else f"DAG({text!r})"
+
+    def __reduce__(self):
+        return type(self), (self._nodes, self._parents)
+
+    def __setattr__(self, name, *value):
+        raise AttributeError("A DAG cannot be changed. relabel, with_nodes and reorder return new ones.")
+
+    __delattr__ = __setattr__
+
+
+def find_cycle(nodes: Iterable[Hashable], parents: Mapping[Hashable, Iterable[Hashable]]) -> tuple:
+    """The nodes of one directed cycle, each a parent of the next and the last one of the first; empty if there is none.
+
+    The cycle starts at the earliest of its nodes in `nodes`; `parents` maps child -> parents and may lack roots.
+    """
+    place = {node: position for position, node in enumerate(nodes)}
+    done: set = set()
+    exhausted = object()
+    for start in place:
+        path = {} if start in done else {start: iter(parents.get(start, ()))}
+        while path:
+            node = next(reversed(path))
+            parent = next((parent for parent in path[node] if parent not in done), exhausted)
+            if parent in path:
+                against = list(path)
+                cycle = against[against.index(parent) :][::-1]
+                first = min(range(len(cycle)), key=lambda at: place[cycle[at]])
+                return (*cycle[first:], *cycle[:first])
+            if parent is exhausted:
+                done.add(node)
+                del path[node]
+            else:
+                path[parent] = iter(parents.get(parent, ()))
+    return ()
+
+
+def describe_cycle(cycle: tuple) -> str:
+    """The error text that prints a cycle in the direction of its edges."""
+    steps = [str(node) for node in (*cycle, cycle[0])]
+    if len(steps) > 20:
+        steps[10:-9] = ["..."]
+    return f"The graph must have no directed cycle. It has {' -> '.join(steps)}; remove or turn one of these edges."
+
+
+def did_you_mean(name: Hashable, names: Iterable[Hashable]) -> str:
+    """A sentence (after a blank) that suggests the nearest of `names`; empty if none is near."""
+    texts = {str(known)[:100]: known for known in names}
+    near = difflib.get_close_matches(str(name)[:100], texts, n=1)
+    return f" Did you mean {shown(texts[near[0]])}?" if near else ""
+
+
+def shown(value) -> str:
+    """The repr of a value, cut to fit a message."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _topological_order(nodes, index, parents, children):
+    """Kahn's order, shorter than `nodes` if there is a cycle."""
+    waiting = {node: len(parents[node]) for node in nodes}
+    ready = [index[node] for node in nodes if not waiting[node]]
+    order = []
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        order.append(node)
+        for child in children[node]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                heapq.heappush(ready, index[child])
+    return tuple(order)
+
+
+def _parse_model_string(text):
+    nodes, parents, family = [], {}, None
+    position, end, expected = 0, len(text.rstrip()), ("[",)
+    while position < end:
+        match = _TOKEN.match(text, position, end)
+        found = (match["mark"] or "a name") if match else None
+        if found not in expected:
+            break
+        position = match.end()
+        if found == "]":
+            expected = ("[",)
+        elif found != "a name":
+            family = None if found == "[" else family
+            expected = ("a name",)
+        else:
+            name = _token_name(match)
+            if family is None:
+                nodes.append(name)
+                family = parents.setdefault(name, [])
+                expected = ("|", "]")
+            else:
+                family.append(name)
+                expected = (":", "]")
+    if position < end or expected != ("[",):
+        rest = text[position:end].lstrip()
+        found = f"got {shown(rest)}" if rest else "but the string ends"
+        raise StructureError(
+            f"A model string must read like '[A][B|A:H]'. Expected {' or '.join(expected)} "
+            f"at column {end - len(rest) + 1}, {found}."
+        )
+    return nodes, parents
+
+
+def _token_name(match):
+    if match["quoted"] is not None:
+        return re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.DOTALL)
+    name = match["bare"].rstrip()
+    return int(name) if _INTEGER.fullmatch(name) else name
+
+
+def _quoted(name):
+    text = str(name)
+    bare = text == text.strip() and re.fullmatch(r'[^\[\]|:"]+', text)
+    if bare and not (isinstance(name, str) and _INTEGER.fullmatch(text)):
+        return text
+    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+
+
+def _names(value, what):
+    """A tuple of names; a str or an int is one name."""
+    if isinstance(value, (str, Integral)):
+        return (value,)
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{what} must be an iterable of names. Got {shown(value)} instead.")
+    names = tuple(value)
+    for name in names:
+        if not isinstance(name, Hashable):
+            raise TypeError(f"{what} must be hashable names, such as str or int. Got {shown(name)} instead.")
+    return names
+
+
+def _families(mapping):
+    if not isinstance(mapping, Mapping):
+        raise TypeError(
+            f"parents must be given as a mapping child -> parents. Got {shown(mapping)}; for edges use DAG.from_edges."
+        )
+    return {child: _names(value, f"The parents of {shown(child)}") for child, value in mapping.items()}
+
+
+def _extended(names, extra):
+    known = set(names)
+    return (*names, *(name for name in dict.fromkeys(extra) if name not in known))
+
+
+def _repeated(names):
+    return next(name for name, times in Counter(names).items() if times > 1)
+
+
+def _listed(names):
+    return ", ".join(shown(name) for name in names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

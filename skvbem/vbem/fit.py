@@ -1,0 +1,90 @@
+"""From starts to one fit: annealing, selection among starts, the run, and the prior learned on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skvbem.vbem.driver import Ascent, Run, run
+from skvbem.vbem.starts import tournament
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The best of all starts.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (n_cells,)
+        Expected statistics from which q(theta) is built.
+    objective : float
+        Lower bound (VB), log posterior (MAP) or log likelihood (ML) at these statistics, nats.
+    trace : tuple of float
+        The objective at every point of the best start's run.
+    n_iter : int
+        Steps of the best start's run.
+    converged : bool
+    restart_objectives, restart_n_iter, restart_converged : ndarray of shape (n_starts,)
+        Where every start ended; NaN and 0 for a start dropped from a tournament.
+    """
+
+    statistics: np.ndarray
+    objective: float
+    trace: tuple[float, ...]
+    n_iter: int
+    converged: bool
+    restart_objectives: np.ndarray
+    restart_n_iter: np.ndarray
+    restart_converged: np.ndarray
+
+
+def best_of(
+    ascent: Ascent,
+    starts: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    accelerate: bool = True,
+    select: bool = False,
+    inverse_temperatures: Sequence[float] = (),
+    stop: Callable[[int, float], bool] | None = None,
+) -> Fit:
+    """Ascend from every start and keep the best.
+
+    Parameters
+    ----------
+    ascent : Ascent
+    starts : ndarray of shape (n_cells, n_starts)
+        Expected statistics.
+    tol, max_iter, accelerate, stop
+        As in `skvbem.vbem.driver.run`.
+    select : bool
+        Whether only the winner of a tournament is run to the end, rather than every start.
+    inverse_temperatures : sequence of float
+        One annealed step is taken at each, with statistics multiplied by it [Beal (2.118), (2.119)], before the run.
+    """
+    n_starts = starts.shape[1]
+    starts = np.array(starts, order="C")
+    for inverse_temperature in inverse_temperatures:
+        starts *= inverse_temperature
+        ascent.advance(starts, 1)
+    lanes = np.arange(n_starts)
+    if select and n_starts > 1:
+        order, starts = tournament(ascent, starts)
+        lanes = order[-1:]
+    result: Run = run(ascent, starts, tol=tol, max_iter=max_iter, accelerate=accelerate, stop=stop)
+    best = result.best
+    objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
+    objectives[lanes], n_iter[lanes], converged[lanes] = result.objective, result.n_iter, result.converged
+    return Fit(
+        np.ascontiguousarray(result.statistics[:, best]),
+        float(result.objective[best]),
+        tuple(result.traces[best]),
+        int(result.n_iter[best]),
+        bool(result.converged[best]),
+        objectives,
+        n_iter,
+        converged,
+    )
