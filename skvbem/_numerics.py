@@ -40,7 +40,9 @@ def safe_log(x: np.ndarray) -> np.ndarray:
 
 def times_log(n: np.ndarray, log_x: np.ndarray) -> np.ndarray:
     """N ln x elementwise, with 0 ln 0 = 0."""
-    return np.multiply(n, log_x, out=np.zeros(np.broadcast_shapes(np.shape(n), np.shape(log_x))), where=np.not_equal(n, 0))
+    return np.multiply(
+        n, log_x, out=np.zeros(np.broadcast_shapes(np.shape(n), np.shape(log_x))), where=np.not_equal(n, 0)
+    )
 
 
 def _special_pair(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

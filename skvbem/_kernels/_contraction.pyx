@@ -1,12 +1,13 @@
 """Sum-product over the hidden part of every distinct context of a discrete network, all restarts at once.
 
-A *plan* is a junction tree over one set of hidden nodes; its *contexts* are the distinct values of the observed nodes
-around it, each with a weight. A clique's potential in a context is a product of *slots*: tables over the clique's cells,
-one table per value of the observed nodes that the slot depends on (its code), each the product of a few parameters.
-Tables are made once per step, contexts multiply whole tables: that is the inner loop, contiguous over cells x lanes.
+A *plan* is a junction tree over one set of hidden nodes; its *contexts* are the distinct values of the observed
+nodes around it, each with a weight. A clique's potential in a context is a product of *slots*: tables over the clique's
+cells, one table per value of the observed nodes that the slot depends on (its code), each the product of a few
+parameters. Tables are made once per step, contexts multiply whole tables: that is the inner loop, contiguous over
+cells x lanes.
 
-Potentials need not be normalized (expected parameters are not). Tables and messages are scaled by powers of two, exactly;
-a context whose normalizer still leaves the safe range is redone with logarithms, for that lane alone.
+Potentials need not be normalized (expected parameters are not). Tables and messages are scaled by powers of two,
+exactly; a context whose normalizer still leaves the safe range is redone with logarithms, for that lane alone.
 
 What is not here: elimination orders and the layout of a program (`skvbem.models._program`), forms of q(theta).
 """
@@ -22,8 +23,8 @@ import numpy as np
 
 
 cdef extern from "_lanes.h" nogil:
-    void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* parameters,
-                         double* table)
+    void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor,
+                         const double* parameters, double* table)
     void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double* table, double* largest)
     void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* table,
                        double* counts)
@@ -60,7 +61,8 @@ cdef class Contraction:
     # per plan
     cdef const long long[::1] plan_context, plan_clique, plan_slot, plan_code
     # per clique
-    cdef const long long[::1] clique_cells, clique_at, clique_slot, separator_cells, separator_at, out_map, in_map, parent
+    cdef const long long[::1] clique_cells, clique_at, clique_slot, separator_cells, separator_at
+    cdef const long long[::1] out_map, in_map, parent
     cdef const int[::1] maps
     # per slot
     cdef const long long[::1] slot_table, slot_arity, slot_factor, slot_codes, slot_mass
@@ -273,12 +275,13 @@ cdef class Contraction:
                            double* beliefs, Py_ssize_t first_context, Py_ssize_t last_context) noexcept nogil:
         """One pass over a range of contexts: ln Z summed with weights per lane, expected table counts added.
 
-        With `row_log_z` (and one lane) each context's own ln Z is written as well; with `beliefs` its clique posteriors,
-        one after the other, each context's as long as its plan's cells.
+        With `row_log_z` (and one lane) each context's own ln Z is written as well; with `beliefs` its clique
+        posteriors, one after the other, each context's as long as its plan's cells.
         """
         cdef Py_ssize_t table_at = self.block_table[block] if expected != NULL else 0
         cdef Py_ssize_t plan = self.block_plan[block]
-        cdef Py_ssize_t context, q, slot, n_slots, first, last, first_slot, row, cell, lane, s, m, separators, up, at
+        cdef Py_ssize_t context, q, slot, n_slots, first, last, first_slot, row, cell, lane, s, m
+        cdef Py_ssize_t separators
         cdef Py_ssize_t n_psi
         cdef const double* table
         cdef double* target
@@ -464,7 +467,8 @@ cdef class Contraction:
                 if expected != NULL:
                     m = m * n_lanes
                     for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
-                        target = expected + (self.slot_table[slot] - table_at) * n_lanes + self.code(row + slot - first_slot) * m
+                        target = expected + (self.slot_table[slot] - table_at) * n_lanes
+                        target += self.code(row + slot - first_slot) * m
                         for cell in range(m):
                             target[cell] += here[cell]
             if beliefs != NULL:
@@ -476,13 +480,13 @@ cdef class Contraction:
         free(powers)
         free(buffer)
 
-    cdef void add_counts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* expected, double* counts) noexcept nogil:
+    cdef void add_counts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* expected,
+                         double* counts) noexcept nogil:
         """Expected table counts of one block back to parameters."""
-        cdef Py_ssize_t slot, value, cell, k, lane, n_cells, arity, q, plan
+        cdef Py_ssize_t slot, value, n_cells, arity, q
         cdef Py_ssize_t table_at = self.block_table[block]
         cdef const int* factor
         cdef const double* source
-        cdef double* target
         cdef Py_ssize_t first = self.plan_clique[self.block_plan[block]]
         cdef Py_ssize_t last_plan = self.block_plan[block]
         while last_plan + 1 < self.plan_context.shape[0] - 1 and (
@@ -548,8 +552,9 @@ cdef class Workspace:
                 self.penalty[lane] = 0.0
             self.start()
 
-    cdef void from_counts(self, const long long[::1] starts, const double[:, ::1] offset, const double[:, ::1] row_offset,
-                          bint density, const double[:, ::1] counts) noexcept nogil:
+    cdef void from_counts(self, const long long[::1] starts, const double[:, ::1] offset,
+                          const double[:, ::1] row_offset, bint density,
+                          const double[:, ::1] counts) noexcept nogil:
         natural_and_penalty(
             starts.shape[0] - 1, self.n_lanes, &starts[0], &offset[0, 0], &offset[1, 0], &row_offset[0, 0],
             &row_offset[1, 0], density, &counts[0, 0], &self.scratch[0], &self.natural_[0, 0],
@@ -615,7 +620,7 @@ cdef class Workspace:
                     self.run_block(block)
                 self.finish(&counts[0, 0], &trace[step, 0])
 
-    def contexts(self, Py_ssize_t plan, Py_ssize_t first, Py_ssize_t last, double[::1] log_z, double[:, ::1] beliefs):
+    def contexts(self, Py_ssize_t first, Py_ssize_t last, double[::1] log_z, double[:, ::1] beliefs):
         """Each context's own ln Z and clique posteriors, contexts `first` to `last` of one plan (one lane).
 
         Parameters

@@ -25,9 +25,10 @@ cdef double LOWEST = -1e300
 
 
 cdef void natural_and_penalty(
-    Py_ssize_t n_rows, Py_ssize_t n_lanes, const long long* starts, const double* offset, const double* log_gamma_offset,
-    const double* row_offset, const double* log_gamma_row_offset, bint density, const double* counts, double* scratch,
-    double* natural, double* exp_natural, double* penalty) noexcept nogil:
+        Py_ssize_t n_rows, Py_ssize_t n_lanes, const long long* starts, const double* offset,
+        const double* log_gamma_offset, const double* row_offset, const double* log_gamma_row_offset, bint density,
+        const double* counts, double* scratch, double* natural, double* exp_natural,
+        double* penalty) noexcept nogil:
     """`scratch` holds (n_cells + 3 n_rows) x n_lanes doubles."""
     cdef Py_ssize_t row, lane, cell, at, n_cells = starts[n_rows]
     cdef double total, value

@@ -2,8 +2,8 @@ r"""Dirichlet distributions in the ragged form: all tables of a network are one 
 
 Cells stand in one flat axis, cut into rows; a row is one distribution
 :math:`p(\theta) = e^{-A(\lambda)} \prod_k \theta_k^{\lambda_k - 1}` with
-:math:`A(\lambda) = \sum_k \ln\Gamma(\lambda_k) - \ln\Gamma(\sum_k \lambda_k)`. Further axes, such as restarts, come after
-the cells, because every compiled loop runs over them innermost.
+:math:`A(\lambda) = \sum_k \ln\Gamma(\lambda_k) - \ln\Gamma(\sum_k \lambda_k)`. Further axes, such as restarts, come
+after the cells, because every compiled loop runs over them innermost.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Each row leaves some nodes hidden: latents, and observed nodes with a missing cell. Hidden nodes without observed
 descendants are pruned (they sum to one; summed under expected parameters, which do not, they would cost bound). What
-remains falls into connected components that are independent given the row's values. Rows that agree on a component and on
-the values around it share a *context*, with summed weights: contexts, not rows, are what a step costs. Families without
-hidden nodes are counted once and for all.
+remains falls into connected components that are independent given the row's values. Rows that agree on a component and
+on the values around it share a *context*, with summed weights: contexts, not rows, are what a step costs. Families
+without hidden nodes are counted once and for all.
 """
 
 from __future__ import annotations
@@ -27,6 +27,13 @@ _SLOT_CELLS = 4096
 # A block of contexts is the unit of work of a thread: at least this many multiplications, at most this many blocks.
 _BLOCK_WORK = 2**19
 _MOST_BLOCKS = 64
+
+
+_INTEGERS = [
+    *("plan_context", "plan_clique", "plan_slot", "plan_code"),
+    *("clique_cells", "clique_at", "clique_slot", "separator_cells", "separator_at", "out_map", "in_map", "parent"),
+    *("slot_table", "slot_arity", "slot_factor", "slot_codes", "slot_mass"),
+]
 
 
 @dataclass(frozen=True)
@@ -188,19 +195,19 @@ class Program:
         workspace = Workspace(self.contraction, 1)
         workspace.given(np.ascontiguousarray(natural).reshape(-1, 1))
         first = 0
-        for position, plan in enumerate(self.plans):
+        for plan in self.plans:
             width = plan.n_cells
             step = max(1, chunk // width)
             for at in range(0, plan.n_contexts, step):
                 upto = min(at + step, plan.n_contexts)
                 log_z, beliefs = np.empty(upto - at), np.empty((upto - at, width))
-                workspace.contexts(position, first + at, first + upto, log_z, beliefs)
+                workspace.contexts(first + at, first + upto, log_z, beliefs)
                 yield plan, slice(at, upto), log_z, beliefs
             first += plan.n_contexts
 
 
 def distinct(keys: np.ndarray, weight: np.ndarray | None, wanted: bool):
-    """Distinct keys ascending, their summed weights, a row that has each, and (if wanted) the position of every row's."""
+    """Distinct keys ascending, their summed weights, a row that has each, and (if wanted) each row's position."""
     if weight is None and not wanted:
         values, first, counts = np.unique(keys, return_index=True, return_counts=True)
         return values, counts.astype(float), first, None
@@ -369,21 +376,13 @@ class Compiler:
             scratch_separator = max(scratch_separator, separators)
             most_slots = max(most_slots, len(codes))
             work.append(contexts.n * (cells_per_context + in_plan))
-            plans.append(
-                Plan(hidden, tree, cardinalities, contexts.n, families, rows, contexts.of_row, contexts.a_row)
-            )
+            plans.append(Plan(hidden, tree, cardinalities, contexts.n, families, rows, contexts.of_row, contexts.a_row))
         for name, end in (("plan_context", context_at), ("plan_clique", clique_at), ("plan_slot", slot_at),
                           ("clique_slot", slot_at), ("plan_code", code_at)):  # fmt: skip
             arrays.add(name, end)
         complete = self._complete_counts(columns, n_rows, weight)
         wide = any(piece.dtype == np.int32 for piece in arrays.lists.get("codes", []))
-        flat = {
-            name: arrays.integers(name)
-            for name in (
-                "plan_context plan_clique plan_slot plan_code clique_cells clique_at clique_slot separator_cells "
-                "separator_at out_map in_map parent slot_table slot_arity slot_factor slot_codes slot_mass"
-            ).split()
-        }
+        flat = {name: arrays.integers(name) for name in _INTEGERS}
         flat |= _blocks(flat, work, table_at)
         contraction = Contraction(
             flat
@@ -453,8 +452,9 @@ class Compiler:
             if cells > self.max_table_cells:
                 names = ", ".join(str(layout.names[hidden[v]]) for v in clique)
                 raise TooLargeError(
-                    f"Summing over the hidden nodes {names} needs a table of {cells:.4g} cells; 'max_table_cells' allows "
-                    f"{self.max_table_cells:.4g}. Give these nodes fewer states, break a loop among them, or raise the limit."
+                    f"Summing over the hidden nodes {names} needs a table of {cells:.4g} cells; 'max_table_cells' "
+                    f"allows {self.max_table_cells:.4g}. Give these nodes fewer states, break a loop among them, or "
+                    "raise the limit."
                 )
         return tree, cardinalities
 
@@ -531,7 +531,9 @@ class _Contexts:
         return codes.astype(np.uint16 if slot.n_codes <= 2**16 else np.int32), mass
 
     def raw_codes(self, observed: tuple[int, ...]) -> np.ndarray:
-        return joint_keys([self.value(node) for node in observed], [self.layout.cardinalities[n] for n in observed], self.n)
+        return joint_keys(
+            [self.value(node) for node in observed], [self.layout.cardinalities[n] for n in observed], self.n
+        )
 
 
 def _slots(layout: Layout, families: Sequence[int], hidden: set[int], contexts: _Contexts, n_cells: int) -> list[_Slot]:
@@ -645,5 +647,7 @@ def _blocks(flat: Mapping[str, np.ndarray], work: Sequence[int], n_table_cells: 
         "block_context": bounds if n_blocks else np.zeros(2, dtype=np.int64),
         "block_plan": first_plan.astype(np.int64) if n_blocks else np.zeros(1, dtype=np.int64),
         "block_table": begins.astype(np.int64) if n_blocks else np.zeros(1, dtype=np.int64),
-        "block_at": np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64) if n_blocks else np.zeros(2, np.int64),
+        "block_at": np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)
+        if n_blocks
+        else np.zeros(2, np.int64),
     }

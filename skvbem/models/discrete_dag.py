@@ -1,4 +1,4 @@
-r"""A discrete Bayesian network with hidden nodes: :math:`p(x, y \mid \theta) = \prod_j \theta_{j, \mathrm{pa}(j), x_j}`.
+r"""Discrete Bayesian networks with hidden nodes: :math:`p(x, y \mid \theta) = \prod_j \theta_{j, \mathrm{pa}(j), x_j}`.
 
 Every table row has a Dirichlet prior; all rows of all tables are one block. The E step sums, per row of data, over the
 joint states of all that is hidden in it, so that q keeps the joint of one row's hidden variables [Beal corollary 2.2]:
@@ -29,7 +29,7 @@ _LANES_BYTES = 2**19
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What an E step returns: expected statistics (n_cells, n_lanes) and the log normalizer of q(x) (n_lanes,), nats."""
+    """What an E step returns: expected statistics (n_cells, n_lanes) and ln Z of q(x) (n_lanes,), nats."""
 
     statistics: np.ndarray
     log_normalizer: np.ndarray
@@ -152,7 +152,7 @@ class DirichletAscent:
             self._workspaces[n_lanes] = Workspace(self.program.contraction, n_lanes)
         workspace = self._workspaces[n_lanes]
         trace = np.empty((n_steps, n_lanes))
-        arguments = self._form_arguments + (statistics,)
+        arguments = (*self._form_arguments, statistics)
         if self._pool is None:
             workspace.advance(*arguments, trace)
         else:
@@ -164,9 +164,9 @@ class DirichletAscent:
             trace += self._constant
         if self.form.lowered_by and np.isnan(trace).any():
             raise NoInteriorModeError(
-                "The posterior has no interior mode in the probability basis: some table cell has a prior concentration "
-                "below 1 and not enough expected counts to make up for it. Use map_basis='natural', where the mode always "
-                "exists, or a prior of 1 or more."
+                "The posterior has no interior mode in the probability basis: some table cell has a prior "
+                "concentration below 1 and not enough expected counts to make up for it. Use map_basis='natural', "
+                "where the mode always exists, or a prior of 1 or more."
             )
         return trace
 

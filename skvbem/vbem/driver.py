@@ -1,4 +1,4 @@
-"""The one loop: full steps for all live starts, accelerated where that raises the objective, until a step gains nothing.
+"""The one loop: full steps for all live starts, accelerated where that raises the objective, until none gains.
 
 What is compared: the gain of the objective (the lower bound, or the log posterior or likelihood) over one plain step,
 in total nats. A start has converged when that gain is below `tol`, or below what rounding can resolve.
@@ -153,6 +153,7 @@ def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: np.
     if broken.any():
         lane = int(np.argmax(broken))
         raise BoundFellError(
-            f"The objective fell by {fell[lane]:.3g} nats at iteration {int(iteration[lane])}, from {before[lane]:.10g} to "
-            f"{after[lane]:.10g}. That is a defect in the model's expectation, not a property of the data: please report it."
+            f"The objective fell by {fell[lane]:.3g} nats at iteration {int(iteration[lane])}, from "
+            f"{before[lane]:.10g} to {after[lane]:.10g}. That is a defect in the model's expectation, not a property of "
+            "the data: please report it."
         )

@@ -8,6 +8,8 @@ bounded.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -33,7 +35,7 @@ def strengthened(prior: Dirichlet, counts: np.ndarray, base: Dirichlet, group_st
     concentration = prior.concentration.copy()
     low, high = np.log(STRENGTHS)
     grid = np.linspace(low, high, 25)
-    for first, last in zip(group_starts[:-1], group_starts[1:]):
+    for first, last in pairwise(group_starts):
         cells = slice(base.row_starts[first], base.row_starts[last])
         starts = base.row_starts[first : last + 1] - base.row_starts[first]
         shape, n = base.concentration[cells], counts[cells]
