@@ -25,6 +25,7 @@ import numpy as np
 cdef extern from "_lanes.h" nogil:
     void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor,
                          const double* parameters, double* table)
+    bint skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lanes, const double* table, double least)
     void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double* table, double* largest)
     void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* table,
                        double* counts)
@@ -123,8 +124,7 @@ cdef class Contraction:
     cdef void make_tables(self, Py_ssize_t n_lanes, const double* exp_natural, double* tables,
                           double* log_scale) noexcept nogil:
         """Tables of all slots from the parameters, scaled; log_scale += mass x the logarithm of the scale."""
-        cdef Py_ssize_t slot, value, cell, lane, n_cells, arity, q
-        cdef const int* factor
+        cdef Py_ssize_t slot, value, cell, lane, n_cells, q
         cdef double* table
         cdef double* largest = <double*> malloc(n_lanes * sizeof(double))
         cdef double scale, unscaled = ldexp(1.0, -self.unscaled_power)
@@ -132,13 +132,13 @@ cdef class Contraction:
         for q in range(self.clique_cells.shape[0]):
             n_cells = self.clique_cells[q]
             for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
-                arity = self.slot_arity[slot]
+                table = tables + self.slot_table[slot] * n_lanes
+                skvbem_products(self.slot_codes[slot] * n_cells, self.slot_arity[slot], n_lanes,
+                                &self.factors[self.slot_factor[slot]], exp_natural, table)
+                if skvbem_all_within(self.slot_codes[slot], n_cells, n_lanes, table, unscaled):
+                    continue
                 for value in range(self.slot_codes[slot]):
-                    if self.mass[self.slot_mass[slot] + value] == 0.0:
-                        continue  # no context has this value
                     table = tables + (self.slot_table[slot] + value * n_cells) * n_lanes
-                    factor = &self.factors[self.slot_factor[slot] + value * n_cells * arity]
-                    skvbem_products(n_cells, arity, n_lanes, factor, exp_natural, table)
                     skvbem_largest(n_cells, n_lanes, table, largest)
                     for lane in range(n_lanes):
                         if largest[lane] >= unscaled and largest[lane] < 1.0:
@@ -483,25 +483,17 @@ cdef class Contraction:
     cdef void add_counts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* expected,
                          double* counts) noexcept nogil:
         """Expected table counts of one block back to parameters."""
-        cdef Py_ssize_t slot, value, n_cells, arity, q
-        cdef Py_ssize_t table_at = self.block_table[block]
-        cdef const int* factor
-        cdef const double* source
+        cdef Py_ssize_t slot, q
         cdef Py_ssize_t first = self.plan_clique[self.block_plan[block]]
         cdef Py_ssize_t last_plan = self.block_plan[block]
         while last_plan + 1 < self.plan_context.shape[0] - 1 and (
                 self.plan_context[last_plan + 1] < self.block_context[block + 1]):
             last_plan += 1
         for q in range(first, self.plan_clique[last_plan + 1]):
-            n_cells = self.clique_cells[q]
             for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
-                arity = self.slot_arity[slot]
-                for value in range(self.slot_codes[slot]):
-                    if self.mass[self.slot_mass[slot] + value] == 0.0:
-                        continue
-                    source = expected + (self.slot_table[slot] - table_at + value * n_cells) * n_lanes
-                    factor = &self.factors[self.slot_factor[slot] + value * n_cells * arity]
-                    skvbem_spread(n_cells, arity, n_lanes, factor, source, counts)
+                skvbem_spread(self.slot_codes[slot] * self.clique_cells[q], self.slot_arity[slot], n_lanes,
+                              &self.factors[self.slot_factor[slot]],
+                              expected + (self.slot_table[slot] - self.block_table[block]) * n_lanes, counts)
 
 
 cdef class Workspace:

@@ -132,6 +132,23 @@ static void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double *res
         }
 }
 
+/* Whether the largest entry of every table lies in [least, 1), in every lane. */
+SKVBEM_CLONES
+static int skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lanes, const double *restrict table,
+                             double least) {
+    int outside = 0;
+    for (intptr_t t = 0; t < n_tables && !outside; t++, table += n_cells * n_lanes)
+        for (intptr_t lane = 0; lane < n_lanes; lane++) {
+            double largest = table[lane];
+            for (intptr_t cell = 1; cell < n_cells; cell++) {
+                const double x = table[cell * n_lanes + lane];
+                largest = x > largest ? x : largest;
+            }
+            outside |= !((largest >= least) & (largest < 1.0));
+        }
+    return !outside;
+}
+
 /* counts[parameter] += table[cell] for each of its parameters: the transpose of skvbem_products */
 SKVBEM_CLONES
 static void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int *restrict factor,

@@ -256,13 +256,24 @@ class Compiler:
     max_table_cells : int
         Most cells of one clique.
     max_memory : float
-        Most bytes of a program's tables and indices.
+        Most bytes of all that a run of the program holds.
+    n_lanes : int
+        Starts that run side by side.
     """
 
-    def __init__(self, layout: Layout, max_table_cells: int = 2**24, max_memory: float = np.inf):
+    def __init__(self, layout: Layout, max_table_cells: int = 2**24, max_memory: float = np.inf, n_lanes: int = 1):
         self.layout = layout
         self.max_table_cells = max_table_cells
         self.max_memory = max_memory
+        self.n_lanes = n_lanes
+
+    def _check_memory(self, n_bytes: float) -> None:
+        if n_bytes > self.max_memory:
+            raise TooLargeError(
+                f"This fit holds more than {n_bytes:.3g} bytes ({self.layout.n_cells} table cells in the network, "
+                f"{self.n_lanes} starts side by side); 'max_memory' allows {self.max_memory:.3g}. Raise it, take fewer "
+                "starts, or give nodes fewer states or fewer parents."
+            )
 
     def compile(
         self,
@@ -301,7 +312,10 @@ class Compiler:
         for rows, observed in self._patterns(columns, n_rows):
             for component in self._components(observed, wanted, frozenset(together)):
                 components.setdefault(component, []).append(rows)
-        arrays, plans, bytes_planned = _Arrays(), [], 0
+        # the driver keeps a few points of each start, the workspace parameters and their exponentials
+        bytes_planned = 8.0 * layout.n_cells * (10 * self.n_lanes + 8)
+        self._check_memory(bytes_planned)
+        arrays, plans = _Arrays(), []
         table_at = factor_at = mass_at = code_at = map_at = context_at = clique_at = slot_at = 0
         scratch_cells = scratch_separator = most_slots = 1
         work = []
@@ -348,12 +362,8 @@ class Compiler:
                 in_plan += n_cells
                 for slot in _slots(layout, by_home[q], set(hidden), contexts, n_cells):
                     arity = len(slot.families)
-                    bytes_planned += slot.n_codes * n_cells * (16 + 4 * arity)
-                    if bytes_planned > self.max_memory:
-                        raise TooLargeError(
-                            f"The tables of this fit take more than {bytes_planned:.3g} bytes; 'max_memory' allows "
-                            f"{self.max_memory:.3g}. Raise it, or give nodes fewer states or fewer parents."
-                        )
+                    bytes_planned += slot.n_codes * n_cells * (16.0 + 4.0 * arity) + 4.0 * contexts.n
+                    self._check_memory(bytes_planned)
                     value, mass = contexts.slot_codes(slot)
                     arrays.add("slot_table", table_at)
                     arrays.add("slot_arity", arity)

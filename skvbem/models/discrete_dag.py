@@ -71,9 +71,19 @@ class DiscreteDAG:
         """Codes of the observed nodes by position."""
         return {self.position[name]: data.codes[:, k] for k, name in enumerate(data.names)}
 
-    def compile(self, data: Rows, *, max_table_cells=2**24, max_memory=np.inf, keep_rows=False, wanted=(), together=()):
-        """The program of a table of rows; see `Compiler.compile`. `wanted` and `together` are node names."""
-        return Compiler(self.layout, max_table_cells, max_memory).compile(
+    def compile(
+        self,
+        data: Rows,
+        *,
+        max_table_cells=2**24,
+        max_memory=np.inf,
+        n_lanes=1,
+        keep_rows=False,
+        wanted=(),
+        together=(),
+    ) -> Program:
+        """The program of a table of rows; see `Compiler`. `wanted` and `together` are node names."""
+        return Compiler(self.layout, max_table_cells, max_memory, n_lanes).compile(
             self.columns(data),
             len(data),
             data.weight,

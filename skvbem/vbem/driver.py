@@ -1,7 +1,9 @@
 """The one loop: full steps for all live starts, accelerated where that raises the objective, until none gains.
 
-What is compared: the gain of the objective (the lower bound, or the log posterior or likelihood) over one plain step,
-in total nats. A start has converged when that gain is below `tol`, or below what rounding can resolve.
+What is compared: the gain of the objective (the lower bound, or the log posterior or likelihood) still to come, in
+total nats. It is estimated as the gain of one plain step times the number of such steps that the curvature of the
+path says are left: plain steps of a slow run gain little long before its end. A start has converged when that is
+below `tol`, or the gain below what rounding can resolve.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from skvbem._kernels._extrapolation import extrapolate, steps_left
 from skvbem.errors import BoundFellError
 
 # The one slack for "does not fall", relative to the objective and to the terms it is a sum of.
@@ -20,6 +23,10 @@ RELATIVE_SLACK = 1e-9
 _ROUNDING = 64 * np.finfo(float).eps
 # The longest extrapolation tried at first; it grows fourfold where it is accepted at the limit.
 _FIRST_LONGEST = 4.0
+# Plain steps taken between two looks at convergence, where steps are not accelerated.
+_MOST_PLAIN_STEPS = 14
+# Where the path is so straight that its curvature is rounding, no more steps than this are said to be left.
+_MOST_STEPS_LEFT = 1000.0
 
 
 class Ascent(Protocol):
@@ -79,7 +86,7 @@ def run(
     statistics : ndarray of shape (n_cells, n_lanes)
         Starts. Not changed.
     tol : float
-        Nats gained by one plain step, below which a start has converged.
+        Nats still to be gained, as estimated, below which a start has converged.
     max_iter : int
         Most steps per start.
     accelerate : bool
@@ -98,6 +105,7 @@ def run(
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
     live = np.arange(n_lanes)
     here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
+    more = 0  # further plain steps in a cycle that does not extrapolate
     while len(live):
         one = here.copy()
         first = ascent.advance(one, 1)[0]
@@ -109,41 +117,42 @@ def run(
         for lane, a, b in zip(live.tolist(), first.tolist(), second.tolist()):
             traces[lane] += (a, b)
         result[:, live], objective[live] = one, second
-        done = second - first < np.maximum(tol, _ROUNDING * (np.abs(second) + ascent.magnitude))
+        length = np.empty(len(live))
+        steps_left(here, one, two, length)
+        gain = second - first
+        resolution = _ROUNDING * (np.abs(second) + ascent.magnitude)
+        done = (gain * np.minimum(length, _MOST_STEPS_LEFT) < tol) | (gain < resolution)
         converged[live] = done
         going = ~done & (n_iter[live] < max_iter)
         if stop is not None and stop(int(n_iter.max()), float(objective.max())):
             break
         if not going.all():
-            live, longest, second = live[going], longest[going], second[going]
+            live, longest, second, length = live[going], longest[going], second[going], length[going]
             here, one, two = (np.ascontiguousarray(points[:, going]) for points in (here, one, two))
-        if accelerate and len(live):
-            here, reached, longest = _leap(ascent, here, one, two, second, longest)
+            if len(live) == 0:
+                break
+        if accelerate:
+            length = np.minimum(length, longest)
+            ahead = np.empty_like(two)
+            # statistics stay positive, and what an ML step needs to move stays above 0
+            extrapolate(here, one, two, length, 0.01, ahead)
+            value = ascent.advance(ahead, 1)[0]
             n_iter[live] += 1
+            accepted = value >= second
+            grown = np.where(length >= longest, 4.0 * longest, longest)
+            longest = np.where(accepted, grown, np.maximum(longest / 4.0, 1.0))
+            here, reached = ahead, value
+            if not accepted.all():
+                here, reached = np.where(accepted, ahead, two), np.where(accepted, value, second)
         else:
             here, reached = two, second
+            if more:
+                for value in ascent.advance(here, more):
+                    _check(ascent, reached, value, n_iter[live])
+                    reached = value
+                n_iter[live] += more
+            more = min(more + 2, _MOST_PLAIN_STEPS)
     return Run(result, objective, n_iter, converged, traces)
-
-
-def _leap(ascent, start, one, two, reached, longest):
-    """Extrapolate three points and step from there; where the objective would fall, stay at the last of the three."""
-    step = one - start
-    bend = two - one
-    bend -= step
-    squares = np.einsum("ij,ij->j", step, step) / np.maximum(np.einsum("ij,ij->j", bend, bend), 1e-300)
-    length = np.minimum(np.maximum(np.sqrt(squares), 1.0), longest)
-    step *= 2.0 * length
-    bend *= length * length
-    ahead = start + step
-    ahead += bend
-    # statistics stay positive, and what an ML step needs to move stays above 0
-    np.maximum(ahead, 0.01 * two, out=ahead)
-    value = ascent.advance(ahead, 1)[0]
-    accepted = value >= reached
-    longest = np.where(accepted, np.where(length >= longest, 4.0 * longest, longest), np.maximum(longest / 4.0, 1.0))
-    if accepted.all():
-        return ahead, value, longest
-    return np.where(accepted, ahead, two), np.where(accepted, value, reached), longest
 
 
 def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: np.ndarray) -> None:
@@ -154,6 +163,6 @@ def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: np.
         lane = int(np.argmax(broken))
         raise BoundFellError(
             f"The objective fell by {fell[lane]:.3g} nats at iteration {int(iteration[lane])}, from "
-            f"{before[lane]:.10g} to {after[lane]:.10g}. That is a defect in the model's expectation, not a property of "
-            "the data: please report it."
+            f"{before[lane]:.10g} to {after[lane]:.10g}. That is a defect in the model's expectation, not a property "
+            "of the data: please report it."
         )
