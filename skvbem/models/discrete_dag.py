@@ -127,8 +127,8 @@ class DirichletAscent:
         self.prior = model.prior
         offset = form.offset(self.prior)
         rows = self.prior.row_sums(offset)
-        offsets = (np.stack([x, _log_gamma_where_positive(x)]) for x in (offset, rows))
-        self._form_arguments = (self.prior.row_starts, *offsets, form.density)
+        per_cell, per_row = (np.stack([x, _log_gamma_where_positive(x)]) for x in (offset, rows))
+        self._form_arguments = (self.prior.row_starts, per_cell, per_row, form.density)
         self._constant = form.constant(self.prior)
         self._workspaces: dict[int, Workspace] = {}
         per_lane = 16 * (program.contraction.n_table_cells + 2 * model.layout.n_cells)
@@ -158,27 +158,29 @@ class DirichletAscent:
     def _advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         n_lanes = statistics.shape[1]
         if n_lanes not in self._workspaces:
-            self._workspaces.clear()
             self._workspaces[n_lanes] = Workspace(self.program.contraction, n_lanes)
         workspace = self._workspaces[n_lanes]
         trace = np.empty((n_steps, n_lanes))
-        arguments = (*self._form_arguments, statistics)
         if self._pool is None:
-            workspace.advance(*arguments, trace)
+            workspace.advance(*self._form_arguments, statistics, trace)
         else:
             for step in range(n_steps):
-                workspace.from_form(*arguments)
+                workspace.from_form(*self._form_arguments, statistics)
                 list(self._pool.map(workspace.block, range(self.program.contraction.n_blocks)))
                 workspace.collect(statistics, trace[step])
         if self._constant:
             trace += self._constant
-        if self.form.lowered_by and np.isnan(trace).any():
-            raise NoInteriorModeError(
+        return trace
+
+    def failure(self) -> Exception:
+        """Why the objective of a plain step may not be a number."""
+        if self.form.lowered_by:
+            return NoInteriorModeError(
                 "The posterior has no interior mode in the probability basis: some table cell has a prior "
                 "concentration below 1 and not enough expected counts to make up for it. Use map_basis='natural', "
                 "where the mode always exists, or a prior of 1 or more."
             )
-        return trace
+        return FloatingPointError("The objective is not a number. That is a defect: please report it with the data.")
 
 
 def _log_gamma_where_positive(x: np.ndarray) -> np.ndarray:

@@ -120,6 +120,7 @@ def _log_of_complete_families(model, log_point, data) -> np.ndarray:
 
 def _rows_of(plan: Plan, contexts: slice):
     """(rows of the data whose context lies in a chunk, the position of each one's context in the chunk)."""
+    assert plan.context_of_row is not None, "the program was compiled without keep_rows"
     if contexts.stop - contexts.start == plan.n_contexts:
         return slice(None) if plan.rows is None else plan.rows, plan.context_of_row
     inside = np.flatnonzero((plan.context_of_row >= contexts.start) & (plan.context_of_row < contexts.stop))
@@ -160,8 +161,8 @@ def _max_product(model: DiscreteDAG, plan: Plan, log_point: np.ndarray, columns)
             for member, stride in layout.strides[family].items():
                 if member in nodes:
                     axis = 1 + nodes.index(member)
-                    states = np.arange(layout.cardinalities[member])
-                    cell = cell + states.reshape([-1 if a == axis else 1 for a in range(1 + len(shape))]) * stride
+                    own = np.arange(layout.cardinalities[member])
+                    cell = cell + own.reshape([-1 if a == axis else 1 for a in range(1 + len(shape))]) * stride
                 else:
                     values = columns[member][plan.row_of_context].astype(np.int64)
                     cell = cell + values.reshape((n,) + (1,) * len(shape)) * stride

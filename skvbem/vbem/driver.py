@@ -39,6 +39,10 @@ class Ascent(Protocol):
         """Take full steps in place; the objective (n_steps, n_lanes) at the statistics that each step started from."""
         ...
 
+    def failure(self) -> Exception:
+        """Why the objective of a plain step may not be a number."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -157,6 +161,8 @@ def run(
 
 def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: np.ndarray) -> None:
     """The objective does not fall: a law of the algorithm, so a breach is a defect."""
+    if np.isnan(after).any():
+        raise ascent.failure()
     fell = before - after
     broken = ~(fell <= RELATIVE_SLACK * (np.abs(after) + ascent.magnitude))
     if broken.any():

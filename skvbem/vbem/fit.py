@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +48,7 @@ def best_of(
     max_iter: int,
     accelerate: bool = True,
     select: bool = False,
-    inverse_temperatures: Sequence[float] = (),
+    inverse_temperatures: Iterable[float] = (),
     stop: Callable[[int, float], bool] | None = None,
 ) -> Fit:
     """Ascend from every start and keep the best.
@@ -62,7 +62,7 @@ def best_of(
         As in `skvbem.vbem.driver.run`.
     select : bool
         Whether only the winner of a tournament is run to the end, rather than every start.
-    inverse_temperatures : sequence of float
+    inverse_temperatures : iterable of float
         One annealed step is taken at each, with statistics multiplied by it [Beal (2.118), (2.119)], before the run.
     """
     n_starts = starts.shape[1]

@@ -7,7 +7,7 @@ import numpy as np
 from skvbem.vbem.driver import Ascent
 
 
-def tournament(ascent: Ascent, statistics: np.ndarray) -> np.ndarray:
+def tournament(ascent: Ascent, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The survivors of a tournament among starts: half are dropped after 1, 2, 4, ... steps until one remains [CH §4].
 
     64 starts cost 384 steps before the winner's own run.

@@ -1,0 +1,28 @@
+from collections.abc import Mapping
+
+from numpy.typing import NDArray
+
+class Contraction:
+    n_cells: int
+    n_table_cells: int
+    n_contexts: int
+    n_blocks: int
+    scratch_cells: int
+    scratch_separator: int
+    most_slots: int
+    def __init__(self, arrays: Mapping) -> None: ...
+
+class Workspace:
+    program: Contraction
+    n_lanes: int
+    def __init__(self, program: Contraction, n_lanes: int) -> None: ...
+    def given(self, natural: NDArray) -> None: ...
+    def from_form(
+        self, starts: NDArray, offset: NDArray, row_offset: NDArray, density: bool, counts: NDArray
+    ) -> None: ...
+    def block(self, block: int) -> None: ...
+    def collect(self, counts: NDArray, objective: NDArray) -> None: ...
+    def advance(
+        self, starts: NDArray, offset: NDArray, row_offset: NDArray, density: bool, counts: NDArray, trace: NDArray
+    ) -> None: ...
+    def contexts(self, first: int, last: int, log_z: NDArray, beliefs: NDArray) -> None: ...
