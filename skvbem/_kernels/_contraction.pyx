@@ -9,7 +9,7 @@ cells x lanes.
 Potentials need not be normalized (expected parameters are not). Tables and messages are scaled by powers of two,
 exactly; a context whose normalizer still leaves the safe range is redone with logarithms, for that lane alone.
 
-What is not here: elimination orders and the layout of a program (`skvbem.models._program`), forms of q(theta).
+What is not here: elimination orders and the layout of a program (`skvbem.models`), forms of q(theta).
 """
 
 from libc.math cimport INFINITY, exp, frexp, ldexp, log

@@ -9,9 +9,8 @@ without hidden nodes are counted once and for all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -19,100 +18,8 @@ import numpy as np
 from skvbem._kernels._contraction import Contraction, Workspace
 from skvbem.errors import TooLargeError
 from skvbem.graphs.elimination import JunctionTree, junction_tree
-
-# Joint codes of several columns stay below this, so that they fit an int64.
-_LARGEST_KEY = 2**62
-# Tables of one slot stay in the second-level cache: cells of all its codes.
-_SLOT_CELLS = 4096
-# A block of contexts is the unit of work of a thread: at least this many multiplications, at most this many blocks.
-_BLOCK_WORK = 2**19
-_MOST_BLOCKS = 64
-
-
-_INTEGERS = [
-    *("plan_context", "plan_clique", "plan_slot", "plan_code"),
-    *("clique_cells", "clique_at", "clique_slot", "separator_cells", "separator_at", "out_map", "in_map", "parent"),
-    *("slot_table", "slot_arity", "slot_factor", "slot_codes", "slot_mass"),
-]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the cells of a network's tables stand in one flat block.
-
-    The table of node j has axes (*parents, j) in C order, so that one distribution is one run of cells.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the nodes.
-    cardinalities : tuple of int
-        Number of states of each node.
-    parents : tuple of tuple of int
-        Positions of each node's parents.
-    """
-
-    names: tuple
-    cardinalities: tuple[int, ...]
-    parents: tuple[tuple[int, ...], ...]
-    first_cell: tuple[int, ...] = field(init=False)
-    strides: tuple[Mapping[int, int], ...] = field(init=False)
-    n_cells: int = field(init=False)
-
-    def __post_init__(self):
-        first, strides, total = [], [], 0
-        for node, parents in enumerate(self.parents):
-            stride, of_node = 1, {}
-            for member in (node, *reversed(parents)):
-                of_node[member] = stride
-                stride *= self.cardinalities[member]
-            first.append(total)
-            strides.append(of_node)
-            total += stride
-        object.__setattr__(self, "first_cell", tuple(first))
-        object.__setattr__(self, "strides", tuple(strides))
-        object.__setattr__(self, "n_cells", total)
-
-    @cached_property
-    def row_starts(self) -> np.ndarray:
-        """First cell of every distribution, and the end, (n_rows + 1,)."""
-        starts = [np.arange(self.first_cell[j], self.first_cell[j] + self.table_cells(j), self.cardinalities[j])
-                  for j in range(len(self.names))]  # fmt: skip
-        return np.concatenate([*starts, [self.n_cells]]).astype(np.int64)
-
-    @cached_property
-    def children(self) -> tuple[tuple[int, ...], ...]:
-        """Positions of each node's children."""
-        children: list[list[int]] = [[] for _ in self.names]
-        for node, parents in enumerate(self.parents):
-            for parent in parents:
-                children[parent].append(node)
-        return tuple(map(tuple, children))
-
-    @cached_property
-    def leaves_first(self) -> tuple[int, ...]:
-        """The nodes, children before parents."""
-        waiting = [len(children) for children in self.children]
-        order = [node for node, n in enumerate(waiting) if n == 0]
-        for node in order:
-            for parent in self.parents[node]:
-                waiting[parent] -= 1
-                if waiting[parent] == 0:
-                    order.append(parent)
-        return tuple(order)
-
-    def table_cells(self, node: int) -> int:
-        """Number of cells of a node's table."""
-        return self.cardinalities[node] * prod(self.cardinalities[p] for p in self.parents[node])
-
-    def table_shape(self, node: int) -> tuple[int, ...]:
-        """Shape of a node's table: (*parents, node)."""
-        return (*(self.cardinalities[p] for p in self.parents[node]), self.cardinalities[node])
-
-    def table(self, flat: np.ndarray, node: int) -> np.ndarray:
-        """The table of one node in a flat array (n_cells, ...), with trailing axes kept."""
-        first = self.first_cell[node]
-        return flat[first : first + self.table_cells(node)].reshape(self.table_shape(node) + flat.shape[1:])
+from skvbem.models._assembly import Assembly, Contexts, joint_keys
+from skvbem.models._layout import Layout, complete_cells
 
 
 @dataclass(frozen=True)
@@ -162,8 +69,6 @@ class Program:
     layout : Layout
     contraction : Contraction
     plans : tuple of Plan
-    complete_counts : ndarray of shape (n_cells,)
-        Counts of the families that are wholly observed.
     total_weight : float
         Sum of the weights of the rows.
     work : int
@@ -173,7 +78,6 @@ class Program:
     layout: Layout
     contraction: Contraction
     plans: tuple[Plan, ...]
-    complete_counts: np.ndarray
     total_weight: float
     work: int
 
@@ -204,47 +108,6 @@ class Program:
                 workspace.contexts(first + at, first + upto, log_z, beliefs)
                 yield plan, slice(at, upto), log_z, beliefs
             first += plan.n_contexts
-
-
-def distinct(keys: np.ndarray, weight: np.ndarray | None, wanted: bool):
-    """Distinct keys ascending, their summed weights, a row that has each, and (if wanted) each row's position."""
-    if weight is None and not wanted:
-        values, first, counts = np.unique(keys, return_index=True, return_counts=True)
-        return values, counts.astype(float), first, None
-    values, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    total = np.bincount(inverse, weights=weight, minlength=len(values)).astype(float)
-    return values, total, first, inverse if wanted else None
-
-
-def joint_keys(columns: Sequence[np.ndarray], radices: Sequence[int], n_rows: int) -> np.ndarray:
-    """One int64 for the values of several columns, in lexicographic order."""
-    keys, size = np.zeros(n_rows, dtype=np.int64), 1
-    for column, radix in zip(columns, radices, strict=True):
-        if size * radix > _LARGEST_KEY:
-            values, keys = np.unique(keys, return_inverse=True)
-            size = len(values)
-        keys *= radix
-        keys += column
-        size *= radix
-    return keys
-
-
-class _Arrays:
-    """Growing lists of what becomes a program's flat arrays."""
-
-    def __init__(self):
-        self.lists: dict[str, list] = {}
-
-    def add(self, name: str, value) -> None:
-        self.lists.setdefault(name, []).append(value)
-
-    def integers(self, name: str) -> np.ndarray:
-        return np.array(self.lists.get(name, []), dtype=np.int64)
-
-    def joined(self, name: str, dtype) -> np.ndarray:
-        pieces = self.lists.get(name, [])
-        joined = np.concatenate(pieces) if pieces else np.zeros(0)
-        return np.ascontiguousarray(joined if len(joined) else np.zeros(1), dtype=dtype)
 
 
 class Compiler:
@@ -315,105 +178,21 @@ class Compiler:
         # the driver keeps a few points of each start, the workspace parameters and their exponentials
         bytes_planned = 8.0 * layout.n_cells * (10 * self.n_lanes + 8)
         self._check_memory(bytes_planned)
-        arrays, plans = _Arrays(), []
-        table_at = factor_at = mass_at = code_at = map_at = context_at = clique_at = slot_at = 0
-        scratch_cells = scratch_separator = most_slots = 1
-        work = []
+        assembly, plans = Assembly(layout, self._check_memory, bytes_planned), []
         for (hidden, families), pieces in sorted(components.items()):
             rows = None if len(pieces) == 1 and pieces[0] is None else np.concatenate(pieces)
             if rows is not None and len(pieces) > 1:
                 rows.sort()
             tree, cardinalities = self._tree(hidden, families, together)
             around = sorted({m for f in families for m in layout.strides[f] if m not in hidden})
-            contexts = _Contexts(layout, columns, around, rows, n_rows, weight, keep_rows)
+            contexts = Contexts(layout, columns, around, rows, n_rows, weight, keep_rows)
             if contexts.n == 0:
                 continue
-            arrays.add("plan_context", context_at)
-            arrays.add("plan_clique", clique_at)
-            arrays.add("plan_slot", slot_at)
-            arrays.add("plan_code", code_at)
-            by_home: list[list[int]] = [[] for _ in tree.cliques]
-            for family, home in zip(families, tree.homes, strict=False):
-                by_home[home].append(family)
-            shapes = [tuple(cardinalities[v] for v in clique) for clique in tree.cliques]
-            in_plan, separators, codes, cells_per_context = 0, 0, [], 0
-            for q, (clique, shape) in enumerate(zip(tree.cliques, shapes, strict=True)):
-                n_cells = prod(shape)
-                nodes = [hidden[v] for v in clique]
-                arrays.add("clique_cells", n_cells)
-                arrays.add("clique_at", in_plan)
-                arrays.add("clique_slot", slot_at)
-                separator = tree.separator(q)
-                arrays.add("separator_cells", prod(cardinalities[v] for v in separator))
-                arrays.add("separator_at", separators)
-                parent = tree.parents[q]
-                arrays.add("parent", -1 if parent < 0 else clique_at - q + parent)
-                arrays.add("out_map", map_at)
-                if parent >= 0:
-                    arrays.add("maps", _projection(clique, shape, separator))
-                    map_at += n_cells
-                    arrays.add("in_map", map_at)
-                    arrays.add("maps", _projection(tree.cliques[parent], shapes[parent], separator))
-                    map_at += prod(shapes[parent])
-                    separators += prod(cardinalities[v] for v in separator)
-                else:
-                    arrays.add("in_map", map_at)
-                clique_at += 1
-                in_plan += n_cells
-                for slot in _slots(layout, by_home[q], set(hidden), contexts, n_cells):
-                    arity = len(slot.families)
-                    bytes_planned += slot.n_codes * n_cells * (16.0 + 4.0 * arity) + 4.0 * contexts.n
-                    self._check_memory(bytes_planned)
-                    value, mass = contexts.slot_codes(slot)
-                    arrays.add("slot_table", table_at)
-                    arrays.add("slot_arity", arity)
-                    arrays.add("slot_factor", factor_at)
-                    arrays.add("slot_codes", slot.n_codes)
-                    arrays.add("slot_mass", mass_at)
-                    arrays.add("factors", _factors(layout, slot, nodes, shape))
-                    arrays.add("mass", mass)
-                    codes.append(value)
-                    table_at += slot.n_codes * n_cells
-                    factor_at += slot.n_codes * n_cells * arity
-                    mass_at += slot.n_codes
-                    slot_at += 1
-                    cells_per_context += n_cells
-            arrays.add("codes", _interleaved(codes, contexts.n))
-            arrays.add("weight", contexts.weight)
-            code_at += len(codes) * contexts.n
-            context_at += contexts.n
-            scratch_cells = max(scratch_cells, in_plan)
-            scratch_separator = max(scratch_separator, separators)
-            most_slots = max(most_slots, len(codes))
-            work.append(contexts.n * (cells_per_context + in_plan))
+            assembly.add_plan(hidden, families, tree, cardinalities, contexts)
             plans.append(Plan(hidden, tree, cardinalities, contexts.n, families, rows, contexts.of_row, contexts.a_row))
-        for name, end in (("plan_context", context_at), ("plan_clique", clique_at), ("plan_slot", slot_at),
-                          ("clique_slot", slot_at), ("plan_code", code_at)):  # fmt: skip
-            arrays.add(name, end)
-        complete = self._complete_counts(columns, n_rows, weight)
-        wide = any(piece.dtype == np.int32 for piece in arrays.lists.get("codes", []))
-        flat = {name: arrays.integers(name) for name in _INTEGERS}
-        flat |= _blocks(flat, work, table_at)
-        contraction = Contraction(
-            flat
-            | {
-                "n_cells": layout.n_cells,
-                "n_table_cells": table_at,
-                "n_contexts": context_at,
-                "scratch_cells": scratch_cells,
-                "scratch_separator": scratch_separator,
-                "most_slots": most_slots,
-                "unscaled_power": min(128, 256 // most_slots),
-                "maps": arrays.joined("maps", np.int32),
-                "factors": arrays.joined("factors", np.int32),
-                "mass": arrays.joined("mass", float),
-                "codes": arrays.joined("codes", np.int32 if wide else np.uint16),
-                "weight": arrays.joined("weight", float),
-                "complete_counts": complete,
-            }
-        )
+        contraction = assembly.finish(self._complete_counts(columns, n_rows, weight))
         total = float(n_rows if weight is None else weight.sum())
-        return Program(layout, contraction, tuple(plans), complete, total, sum(work))
+        return Program(layout, contraction, tuple(plans), total, sum(assembly.work))
 
     def _patterns(self, columns, n_rows):
         """Groups of rows with the same observed nodes: (rows, or None for all; observed nodes)."""
@@ -478,186 +257,3 @@ class Compiler:
                 size = self.layout.table_cells(node)
                 counts[self.layout.first_cell[node] :][:size] += np.bincount(cells, weights=w, minlength=size)
         return counts
-
-
-def complete_cells(layout: Layout, columns: Mapping[int, np.ndarray], node: int):
-    """(rows, cells): for the rows in which a whole family is observed, which cell of its table each row is in.
-
-    None if a member has no column. Cells count from the node's first.
-    """
-    if any(member not in columns for member in layout.strides[node]):
-        return None
-    gappy = [member for member in layout.strides[node] if len(columns[member]) and columns[member].min() < 0]
-    rows: slice | np.ndarray = slice(None)
-    if gappy:
-        rows = np.flatnonzero(np.logical_and.reduce([columns[member] >= 0 for member in gappy]))
-    cells = sum(columns[member][rows].astype(np.int64) * stride for member, stride in layout.strides[node].items())
-    return rows, cells
-
-
-@dataclass(frozen=True)
-class _Slot:
-    """Families whose product is one table per joint value of the observed nodes around them."""
-
-    families: tuple[int, ...]
-    observed: tuple[int, ...]
-    n_codes: int
-    values: Callable | None  # observed node -> its value at each code; None: codes are mixed radix
-
-
-class _Contexts:
-    """Distinct values of the observed nodes around a component, with weights; ordered by weight, then by values."""
-
-    def __init__(self, layout, columns, around, rows, n_rows, weight, keep_rows):
-        self.layout = layout
-        picked = (lambda column: column) if rows is None else (lambda column: column[rows])
-        keys = joint_keys(
-            [picked(columns[node]) for node in around],
-            [layout.cardinalities[node] for node in around],
-            n_rows if rows is None else len(rows),
-        )
-        weights = None if weight is None else picked(weight)
-        _, total, first, inverse = distinct(keys, weights, keep_rows)
-        del keys
-        order = np.argsort(total, kind="stable")
-        if inverse is not None:
-            position = np.empty(len(order), dtype=np.int64)
-            position[order] = np.arange(len(order))
-            inverse = position[inverse]
-        self.weight = total[order]
-        self.n = len(order)
-        self.of_row = inverse
-        first = first[order]
-        at = first if rows is None else rows[first]
-        self.a_row = at if keep_rows else None
-        self.value = lambda node: columns[node][at]
-
-    def slot_codes(self, slot: _Slot) -> tuple[np.ndarray, np.ndarray]:
-        """Each context's code in a slot, and the weight of each code."""
-        codes = self.raw_codes(slot.observed)
-        if slot.values is not None:
-            codes = np.unique(codes, return_inverse=True)[1]
-        mass = np.bincount(codes, weights=self.weight, minlength=slot.n_codes)
-        return codes.astype(np.uint16 if slot.n_codes <= 2**16 else np.int32), mass
-
-    def raw_codes(self, observed: tuple[int, ...]) -> np.ndarray:
-        return joint_keys(
-            [self.value(node) for node in observed], [self.layout.cardinalities[n] for n in observed], self.n
-        )
-
-
-def _slots(layout: Layout, families: Sequence[int], hidden: set[int], contexts: _Contexts, n_cells: int) -> list[_Slot]:
-    """Families of a clique grouped so that tables plus contexts cost least.
-
-    A context multiplies and adds one table per slot; a table costs its codes times its families.
-    """
-    groups: list[tuple[tuple[int, ...], tuple[int, ...], int]] = []  # families, observed nodes, codes
-
-    def codes_of(observed) -> int:
-        return min(contexts.n, prod(layout.cardinalities[node] for node in observed))
-
-    singles = []
-    for family in families:
-        observed = tuple(sorted(m for m in layout.strides[family] if m not in hidden))
-        singles.append(((family,), observed, codes_of(observed)))
-    for single in sorted(singles, key=lambda s: (s[2], s[0])):
-        best, least = None, 0.0
-        for position, group in enumerate(groups):
-            observed = tuple(sorted({*group[1], *single[1]}))
-            n_codes = codes_of(observed)
-            arity = len(group[0]) + 1
-            if n_codes * n_cells > _SLOT_CELLS and n_codes > max(group[2], single[2]) and n_codes != contexts.n:
-                continue
-            change = 2.5 * (n_codes * arity - group[2] * len(group[0]) - single[2]) - 2.0 * contexts.n
-            if change < least:
-                best, least = (position, (group[0] + single[0], observed, n_codes)), change
-        if best is None:
-            groups.append(single)
-        else:
-            groups[best[0]] = best[1]
-    slots = []
-    for members, observed, n_codes in groups:
-        dense = prod(layout.cardinalities[node] for node in observed)
-        values = None
-        if dense > n_codes:  # more combinations than contexts: only those seen get a code
-            first = np.unique(contexts.raw_codes(observed), return_index=True)[1]
-            values = {node: contexts.value(node)[first].astype(np.int64) for node in observed}.__getitem__
-            n_codes = len(first)
-        slots.append(_Slot(members, observed, n_codes, values))
-    return slots
-
-
-def _factors(layout: Layout, slot: _Slot, nodes: Sequence[int], shape: Sequence[int]) -> np.ndarray:
-    """Parameter cells whose product is each table cell: (codes x cells x families,), flat."""
-    n_cells = prod(shape)
-    position = dict(zip(nodes, np.unravel_index(np.arange(n_cells), shape), strict=True)) if shape else {}
-    if slot.values is None:
-        sizes = tuple(layout.cardinalities[node] for node in slot.observed)
-        digits = np.unravel_index(np.arange(slot.n_codes), sizes) if sizes else ()
-        value = dict(zip(slot.observed, digits, strict=True)).__getitem__
-    else:
-        value = slot.values
-    factors = np.empty((slot.n_codes, n_cells, len(slot.families)), dtype=np.int32)
-    for k, family in enumerate(slot.families):
-        by_code, by_cell = np.zeros(slot.n_codes, dtype=np.int64), np.full(n_cells, layout.first_cell[family])
-        for member, stride in layout.strides[family].items():
-            if member in position:
-                by_cell = by_cell + position[member] * stride
-            else:
-                by_code = by_code + value(member) * stride
-        factors[:, :, k] = by_code[:, None] + by_cell
-    return factors.ravel()
-
-
-def _projection(clique: Sequence[int], shape: Sequence[int], separator: Sequence[int]) -> np.ndarray:
-    """For each cell of a clique, the cell of a separator it belongs to."""
-    digits = dict(zip(clique, np.unravel_index(np.arange(prod(shape)), shape), strict=True))
-    target = np.zeros(prod(shape), dtype=np.int64)
-    size = dict(zip(clique, shape, strict=True))
-    for v in separator:
-        target = target * size[v] + digits[v]
-    return target
-
-
-def _interleaved(codes: list[np.ndarray], n_contexts: int) -> np.ndarray:
-    """Codes of all slots of a plan, context by context."""
-    if not codes:
-        return np.zeros(0, dtype=np.uint16)
-    joined = np.empty((n_contexts, len(codes)), dtype=np.result_type(*codes))
-    for position, column in enumerate(codes):
-        joined[:, position] = column
-    return joined.ravel()
-
-
-def _blocks(flat: Mapping[str, np.ndarray], work: Sequence[int], n_table_cells: int) -> dict:
-    """Runs of contexts of about equal work, whatever the number of threads, and the tables each run touches."""
-    starts = flat["plan_context"]
-    n_contexts = int(starts[-1])
-    sizes = np.diff(starts)
-    total = sum(work)
-    n_blocks = int(min(_MOST_BLOCKS, max(1, total // _BLOCK_WORK), max(n_contexts, 1))) if n_contexts else 0
-    boundaries = [0]
-    if n_blocks:
-        done = np.concatenate([[0], np.cumsum(work, dtype=float)])
-        for k in range(1, n_blocks):
-            aim = total * k / n_blocks
-            plan = int(np.searchsorted(done, aim, side="right") - 1)
-            share = (aim - done[plan]) / work[plan]
-            boundaries.append(int(starts[plan] + share * sizes[plan]))
-        boundaries = sorted({*boundaries, n_contexts})
-        n_blocks = len(boundaries) - 1
-    bounds = np.array(boundaries, dtype=np.int64)
-    first_plan = np.searchsorted(starts, bounds[:-1], side="right") - 1
-    last_plan = np.searchsorted(starts, bounds[1:] - 1, side="right") - 1
-    slot_table = np.append(flat["slot_table"], n_table_cells)
-    plan_table = slot_table[flat["plan_slot"]]
-    begins, ends = plan_table[first_plan], plan_table[last_plan + 1]
-    return {
-        "n_blocks": n_blocks,
-        "block_context": bounds if n_blocks else np.zeros(2, dtype=np.int64),
-        "block_plan": first_plan.astype(np.int64) if n_blocks else np.zeros(1, dtype=np.int64),
-        "block_table": begins.astype(np.int64) if n_blocks else np.zeros(1, dtype=np.int64),
-        "block_at": np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)
-        if n_blocks
-        else np.zeros(2, np.int64),
-    }

@@ -19,7 +19,8 @@ from skvbem.data import Rows
 from skvbem.errors import NoInteriorModeError
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
-from skvbem.models._program import Compiler, Layout, Program
+from skvbem.models._layout import Layout
+from skvbem.models._program import Compiler, Program
 
 # Multiplications in a step below which threads cost more than they bring.
 _WORTH_THREADS = 2**22

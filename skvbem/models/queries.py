@@ -12,7 +12,8 @@ import numpy as np
 
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.models._program import Plan, complete_cells
+from skvbem.models._layout import complete_cells
+from skvbem.models._program import Plan
 from skvbem.models.discrete_dag import DiscreteDAG
 
 

@@ -1,0 +1,104 @@
+"""Where the cells of a network's tables stand in one flat block, and where rows fall in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the cells of a network's tables stand in one flat block.
+
+    The table of node j has axes (*parents, j) in C order, so that one distribution is one run of cells.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the nodes.
+    cardinalities : tuple of int
+        Number of states of each node.
+    parents : tuple of tuple of int
+        Positions of each node's parents.
+    """
+
+    names: tuple
+    cardinalities: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]
+    first_cell: tuple[int, ...] = field(init=False)
+    strides: tuple[Mapping[int, int], ...] = field(init=False)
+    n_cells: int = field(init=False)
+
+    def __post_init__(self):
+        first, strides, total = [], [], 0
+        for node, parents in enumerate(self.parents):
+            stride, of_node = 1, {}
+            for member in (node, *reversed(parents)):
+                of_node[member] = stride
+                stride *= self.cardinalities[member]
+            first.append(total)
+            strides.append(of_node)
+            total += stride
+        object.__setattr__(self, "first_cell", tuple(first))
+        object.__setattr__(self, "strides", tuple(strides))
+        object.__setattr__(self, "n_cells", total)
+
+    @cached_property
+    def row_starts(self) -> np.ndarray:
+        """First cell of every distribution, and the end, (n_rows + 1,)."""
+        starts = [np.arange(self.first_cell[j], self.first_cell[j] + self.table_cells(j), self.cardinalities[j])
+                  for j in range(len(self.names))]  # fmt: skip
+        return np.concatenate([*starts, [self.n_cells]]).astype(np.int64)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of each node's children."""
+        children: list[list[int]] = [[] for _ in self.names]
+        for node, parents in enumerate(self.parents):
+            for parent in parents:
+                children[parent].append(node)
+        return tuple(map(tuple, children))
+
+    @cached_property
+    def leaves_first(self) -> tuple[int, ...]:
+        """The nodes, children before parents."""
+        waiting = [len(children) for children in self.children]
+        order = [node for node, n in enumerate(waiting) if n == 0]
+        for node in order:
+            for parent in self.parents[node]:
+                waiting[parent] -= 1
+                if waiting[parent] == 0:
+                    order.append(parent)
+        return tuple(order)
+
+    def table_cells(self, node: int) -> int:
+        """Number of cells of a node's table."""
+        return self.cardinalities[node] * prod(self.cardinalities[p] for p in self.parents[node])
+
+    def table_shape(self, node: int) -> tuple[int, ...]:
+        """Shape of a node's table: (*parents, node)."""
+        return (*(self.cardinalities[p] for p in self.parents[node]), self.cardinalities[node])
+
+    def table(self, flat: np.ndarray, node: int) -> np.ndarray:
+        """The table of one node in a flat array (n_cells, ...), with trailing axes kept."""
+        first = self.first_cell[node]
+        return flat[first : first + self.table_cells(node)].reshape(self.table_shape(node) + flat.shape[1:])
+
+
+def complete_cells(layout: Layout, columns: Mapping[int, np.ndarray], node: int):
+    """(rows, cells): for the rows in which a whole family is observed, which cell of its table each row is in.
+
+    None if a member has no column. Cells count from the node's first.
+    """
+    if any(member not in columns for member in layout.strides[node]):
+        return None
+    gappy = [member for member in layout.strides[node] if len(columns[member]) and columns[member].min() < 0]
+    rows: slice | np.ndarray = slice(None)
+    if gappy:
+        rows = np.flatnonzero(np.logical_and.reduce([columns[member] >= 0 for member in gappy]))
+    cells = sum(columns[member][rows].astype(np.int64) * stride for member, stride in layout.strides[node].items())
+    return rows, cells
