@@ -25,16 +25,17 @@ def canonical_renaming(dag, hidden: Mapping[Hashable, Hashable]) -> tuple[dict, 
     """
     names = sorted(dag.nodes, key=lambda node: (isinstance(node, str), str(node)))
     number = {name: position for position, name in enumerate(names)}
-    hidden = {number[name]: kind for name, kind in hidden.items()}
+    kinds = {number[name]: kind for name, kind in hidden.items()}
     members: dict = {}
-    for node in sorted(hidden):
-        members.setdefault(hidden[node], []).append(node)
+    for node in sorted(kinds):
+        members.setdefault(kinds[node], []).append(node)
     sides = [
-        {node: frozenset(number[other] for other in neighbors(names[node])) for node in hidden}
+        {node: frozenset(number[other] for other in neighbors(names[node])) for node in kinds}
         for neighbors in (dag.children, dag.parents)
     ]
     edges = [(number[parent], number[child]) for parent, child in dag.edges]
-    edges = [edge for edge in edges if edge[0] in hidden or edge[1] in hidden]
+    # The edges between hidden and observed nodes are the same in all leaves below: the first coloring holds them.
+    edges = [edge for edge in edges if edge[0] in kinds and edge[1] in kinds]
 
     # Nodes of one kind with the same neighbors may be exchanged whatever else is done: any order of them will do.
     twins: Counter = Counter()
@@ -42,7 +43,7 @@ def canonical_renaming(dag, hidden: Mapping[Hashable, Hashable]) -> tuple[dict, 
     for place, kind in enumerate(members):
         for node in members[kind]:
             likeness = (place, *(side[node] for side in sides))
-            seen = ((*sorted(side[node] - hidden.keys()), math.inf) for side in sides)
+            seen = ((*sorted(side[node] - kinds.keys()), math.inf) for side in sides)
             start[node] = (place, *seen, twins[likeness])
             twins[likeness] += 1
 
@@ -72,11 +73,11 @@ def canonical_renaming(dag, hidden: Mapping[Hashable, Hashable]) -> tuple[dict, 
         return refined({**color, node: color[node] - 0.5})
 
     def leaf(color):
-        """The edges of the graph renamed in the order of colors, all different, and the renaming."""
+        """The edges between hidden nodes renamed in the order of colors, all different, and the renaming."""
         new = {}
         for group in members.values():
             new.update(zip(sorted(group, key=color.__getitem__), group, strict=True))
-        return tuple(sorted((new.get(parent, parent), new.get(child, child)) for parent, child in edges)), new
+        return tuple(sorted((new[parent], new[child]) for parent, child in edges)), new
 
     def first_leaf(color):
         while cell := undecided(color):

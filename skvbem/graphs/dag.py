@@ -81,6 +81,11 @@ class DAG:
 
     # Neither __len__ nor __iter__: NumPy must take a list of graphs (candidates of a search) for objects, not for rows.
     __slots__ = ("_children", "_key", "_nodes", "_order", "_parents")
+    _nodes: tuple
+    _parents: dict
+    _children: dict
+    _order: tuple
+    _key: frozenset
 
     def __init__(self, nodes: Iterable[Hashable], parents: Mapping[Hashable, Iterable[Hashable]]):
         if isinstance(nodes, str):
@@ -136,7 +141,7 @@ class DAG:
     def from_edges(cls, edges: Iterable[tuple[Hashable, Hashable]], nodes: Iterable[Hashable] = ()) -> DAG:
         """The graph of (parent, child) pairs: first `nodes`, in order, then the others as they appear in the edges."""
         parents: dict = {}
-        ends = []
+        ends: list = []
         for edge in edges:
             if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) or len(pair := tuple(edge)) != 2:
                 raise TypeError(f"Each edge must be a pair (parent, child). Got {shown(edge)} instead.")

@@ -8,7 +8,7 @@ from skvbem.vbem.driver import Ascent
 
 
 def tournament(ascent: Ascent, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The survivors of a tournament among starts: half are dropped after 1, 2, 4, ... steps until one remains [CH §4].
+    """The survivors of a tournament among starts: half are dropped after 1, 2, 4, ... steps until one remains [CH §3].
 
     64 starts cost 384 steps before the winner's own run.
 

@@ -1,0 +1,588 @@
+import copy
+import io
+import os
+import pickle
+import re
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from skvbem.errors import DataWarning, StructureError, TooLargeError
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.formats import Network, read_bif, write_bif
+
+PUBLISHED = Path(__file__).parents[1] / "data" / "third_party" / "cc-by-sa"
+
+laws = settings(deadline=None)
+
+RAIN = """network unknown {
+}
+variable rain {
+  type discrete [ 2 ] { no, yes };
+}
+variable wet {
+  type discrete [ 3 ] { dry, damp, soaked };
+}
+variable slip {
+  type discrete [ 2 ] { no, yes };
+}
+probability ( rain ) {
+  table 0.75, 0.25;
+}
+probability ( wet | rain ) {
+  (no) 0.5, 0.25, 0.25;
+  (yes) 0.125, 0.375, 0.5;
+}
+probability ( slip | rain, wet ) {
+  (no, dry) 1.0, 0.0;
+  (no, damp) 0.75, 0.25;
+  (no, soaked) 0.5, 0.5;
+  (yes, dry) 0.875, 0.125;
+  (yes, damp) 0.625, 0.375;
+  (yes, soaked) 0.25, 0.75;
+}
+"""
+
+TABLES = {
+    "rain": [0.75, 0.25],
+    "wet": [[0.5, 0.25, 0.25], [0.125, 0.375, 0.5]],
+    "slip": [[[1, 0], [0.75, 0.25], [0.5, 0.5]], [[0.875, 0.125], [0.625, 0.375], [0.25, 0.75]]],
+}
+
+
+def rain_with(old, new):
+    assert RAIN.count(old) == 1
+    return RAIN.replace(old, new)
+
+
+def one_variable(row, states="a, b", head="table"):
+    count = len(states.split(","))
+    return f"variable x {{ type discrete [ {count} ] {{ {states} }}; }}\nprobability ( x ) {{ {head} {row}; }}\n"
+
+
+names = st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='"'), max_size=6)
+awkward_names = st.sampled_from(["__class__", "../../x", "table", "a//b", "/*", "🐑", "-", "two words", "{", "", "nan"])
+
+
+@st.composite
+def networks(draw):
+    nodes = draw(st.lists(names | awkward_names, unique=True, min_size=1, max_size=5))
+    parents = {
+        child: draw(st.lists(st.sampled_from(nodes[:place]), unique=True, max_size=3)) if place else []
+        for place, child in enumerate(nodes)
+    }
+    dag = DAG(draw(st.permutations(nodes)), parents)
+    states = {node: draw(st.lists(names | awkward_names, unique=True, min_size=1, max_size=3)) for node in nodes}
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    tables = {}
+    for node in nodes:
+        table = rng.gamma(0.5, size=[len(states[other]) for other in dag.family(node)]) + 1e-300
+        tables[node] = table / table.sum(-1, keepdims=True)
+    return Network(dag, states, tables)
+
+
+class TestReading:
+    def test_a_small_network(self):
+        network = read_bif(RAIN)
+        assert network.dag == DAG.from_string("[rain][wet|rain][slip|rain:wet]")
+        assert network.dag.nodes == ("rain", "wet", "slip")
+        assert network.states == {"rain": ("no", "yes"), "wet": ("dry", "damp", "soaked"), "slip": ("no", "yes")}
+        for node, table in TABLES.items():
+            np.testing.assert_array_equal(network.tables[node], table)
+
+    @pytest.mark.parametrize(
+        ("name", "n_nodes", "n_arcs", "n_parameters"),
+        [
+            ("cancer", 5, 4, 10),
+            ("earthquake", 5, 4, 10),
+            ("asia", 8, 8, 18),
+            ("sachs", 11, 17, 178),
+            ("child", 20, 25, 230),
+            ("alarm", 37, 46, 509),
+        ],
+    )
+    def test_published_networks(self, name, n_nodes, n_arcs, n_parameters):
+        path = PUBLISHED / f"{name}.bif"
+        if not path.exists():
+            pytest.skip(f"{name}.bif is not part of this distribution")
+        network = read_bif(path)
+        cardinalities = {node: len(states) for node, states in network.states.items()}
+        assert len(network.dag.nodes) == n_nodes
+        assert len(network.dag.edges) == n_arcs
+        assert network.dag.n_free_parameters(cardinalities) == n_parameters
+        assert read_bif(write_bif(network)) == network
+
+        text = path.read_text()
+        for block in re.findall(r"probability \( (.*?) \) {(.*?)}", text, re.DOTALL):
+            child, *parents = re.split(r" \| |, ", block[0])
+            for key, row in re.findall(r"\((.*?)\) (.*?);", block[1]):
+                state = dict(zip(parents, key.split(", ")))
+                at = tuple(network.states[parent].index(state[parent]) for parent in network.dag.parents(child))
+                np.testing.assert_allclose(network.tables[child][at], [float(p) for p in row.split(",")], rtol=1e-6)
+
+    def test_sources(self, tmp_path):
+        expected = read_bif(RAIN)
+        path = tmp_path / "rain.bif"
+        path.write_bytes(RAIN.encode())
+        with open(path) as text_file, open(path, "rb") as binary_file, open(path, "rb", buffering=0) as raw_file:
+            sources = [path, str(path), RAIN.encode(), io.StringIO(RAIN), text_file, binary_file, raw_file]
+            for source in sources:
+                assert read_bif(source) == expected
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            RAIN.replace("\n", "\r\n"),
+            RAIN.replace("\n", "\r"),
+            "\ufeff" + RAIN,
+            RAIN.replace("\n", " "),
+            RAIN.replace(",", " "),
+            re.sub(r"\b(rain|wet|slip|no|yes|dry|damp|soaked)\b", r'"\1"', RAIN),
+            RAIN.replace("{", "{ // a comment { ; ( \n").replace(";", "/* another\n // ; { */;"),
+            RAIN.replace("};\n}", '};\n property a = (1, 2) ; property "b ; }";\n}'),
+            rain_with("unknown {", 'unknown { property author "a; b" ; property x ;'),
+            rain_with("network unknown {\n}\n", ""),
+            rain_with("( wet | rain )", "( wet rain )"),
+            rain_with("0.5, 0.25, 0.25", "+.5, 25E-2, 0.250e+0"),
+            rain_with("  (no) 0.5, 0.25, 0.25;\n", "  default 0.5, 0.25, 0.25;\n"),
+            rain_with(
+                "  (no) 0.5, 0.25, 0.25;\n  (yes) 0.125, 0.375, 0.5;\n", "  table 0.5 0.125 0.25 0.375 0.25 0.5;\n"
+            ),
+            rain_with("table 0.75, 0.25", "() 0.75, 0.25"),
+        ],
+    )
+    def test_spellings_of_one_network(self, text):
+        assert read_bif(text) == read_bif(RAIN)
+        assert read_bif(text.encode()) == read_bif(RAIN)
+
+    @laws
+    @given(networks(), st.randoms(use_true_random=False), st.booleans())
+    def test_tables_are_read_by_name(self, network, rng, as_tables):
+        """Blocks, rows and parents in any order, written here by definition, give the same network."""
+        declarations, blocks = [], []
+        for node in network.dag.nodes:
+            states = " ".join(f'"{state}"' for state in network.states[node])
+            declarations.append(f'variable "{node}" {{ type discrete [{len(network.states[node])}] {{ {states} }}; }}')
+            parents = list(network.dag.parents(node))
+            rng.shuffle(parents)
+            table = network.tables[node].transpose(*(network.dag.parents(node).index(p) for p in parents), -1)
+            keys = list(np.ndindex(*table.shape[:-1]))
+            if as_tables:
+                flat = [table[(*key, state)] for state in range(table.shape[-1]) for key in keys]
+                rows = [f"table {' '.join(map(repr, map(float, flat)))};"]
+            else:
+                rng.shuffle(keys)
+                rows = []
+                for key in keys:
+                    labels = ", ".join(f'"{network.states[p][place]}"' for p, place in zip(parents, key))
+                    rows.append(f"({labels}) {', '.join(map(repr, table[key].tolist()))};")
+            given = " ".join(f'"{parent}"' for parent in parents)
+            blocks.append(f'probability ("{node}" | {given}) {{ {" ".join(rows)} }}')
+        rng.shuffle(blocks)
+        parts = [*declarations, *blocks] if rng.random() < 0.5 else [*blocks, *declarations]
+        other = read_bif("\n".join(parts))
+        assert other.dag == network.dag
+        for node, table in other.tables.items():
+            np.testing.assert_allclose(table, network.tables[node], rtol=1e-12)
+
+
+class TestRowSums:
+    @pytest.mark.parametrize("row", ["0.5, 0.5", "0.5000005, 0.5000003", "0.3333333, 0.6666666", "1, 0", "1.0e0, 0"])
+    def test_within_a_millionth_nothing_is_said(self, row):
+        table = read_bif(one_variable(row)).tables["x"]
+        values = np.array([float(p) for p in row.split(",")])
+        np.testing.assert_allclose(table, values / values.sum(), rtol=1e-15)
+
+    @pytest.mark.parametrize(
+        "row", ["0.333, 0.333, 0.333", "0.33, 0.33, 0.33", "1.00e-05, 3.333e-01, 6.668e-01", "0.1667 0.1667 0.6667"]
+    )
+    def test_printed_rounding_is_divided_out_with_a_warning(self, row):
+        numbers = [float(p) for p in row.replace(",", " ").split()]
+        with pytest.warns(DataWarning, match=rf"line 2, column 21: .* sum to {sum(numbers):.10g}.* 1 rows"):
+            network = read_bif(one_variable(row, "a, b, c"))
+        np.testing.assert_allclose(network.tables["x"], np.array(numbers) / sum(numbers), rtol=1e-15)
+
+    @pytest.mark.parametrize(
+        ("row", "states", "total"),
+        [
+            ("1.0, 0.3", "a, b", "1.3"),
+            ("0.5, 0.499", "a, b", "0.999"),
+            ("0.5, 0.501", "a, b", "1.001"),
+            ("0.499, 0.500", "a, b", "0.999"),
+            ("0.333000, 0.333000, 0.333000", "a, b, c", "0.999"),
+            ("3.330e-01, 3.330e-01, 3.330e-01", "a, b, c", "0.999"),
+            ("0.3, 0.3, 0.3", "a, b, c", "0.9"),
+            ("0, 0, 0", "a, b, c", "0"),
+            ("1, 1, 1", "a, b, c", "3"),
+            ("1e-7, 1e-7", "a, b", "2e-07"),
+        ],
+    )
+    def test_other_sums_are_errors(self, row, states, total):
+        message = f"line 2, column 21: probabilities must sum to one. These sum to {total}."
+        with pytest.raises(ValueError, match=re.escape(message)):
+            read_bif(one_variable(row, states))
+
+    @laws
+    @given(st.integers(0, 2**32), st.integers(3, 8), st.integers(2, 9), st.sampled_from("fe"))
+    def test_any_distribution_may_be_rounded_in_print(self, seed, n_states, digits, style):
+        probabilities = np.random.default_rng(seed).dirichlet(np.ones(n_states))
+        numbers = [f"{p:.{digits}{style}}" for p in probabilities]
+        assume(abs(sum(map(float, numbers)) - 1) <= 0.01)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            network = read_bif(one_variable(", ".join(numbers), ", ".join("abcdefgh"[:n_states])))
+        np.testing.assert_allclose(network.tables["x"], probabilities, atol=0.011)
+
+    def test_the_warning_counts_rows(self):
+        text = one_variable("0.333, 0.333, 0.333", "a, b, c")
+        text += text.replace("variable x", "variable y").replace("( x )", "( y )")
+        with pytest.warns(DataWarning, match="in 2 rows in all"):
+            read_bif(text)
+
+
+class TestRoundTrip:
+    @laws
+    @given(networks())
+    def test_written_networks_are_read_bit_for_bit(self, network):
+        text = write_bif(network)
+        other = read_bif(text)
+        assert write_bif(other) == text
+        assert other.dag.nodes == network.dag.nodes
+        assert other.dag == network.dag
+        assert other.states == network.states
+        for node, table in network.tables.items():
+            np.testing.assert_array_equal(other.tables[node], table)
+        assert other == network
+
+    def test_files_are_replaced_whole(self, tmp_path, monkeypatch):
+        path = tmp_path / "rain.bif"
+        network = read_bif(RAIN)
+        text = write_bif(network, path)
+        assert text == RAIN
+        assert path.read_bytes() == RAIN.encode()
+        path.chmod(0o640)
+        changed = Network(network.dag, network.states, network.tables | {"rain": [0.5, 0.5]})
+        write_bif(changed, str(path))
+        assert read_bif(path) == changed
+        if os.name == "posix":
+            assert path.stat().st_mode & 0o777 == 0o640
+
+        def disk_full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", disk_full)
+        with pytest.raises(OSError, match="No space left"):
+            write_bif(network, path)
+        assert read_bif(path) == changed
+        assert os.listdir(tmp_path) == ["rain.bif"]
+
+    @pytest.mark.parametrize("name", ['a"b', "a\nb", "a\0b", 5, ("a",)])
+    def test_names_that_cannot_be_written(self, name):
+        network = Network(DAG([name], {}), {name: ("a", "b")}, {name: [0.5, 0.5]})
+        with pytest.raises(ValueError, match="A BIF name must be a str without double quotes, line breaks"):
+            write_bif(network)
+        with pytest.raises(ValueError, match=re.escape(f"Got {name!r} instead; rename it")):
+            write_bif(Network(DAG(["x"], {}), {"x": (name, "b")}, {"x": [0.5, 0.5]}))
+
+
+class TestNetwork:
+    def test_it_is_a_value(self):
+        network = read_bif(RAIN)
+        for other in (copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
+            assert other == network
+        with pytest.raises(AttributeError):
+            network.dag = None
+        with pytest.raises(TypeError):
+            network.tables["rain"] = None
+        with pytest.raises(ValueError, match="read-only"):
+            network.tables["rain"][0] = 1
+        table = np.array([0.5, 0.5])
+        other = Network(DAG(["x"], {}), {"x": ["a", "b"]}, {"x": table})
+        table[:] = 0
+        assert other.tables["x"].sum() == 1
+        assert other != network
+        assert other != Network(other.dag, {"x": ("a", "c")}, other.tables)
+        assert other != Network(other.dag, other.states, {"x": [0.25, 0.75]})
+        assert other != "network"
+
+    @pytest.mark.parametrize(
+        ("change", "error", "message"),
+        [
+            ({"states": {"x": ("a", "b")}}, StructureError, "states must name every node of the graph and no other"),
+            ({"tables": {}}, StructureError, "They differ in 'x', 'y'"),
+            (
+                {"states": {"x": "ab", "y": "cd"}},
+                StructureError,
+                "must have one state or more, all different. Got 'ab'",
+            ),
+            ({"states": {"x": ("a", "a"), "y": ("c", "d")}}, StructureError, "Node 'x' must have one state or more"),
+            ({"states": {"x": (), "y": ("c", "d")}}, StructureError, "Node 'x' must have one state or more"),
+            (
+                {"y": [0.5, 0.5]},
+                StructureError,
+                "'y' must have the shape (2, 2), an axis for each of ('x', 'y'). Got (2,)",
+            ),
+            (
+                {"y": [[0.5, 0.5], [0.5, 0.6]]},
+                ValueError,
+                "The table of node 'y' must hold numbers >= 0 that sum to one",
+            ),
+            ({"y": [[0.5, 0.5], [-0.5, 1.5]]}, ValueError, "The table of node 'y' must hold numbers >= 0"),
+            ({"y": [[0.5, 0.5], [np.nan, 1]]}, ValueError, "The table of node 'y' must hold numbers >= 0"),
+        ],
+    )
+    def test_what_does_not_fit(self, change, error, message):
+        tables = {"x": [0.5, 0.5], "y": [[0.5, 0.5], [0.5, 0.5]]}
+        tables |= {key: value for key, value in change.items() if key == "y"}
+        parts = {"states": {"x": ("a", "b"), "y": ("c", "d")}, "tables": tables}
+        parts |= {key: value for key, value in change.items() if key != "y"}
+        with pytest.raises(error, match=re.escape(message)):
+            Network(DAG.from_string("[x][y|x]"), **parts)
+
+
+SYNTAX = [
+    ("", "line 1, column 1: the text ends without a variable"),
+    ("  \n \n", "line 3, column 1: the text ends without a variable"),
+    ("network unknown {\n}\n", "line 3, column 1: the text ends without a variable"),
+    ("{", "line 1, column 1: expected 'network', 'variable' or 'probability', found '{'."),
+    ("hello {\n}", "line 1, column 1: expected 'network', 'variable' or 'probability', found 'hello'."),
+    ('"variable" x {\n}', "line 1, column 1: expected 'network', 'variable' or 'probability', found 'variable'."),
+    ("network {\n}", "line 1, column 9: expected the name of the network, found '{'."),
+    ("network x {\n  author y;\n}", "line 2, column 3: expected 'property' or '}', found 'author'."),
+    ("network x {\n  property a = 1\n}", "line 2, column 3: this property is not closed by ';'."),
+    ('network x {\n  property a = "1 ;\n}', "line 2, column 3: this property is not closed by ';'."),
+    ("\n /* open {", "line 2, column 2: this comment is not closed by '*/'."),
+    ("/* /* */ */\n", "line 1, column 10: expected 'network', 'variable' or 'probability', found '*/'."),
+    ("variable x\0 {\n}", "line 1, column 11: the character '\\x00' cannot stand here."),
+    ('variable "x {\n}', "line 1, column 10: this quoted name is not closed, or holds a control character."),
+    (RAIN[: RAIN.index("0.375, 0.5;")], "line 17, column 16: expected a number, found the end of the text."),
+    (RAIN.rstrip()[:-1], "line 26, column 1: expected 'table', 'default', '(', 'property' or '}', found the end"),
+    (
+        rain_with("rain {\n  type", "rain {\n  kind"),
+        "line 4, column 3: expected 'type', 'property' or '}', found 'kind'.",
+    ),
+    (
+        rain_with("  type discrete [ 3 ] { dry, damp, soaked };\n", ""),
+        "line 6, column 10: variable 'wet' must have one type. It has 0.",
+    ),
+    (
+        rain_with("[ 3 ]", "[ 2 ]"),
+        "line 7, column 19: the number of states must be 1 or more and that of the names listed, 3. Got '2'",
+    ),
+    (rain_with("[ 3 ]", "[ three ]"), "line 7, column 19: the number of states must be 1 or more"),
+    (rain_with("[ 3 ] { dry, damp, soaked }", "[ 0 ] { }"), "listed, 0. Got '0' instead."),
+    (rain_with("[ 3 ]", "[ 99999999999999999999 ]"), "line 7, column 19: the number of states must be 1 or more"),
+    (
+        rain_with("discrete [ 3 ]", "integer [ 3 ]"),
+        "line 7, column 8: expected 'discrete', the one type there is, found 'integer'.",
+    ),
+    (rain_with("dry, damp, soaked };", "dry, damp,, soaked };"), "line 7, column 35: expected a state, found ','."),
+    (rain_with("dry, damp, soaked };", "dry, damp, };"), "line 7, column 36: expected a state, found '}'."),
+    (rain_with("dry, damp, soaked };", "dry, damp, soaked }"), "line 8, column 1: expected ';', found '}'."),
+    (rain_with("( rain ) {", "[ rain ] {"), "line 12, column 13: expected '(', found '['."),
+    (rain_with("( rain ) {", "( rain ) ("), "line 12, column 22: expected '{', found '('."),
+    (rain_with("rain, wet )", "rain, wet }"), "expected a parent or ')', found '}'."),
+    (
+        rain_with("0.75, 0.25;\n}\nprobability ( wet", "0.75, 0.25\n}\nprobability ( wet"),
+        "line 14, column 1: expected a number or ';', found '}'.",
+    ),
+    (
+        rain_with("table 0.75, 0.25", "table 1.25, -0.25"),
+        "line 13, column 9: a probability is a number from 0 to 1. Found '1.25'.",
+    ),
+    (
+        rain_with("table 0.75, 0.25", "table 0.75, -0.25"),
+        "line 13, column 15: a probability is a number from 0 to 1. Found '-0.25'.",
+    ),
+    (
+        rain_with("table 0.75, 0.25", "table nan, 0.25"),
+        "line 13, column 9: a probability is a number from 0 to 1. Found 'nan'.",
+    ),
+    (
+        rain_with("table 0.75, 0.25", "table 0.75, 1e999"),
+        "line 13, column 15: a probability is a number from 0 to 1. Found '1e999'.",
+    ),
+    (
+        rain_with("table 0.75, 0.25", "table 0_0.75, 0.25"),
+        "line 13, column 9: a probability is a number from 0 to 1. Found '0_0.75'.",
+    ),
+    (rain_with("table 0.75, 0.25", "table ٠.75, 0.25"), "line 13, column 9: a probability is a number from 0 to 1."),
+    (rain_with("table 0.75, 0.25", "table 0.75, , 0.25"), "line 13, column 15: expected a number, found ','."),
+    (rain_with("table 0.75, 0.25", "table 0.75"), "line 13, column 3: expected 2 numbers, 2 states x 1 configurations"),
+    (
+        rain_with("table 0.75, 0.25", "table"),
+        "line 13, column 3: expected 2 numbers, 2 states x 1 configurations of parents. Found 0.",
+    ),
+    (
+        rain_with("table 0.75, 0.25;", "table 0.75, 0.25; table 0.75, 0.25;"),
+        "line 13, column 21: a 'table' is the whole of a block",
+    ),
+    (rain_with("table 0.75, 0.25;", ""), "line 12, column 15: the block of 'rain' has no probabilities."),
+    (
+        rain_with("(yes) 0.125, 0.375, 0.5;", "(yes) 0.5, 0.5;"),
+        "line 17, column 3: expected 3 numbers, one for each state. Found 2.",
+    ),
+    (rain_with("(yes) 0.125", "(no) 0.125"), "line 17, column 3: this configuration of the parents has a row already."),
+    (rain_with("(yes) 0.125", "(Yes) 0.125"), "line 17, column 3: 'Yes' is no state of 'rain'. Did you mean 'yes'?"),
+    (rain_with("(yes, damp)", "(damp, yes)"), "line 24, column 3: 'damp' is no state of 'rain'."),
+    (rain_with("(yes, damp)", "(yes)"), "line 24, column 3: expected 2 states, one for each parent. Found 1."),
+    (
+        rain_with("  (yes, damp) 0.625, 0.375;\n", ""),
+        "line 19, column 15: the block of 'slip' has no row for (yes, damp), and no default.",
+    ),
+    (
+        rain_with("(yes) 0.125, 0.375, 0.5;", "default 0.125, 0.375, 0.5; default 1, 0, 0;"),
+        "line 17, column 30: a second 'default' row begins here.",
+    ),
+]
+
+STRUCTURE = [
+    (rain_with("variable wet", "variable rain"), "line 6, column 10: variable 'rain' is declared twice."),
+    (rain_with("dry, damp, soaked }", "dry, damp, dry }"), "line 7, column 36: state 'dry' is listed twice."),
+    (
+        rain_with("( wet | rain )", "( wet | Rain )"),
+        "line 15, column 21: there is no variable 'Rain'. Did you mean 'rain'?",
+    ),
+    (rain_with("( wet | rain )", "( wetter | rain )"), "line 6, column 10: variable 'wet' has no probability block."),
+    (RAIN + "probability ( snow ) { table 1; }", "line 27, column 15: there is no variable 'snow'."),
+    (
+        RAIN + "probability ( rain ) { table 0, 1; }",
+        "line 27, column 15: variable 'rain' has a probability block already.",
+    ),
+    (rain_with("rain, wet )", "rain, rain )"), "line 19, column 28: parent 'rain' is listed twice."),
+    (
+        rain_with("( rain )", "( rain | slip )"),
+        "line 12, column 15: The graph must have no directed cycle. It has rain -> slip -> rain;",
+    ),
+    (
+        rain_with("( rain )", "( rain | rain )"),
+        "line 12, column 15: The graph must have no directed cycle. It has rain -> rain;",
+    ),
+]
+
+
+class TestHostileTexts:
+    @pytest.mark.parametrize(("text", "message"), SYNTAX)
+    def test_syntax_and_numbers(self, text, message):
+        with pytest.raises(ValueError, match=re.escape(message)) as caught:
+            read_bif(text)
+        assert re.match(r"BIF text, line \d+, column \d+: ", str(caught.value))
+
+    @pytest.mark.parametrize(("text", "message"), STRUCTURE)
+    def test_structure(self, text, message):
+        with pytest.raises(StructureError, match=re.escape(message)):
+            read_bif(text)
+
+    def test_the_message_names_the_file(self, tmp_path):
+        path = tmp_path / "bad.bif"
+        path.write_bytes(b"network unknown {\r\n}\r\nvariable caf\xe9 {\r\n")
+        with pytest.raises(ValueError, match=re.escape(f"{path}, line 3, column 13: byte 0xe9 is not UTF-8")):
+            read_bif(path)
+        path.write_bytes(RAIN.encode("utf-16"))
+        with pytest.raises(ValueError, match=re.escape(f"{path}, line 1, column 1: byte 0x")):
+            read_bif(path)
+
+    def test_paths(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"nothing\.bif"):
+            read_bif(tmp_path / "nothing.bif")
+        with pytest.raises(OSError, match="is no regular file"):
+            read_bif(tmp_path)
+        with pytest.raises(OSError, match="is no regular file"):
+            write_bif(read_bif(RAIN), tmp_path)
+        with pytest.raises(FileNotFoundError, match="missing"):
+            write_bif(read_bif(RAIN), tmp_path / "missing" / "rain.bif")
+        if hasattr(os, "mkfifo"):
+            os.mkfifo(tmp_path / "pipe")
+            with pytest.raises(OSError, match="is no regular file"):
+                read_bif(tmp_path / "pipe")
+        with pytest.raises(TypeError, match=r"must be a path, BIF text or a file object\. Got 5 instead"):
+            read_bif(5)
+
+    def test_limits(self):
+        for source in (RAIN, RAIN.encode(), io.StringIO(RAIN), io.BytesIO(RAIN.encode())):
+            assert read_bif(source, max_bytes=len(RAIN), max_nodes=3, max_cells=20) == read_bif(RAIN)
+        for source in (RAIN, RAIN.encode(), io.StringIO(RAIN), io.BytesIO(RAIN.encode())):
+            with pytest.raises(TooLargeError, match=f"longer than max_bytes={len(RAIN) - 1}"):
+                read_bif(source, max_bytes=len(RAIN) - 1)
+        with pytest.raises(TooLargeError, match="line 9, column 10: there are more than max_nodes=2 variables"):
+            read_bif(RAIN, max_nodes=2)
+        with pytest.raises(
+            TooLargeError, match="line 19, column 15: the tables have 20 cells, 12 of them here; max_cells=19"
+        ):
+            read_bif(RAIN, max_cells=19)
+
+    @pytest.mark.parametrize(
+        ("cardinality", "n_parents", "message"), [(4, 30, "4611686018427387904 of them"), (1, 64, "at most 63")]
+    )
+    def test_tables_are_measured_before_they_are_made(self, cardinality, n_parents, message):
+        states = ", ".join("abcd"[:cardinality])
+        text = "".join(
+            f"variable x{i} {{ type discrete [ {cardinality} ] {{ {states} }}; }}\n" for i in range(n_parents + 1)
+        )
+        row = ", ".join([repr(1 / cardinality)] * cardinality)
+        text += "".join(f"probability ( x{i} ) {{ table {row}; }}\n" for i in range(1, n_parents + 1))
+        parents = ", ".join(f"x{i}" for i in range(1, n_parents + 1))
+        text += f"probability ( x0 | {parents} ) {{ default {row}; }}\n"
+        start = time.perf_counter()
+        with pytest.raises(TooLargeError, match=message):
+            read_bif(text)
+        assert time.perf_counter() - start < 0.5
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            " " * 10**6 + "{",
+            "/*" * 10**6,
+            "/**/" * 10**5 + "{",
+            "//\n" * 10**5 + "{",
+            "variable " + "/ " * 10**5,
+            "variable " + "a/" * 10**6,
+            "variable " + '"' * 10**6,
+            "network x {" + 'property "' * 10**5,
+            "{" * 10**6,
+            "variable x { type discrete [ 2 ] { a, b }; } probability ( x ) { table " + "0 " * 10**5,
+            "variable x { type discrete [ 2 ] { a, b }; } probability ( x ) {" + "(a) 1;" * 10**5,
+            "variable x { type discrete [ 2 ] { a, b }; } probability ( x ) { table " + "0" * 10**6 + "." * 2 + ";}",
+        ],
+    )
+    def test_time_is_linear(self, text):
+        start = time.perf_counter()
+        with pytest.raises(ValueError, match=r"^BIF text, line \d+, column \d+: ") as caught:
+            read_bif(text)
+        assert time.perf_counter() - start < 5
+        assert len(str(caught.value)) < 300
+
+    def test_names_are_plain_strings(self):
+        for name in ("__class__", "../../x", "x" * 10**5, "🐑", "-", "two words", "%s{}", "nan"):
+            network = read_bif(write_bif(Network(DAG([name], {}), {name: (name, "b")}, {name: [0.5, 0.5]})))
+            assert network.dag.nodes == (name,)
+            assert network.states[name] == (name, "b")
+
+    @settings(deadline=None, max_examples=300)
+    @given(st.data())
+    def test_a_damaged_text_is_read_or_refused_with_its_place(self, data):
+        text = RAIN
+        for _ in range(data.draw(st.integers(1, 3))):
+            start = data.draw(st.integers(0, len(text)))
+            end = data.draw(st.integers(start, min(start + 3, len(text))))
+            text = text[:start] + data.draw(st.text(alphabet='{}()[]|,;"/* \n0.1-eno\0', max_size=3)) + text[end:]
+        self.read_or_refused(text)
+        self.read_or_refused(text[: data.draw(st.integers(0, len(text)))])
+
+    def read_or_refused(self, text):
+        assume("{" in text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            try:
+                network = read_bif(text)
+            except ValueError as error:
+                refused = str(error)
+            else:
+                refused = ""
+                assert all(np.allclose(table.sum(-1), 1, atol=1e-12) for table in network.tables.values())
+        assert not refused or re.match(r"BIF text, line \d+, column \d+: ", refused)

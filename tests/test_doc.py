@@ -1,0 +1,71 @@
+"""The documentation is true: its code runs, the names it gives exist, and the sources it cites are listed."""
+
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOC = ROOT / "doc"
+MADE = {"gallery", "generated", "_build", "_templates"}
+PAGES = sorted(page for page in DOC.glob("**/*.rst") if not MADE & set(page.parts))
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_ONLY_FIRST_FAILURE
+
+pytestmark = pytest.mark.skipif(not PAGES, reason="no documentation beside the tests")
+
+
+def page_id(page):
+    return page.relative_to(DOC).as_posix()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in page.read_text("utf-8")], ids=page_id)
+def test_code_on_page_runs(page):
+    if "pandas" in page.read_text("utf-8") or "as_frame" in page.read_text("utf-8"):
+        pytest.importorskip("pandas")
+    said = []
+    test = doctest.DocTestParser().get_doctest(page.read_text("utf-8"), {}, page.name, str(page), 0)
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append)
+    assert not said, "".join(said)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_names_on_page_exist(page):
+    for name in set(re.findall(r"`~?(skvbem(?:\.\w+)+)`", page.read_text("utf-8"))):
+        assert resolve(name) is not None, name
+
+
+def resolve(name):
+    """The object of a dotted name; attributes of classes included."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except ImportError:
+            continue
+        for attribute in parts[end:]:
+            annotated = getattr(found, "__annotations__", {})
+            found = getattr(found, attribute, annotated.get(attribute))
+        return found
+    return None
+
+
+@pytest.mark.parametrize("room", ["", "datasets", "errors", "estimators", "graphs.formats", "plotting"])
+def test_public_names_are_on_the_api_page(room):
+    listed = set(re.findall(r"^   (?:~[\w.]+\.)?(\w+)$", (DOC / "api/index.rst").read_text("utf-8"), re.MULTILINE))
+    public = importlib.import_module(f"skvbem.{room}".rstrip(".")).__all__
+    assert {name for name in public if not name.startswith("_")} <= listed
+
+
+def test_cited_sources_are_listed():
+    """Every tag such as [Beal (2.60)] in the code, and every [Tag]_ on the pages, stands on the page of references."""
+    listed = set(re.findall(r"^\.\. \[(\w+)\]", (DOC / "references.rst").read_text("utf-8"), re.MULTILINE))
+    cited = set()
+    for page in PAGES:
+        cited |= set(re.findall(r"\[(\w+)\]_", page.read_text("utf-8")))
+    for module in (ROOT / "skvbem").glob("**/*.py*"):
+        if module.suffix in {".py", ".pyx", ".pxd"}:
+            cited |= set(re.findall(r"\[([A-Z]\w+) (?:\(\d|§|theorem|corollary|section)", module.read_text("utf-8")))
+    assert cited <= listed, cited - listed
+    assert {"Beal", "BG", "CH"} <= cited
