@@ -18,7 +18,7 @@ def digamma(x: np.ndarray) -> np.ndarray:
 
 
 def log_rising(a: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """ln Gamma(a + n) - ln Gamma(a) elementwise for a > 0 and n >= 0, accurate also where a is huge.
+    """ln Gamma(a + n) - ln Gamma(a) elementwise for a > 0 and a + n > 0, accurate also where a is huge.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def log_gamma_digamma(const double[::1] x, double[::1] log_gamma, double[::1] di
 
 
 def log_rising_factorial(const double[::1] a, const double[::1] n, double[::1] out):
-    """Fill ln Gamma(a + n) - ln Gamma(a), elementwise, for a > 0 and n >= 0.
+    """Fill ln Gamma(a + n) - ln Gamma(a), elementwise, for a > 0 and a + n > 0.
 
     Parameters
     ----------
@@ -46,5 +46,7 @@ def log_rising_factorial(const double[::1] a, const double[::1] n, double[::1] o
                 out[i] = 0.0
             elif n[i] == INFINITY:
                 out[i] = INFINITY
+            elif n[i] < 0.0:
+                out[i] = -skvbem_log_rising(total[i], -n[i], of_sum[0, i], of_a[0, i])
             else:
                 out[i] = skvbem_log_rising(a[i], n[i], of_a[0, i], of_sum[0, i])

@@ -92,7 +92,7 @@ def run(
     tol : float
         Nats still to be gained, as estimated, below which a start has converged.
     max_iter : int
-        Most steps per start.
+        Most steps per start, 2 at the least.
     accelerate : bool
         Whether to extrapolate (SQUAREM, Varadhan & Roland 2008) where that raises the objective.
     stop : callable of (int, float), optional
@@ -127,7 +127,8 @@ def run(
         resolution = _ROUNDING * (np.abs(second) + ascent.magnitude)
         done = (gain * np.minimum(length, _MOST_STEPS_LEFT) < tol) | (gain < resolution)
         converged[live] = done
-        going = ~done & (n_iter[live] < max_iter)
+        room = max_iter - n_iter[live] - (3 if accelerate else 2)  # steps left after the next look at convergence
+        going = ~done & (room >= 0)
         if stop is not None and stop(int(n_iter.max()), float(objective.max())):
             break
         if not going.all():
@@ -150,6 +151,7 @@ def run(
                 here, reached = np.where(accepted, ahead, two), np.where(accepted, value, second)
         else:
             here, reached = two, second
+            more = min(more, int(room.max()))  # equal in all starts: they have taken the same steps
             if more:
                 for value in ascent.advance(here, more):
                     _check(ascent, reached, value, n_iter[live])
