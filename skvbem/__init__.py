@@ -8,9 +8,9 @@ try:
     from skvbem._kernels import _contraction as _contraction
 except ImportError as error:
     raise ImportError(
-        "The compiled part of skvbem is missing or was built for another Python: this is a source checkout, or a broken "
-        "installation. In the folder that holds pyproject.toml type:  python -m pip install .  and start Python elsewhere, or "
-        "for development:  python -m pip install meson-python meson ninja Cython  and then  "
+        "The compiled part of skvbem is missing or was built for another Python: this is a source checkout, or a "
+        "broken installation. In the folder that holds pyproject.toml type:  python -m pip install .  and start "
+        "Python elsewhere, or for development:  python -m pip install meson-python meson ninja Cython  and then  "
         "python -m pip install --no-build-isolation --editable ."
     ) from error
 

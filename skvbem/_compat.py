@@ -6,11 +6,13 @@ Callbacks exist from scikit-learn 1.9 on; before that the mixin adds nothing and
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight
 
 try:
@@ -28,6 +30,7 @@ __all__ = [
     "IterationReport",
     "Options",
     "StrOptions",
+    "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
 ]
@@ -38,9 +41,18 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
 
     None means one for each row; a number means that number for each row. Raises ValueError otherwise.
     """
+    try:
+        if not (sample_weight is None or isinstance(sample_weight, Number)):
+            sample_weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"Sample weights must be numbers, one for each row. Got {sample_weight!r} instead.") from None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():  # scikit-learn raises this one itself only in newer versions
         raise ValueError("Sample weights must contain at least one non-zero number.")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise ValueError("The sum of the sample weights must be finite. Divide them by a common factor.")
     return weights
 
 
@@ -60,15 +72,21 @@ class IterationReport:
         The most iterations there can be, None if that is not known.
     metadata : dict or None
         What else `fit` was given, such as `sample_weight`.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether a callback has asked to stop; every later iteration is then asked to stop as well.
     """
 
     def __init__(self, estimator, X, *, max_iterations: int | None = None, metadata: dict | None = None):
         self._given = {"estimator": estimator, "X": X, "metadata": metadata}
         self._root: Any = None
-        if hasattr(estimator, "_init_callback_context"):
+        self.stopped = False
+        self._listened = bool(getattr(estimator, "_skl_callbacks", ()))
+        if self._listened or hasattr(estimator, "_parent_callback_ctx"):
             self._root = estimator._init_callback_context(max_subtasks=max_iterations)
             self._root.call_on_fit_task_begin(**self._given)
-        self._listened = bool(getattr(estimator, "_skl_callbacks", ()))
 
     def __call__(self, fitted: Callable[[], dict] | None = None) -> bool:
         """Report one more iteration; True if a callback asks to stop.
@@ -80,7 +98,8 @@ class IterationReport:
             return False
         context = self._root.subcontext(task_name="iteration")
         context.call_on_fit_task_begin(**self._given)
-        return context.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted)
+        self.stopped |= bool(context.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted))
+        return self.stopped
 
     def close(self, fitted: Callable[[], dict] | None = None) -> None:
         """Report the end of the fit."""

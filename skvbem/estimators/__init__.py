@@ -1,6 +1,7 @@
 """Thin scikit-learn faces: validate, build the model, fit it, publish what was found."""
 
+from skvbem.estimators._reports import GoodnessOfFit, LatentStates
 from skvbem.estimators._tables import LabeledTable, Restarts
 from skvbem.estimators.vb_discrete_dag import VBDiscreteDAG
 
-__all__ = ["LabeledTable", "Restarts", "VBDiscreteDAG"]
+__all__ = ["GoodnessOfFit", "LabeledTable", "LatentStates", "Restarts", "VBDiscreteDAG"]

@@ -1,13 +1,16 @@
-"""What every estimator of the library does: weights, seeds, callbacks, and the attributes a fit publishes."""
+"""What every estimator of the library does: weights, seeds, callbacks, and publishing a fit in one step."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
 from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight
 from skvbem.estimators._tables import Restarts
@@ -21,7 +24,11 @@ OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likeliho
 
 
 class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
-    """Common face of models fitted by VBEM, MAP-EM or ML-EM."""
+    """Common face of models fitted by VBEM, MAP-EM or ML-EM.
+
+    What a fit leaves are the attributes whose names end in an underscore. `fit` gathers them in a dict and publishes
+    all at once when nothing can go wrong any more: a fit that raises or is interrupted leaves the estimator as it was.
+    """
 
     def _form(self) -> posteriors.Form:
         if self.method == "map" and self.map_basis == "probability":
@@ -35,42 +42,70 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
         return None if (weights == 1.0).all() else weights
 
-    def _streams(self, n: int) -> list[np.random.Generator]:
-        """Independent random streams, the first ones the same whatever their number."""
-        seed = check_random_state(self.random_state).randint(0, 2**31 - 1, size=4)
-        return [np.random.default_rng(child) for child in np.random.SeedSequence(seed.tolist()).spawn(n)]
+    def _rng(self, random_state) -> np.random.Generator:
+        try:
+            if not isinstance(random_state, Integral):
+                random_state = check_random_state(random_state).randint(0, 2**31 - 1, size=4)
+            return np.random.default_rng(random_state)
+        except ValueError:
+            raise ValueError(
+                f"The 'random_state' parameter of {type(self).__name__} must be an int in the range [0, 4294967295], a "
+                f"numpy.random.RandomState or None. Got {random_state!r} instead."
+            ) from None
 
-    def _listener(self, X, sample_weight):
-        """(called after every cycle with steps and objective, true to stop; called at the end of the fit)."""
-        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+    def _cycle(self, report: IterationReport) -> Callable[[int, float], bool]:
+        """What the driver calls after every cycle; true stops the run."""
 
         def after_cycle(n_iter: int, objective: float) -> bool:
             if self.verbose:
                 print(f"[{type(self).__name__}] step {n_iter}: {OBJECTIVES[self.method][:-1]} {objective:.6f}")
-            return bool(report())
+            return report()
 
-        return after_cycle, report.close
+        return after_cycle
 
-    def _publish_fit(self, fit: Fit) -> None:
-        for name in OBJECTIVES.values():
-            vars(self).pop(name, None)
-        setattr(self, OBJECTIVES[self.method], fit.objective)
-        self.lower_bounds_ = np.array(fit.trace)
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.converged
-        self.restarts_ = Restarts.of(fit)
-        if not fit.converged:
+    def _warn_unless_converged(self, fit: Fit, report: IterationReport) -> None:
+        if not (fit.converged or report.stopped):
             warnings.warn(
-                f"The best start of {type(self).__name__} did not converge in {self.max_iter} steps (tol={self.tol:g} nats). "
-                "Raise 'max_iter', or 'tol' if the last digits do not matter.",
+                f"The best start of {type(self).__name__} did not converge in {self.max_iter} steps (tol={self.tol:g} "
+                "nats). Raise 'max_iter', or 'tol' if the last digits do not matter.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+
+    @staticmethod
+    def _run_state(fit: Fit, form: posteriors.Form) -> dict:
+        """The attributes that tell of the run."""
+        return {
+            OBJECTIVES[form.name]: fit.objective,
+            "lower_bounds_": np.array(fit.trace),
+            "n_iter_": fit.n_iter,
+            "converged_": fit.converged,
+            "restarts_": Restarts.of(fit),
+        }
+
+    def _publish(self, state: dict) -> None:
+        """Replace all that an earlier fit left by `state`, in one step."""
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = {**kept, **state}
 
     def __getstate__(self):
         return {**super().__getstate__(), "_skvbem_version": _VERSION}
 
     def __setstate__(self, state):
         state = dict(state)
-        state.pop("_skvbem_version", None)
+        version = state.pop("_skvbem_version", "an unknown version")
+        if version != _VERSION:
+            warnings.warn(
+                f"This {type(self).__name__} was pickled by skvbem {version} and is loaded by {_VERSION}: it may not "
+                "work. Fit it again.",
+                UserWarning,
+                stacklevel=2,
+            )
         super().__setstate__(state)
+
+
+def feature_names(X) -> dict:
+    """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_`."""
+    holder = BaseEstimator()
+    validate_data(holder, X, skip_check_array=True)
+    return vars(holder)

@@ -19,8 +19,10 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Number
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from skvbem.errors import DataWarning, UnknownCategoryWarning
@@ -88,9 +90,9 @@ def read_table(X, owner: str) -> Table:
     """
     if isinstance(X, Table):
         return X
-    if _is_frame(X, "pandas"):
+    if is_frame(X, "pandas"):
         names, read = X.columns.tolist(), lambda j: _pandas_column(X.iloc[:, j])
-    elif _is_frame(X, "polars"):
+    elif is_frame(X, "polars"):
         names, read = X.columns, lambda j: _polars_column(X.to_series(j))
     else:
         return _array_table(X, owner)
@@ -102,7 +104,7 @@ def read_table(X, owner: str) -> Table:
     return Table(names, X.shape[0], read)
 
 
-def _is_frame(X, library: str) -> bool:
+def is_frame(X, library: str) -> bool:
     frame = getattr(sys.modules.get(library), "DataFrame", None)
     return frame is not None and isinstance(X, frame)
 
@@ -114,7 +116,19 @@ def _array_table(X, owner: str) -> Table:
         if X.ndim == 1 and X.size and all(isinstance(row, (list, tuple, np.ndarray)) for row in X):
             lengths = sorted({len(row) for row in X})
             raise ValueError(f"The rows of X must have one length. Got rows of {_some(map(str, lengths))} cells.")
-    array = check_array(X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X")
+    elif not (hasattr(X, "__array__") or issparse(X) or isinstance(X, Number)) or hasattr(X, "column_names"):
+        raise TypeError(
+            f"X must be an array, a nested list, or a pandas or polars DataFrame. Got a {type(X).__name__} instead; "
+            "convert it to one of these."
+        )
+    if getattr(X, "ndim", 2) > 2:
+        raise ValueError(
+            f"Found array with dim {X.ndim}, while {owner} needs dim 2, one row for each sample. Reshape your data, "
+            "for example with X.reshape(len(X), -1)."
+        )
+    array = X
+    if type(X) is not np.ndarray or X.ndim != 2 or 0 in X.shape:
+        array = check_array(X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X")
     names = [f"x{j}" for j in range(array.shape[1])]
     return Table(names, len(array), lambda j: Column(array[:, j], None if mask is None else mask[:, j]))
 
@@ -314,9 +328,13 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
+_KIND_OF = {bool: "boolean", int: "number", float: "number", str: "string"}  # the usual ones, at once
+
+
 def _kind(value) -> str:
     """What sort of thing a plain value is; only values of one sort may share a column."""
-    return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), type(value).__name__)
+    usual = _KIND_OF.get(type(value))
+    return usual or next((kind for kind, types in _KINDS.items() if isinstance(value, types)), type(value).__name__)
 
 
 def _is_fraction(value) -> bool:
@@ -586,8 +604,11 @@ def _levels(whose: str, given, markers: set[tuple]) -> list:
     return levels
 
 
+_CODE_DTYPES = [(np.iinfo(dtype).max, np.dtype(dtype)) for dtype in (np.int8, np.int16, np.int32)]
+
+
 def _code_dtype(n_categories: int) -> np.dtype:
-    return np.dtype(next(t for t in (np.int8, np.int16, np.int32) if n_categories <= np.iinfo(t).max))
+    return next(dtype for most, dtype in _CODE_DTYPES if n_categories <= most)
 
 
 def _check_values(whose: str, values: list) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Hashable, Iterable, Mapping
+from math import prod
 from numbers import Integral, Real
 
 import numpy as np
@@ -17,15 +19,13 @@ def resolve_latents(latents, structure, owner: str) -> dict:
         return {"h0": 2} if structure is None else {}
     if isinstance(latents, Integral) and not isinstance(latents, bool):
         latents = {"h0": latents}
-    if isinstance(latents, str):
-        latents = [latents]
     if not isinstance(latents, Mapping):
-        if not isinstance(latents, Iterable):
+        names = list(latents) if isinstance(latents, Iterable) and not isinstance(latents, str) else [None]
+        if not all(isinstance(name, Hashable) and name is not None and not isinstance(name, Real) for name in names):
             raise TypeError(
-                f"The 'latents' parameter of {owner} must be a mapping of latent names to their numbers of states, a list "
-                f"of names (2 states each), or one number of states. Got {latents!r} instead."
+                f"The 'latents' parameter of {owner} must be a mapping of latent names to their numbers of states, a "
+                f"list of names (2 states each), or one number of states. Got {latents!r} instead."
             )
-        names = list(latents)
         if len(set(names)) < len(names):
             raise StructureError(f"The 'latents' parameter of {owner} names a latent twice: {names!r}.")
         latents = dict.fromkeys(names, 2)
@@ -39,12 +39,12 @@ def resolve_latents(latents, structure, owner: str) -> dict:
 
 
 def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -> DAG:
-    """The DAG over latents and columns, nodes in that order; without a structure, one class with all columns below it."""
+    """The DAG over latents and columns, nodes in that order; without a structure, one class above all columns."""
     both = [name for name in latents if name in columns]
     if both:
         raise StructureError(
-            f"Latent {both[0]!r} is also a column of X. Rename the latent; a column that is partly observed is no latent, "
-            "its missing cells are summed out."
+            f"Latent {both[0]!r} is also a column of X. Rename the latent; a column that is partly observed is no "
+            "latent, its missing cells are summed out."
         )
     if structure is None:
         if len(latents) != 1:
@@ -61,86 +61,111 @@ def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -
     if strange:
         raise StructureError(
             f"Node {strange[0]!r} of the structure is neither a column of X nor a declared latent."
-            f"{did_you_mean(strange[0], known)} Columns: {_some(columns)}; latents: {_some(latents)}. Declare hidden nodes "
-            f"with their numbers of states, as in latents={{{strange[0]!r}: 2}}."
+            f"{did_you_mean(strange[0], known)} Columns: {_some(columns)}; latents: {_some(latents)}. Declare hidden "
+            f"nodes with their numbers of states, as in latents={{{strange[0]!r}: 2}}."
         )
-    return dag.reorder([*latents, *columns])
+    order = (*latents, *columns)
+    return dag if dag.nodes == order else dag.reorder(order)
 
 
-def check_size(dag: DAG, cardinalities: Mapping, max_table_cells: int) -> None:
-    """Refuse a table larger than the limit, before anything is allocated."""
+def check_size(dag: DAG, cardinalities: Mapping, *, max_table_cells: int, max_memory: float, n_starts: int) -> None:
+    """Refuse tables larger than the limits, before anything is allocated."""
+    total = 0
     for node in dag.nodes:
         cells = cardinalities[node]
         for parent in dag.parents(node):
             cells *= cardinalities[parent]
         if cells > max_table_cells:
             raise TooLargeError(
-                f"The table of node {node!r} given its {len(dag.parents(node))} parents has {cells:.4g} cells; "
-                f"'max_table_cells' allows {max_table_cells:.4g}. Give it fewer parents, or nodes with fewer states."
+                f"The table of node {node!r} ({cardinalities[node]} states; parents: {_some(dag.parents(node))}) has "
+                f"{cells:.4g} cells; 'max_table_cells' allows {max_table_cells:.4g}. Give it fewer parents, give nodes "
+                "fewer states, or raise the limit."
             )
+        total += cells
+    if 8 * total * n_starts > max_memory:
+        raise TooLargeError(
+            f"The tables of all {len(dag.nodes)} nodes have {total:.4g} cells, which take at least "
+            f"{8.0 * total * n_starts:.4g} bytes in {n_starts} starts; 'max_memory' allows {max_memory:.4g}. Raise it, "
+            "take fewer starts, or give nodes fewer states or fewer parents."
+        )
+
+
+def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
+    """Warn of latents that cannot explain anything."""
+    for name, n_states in latents.items():
+        if n_states == 1:
+            warnings.warn(f"Latent {name!r} has one state: it explains nothing.", UserWarning, stacklevel=5)
+        elif n_states > n_samples:
+            message = (
+                f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty."
+            )
+            warnings.warn(message, UserWarning, stacklevel=5)
+        if not dag.children(name):
+            warnings.warn(f"Latent {name!r} has no children: it does not change the score.", UserWarning, stacklevel=5)
 
 
 def resolve_prior(prior, equivalent_sample_size: float, dag: DAG, cardinalities: Mapping, owner: str) -> dict:
     """Dirichlet concentrations of every node, axes (*parents, node)."""
-    resolved = {}
-    if isinstance(prior, Mapping):
+    whose = f"The 'prior' parameter of {owner}"
+    by_node = isinstance(prior, Mapping)
+    if by_node:
         strange = [node for node in prior if node not in cardinalities]
         if strange:
             raise ValueError(
-                f"The 'prior' parameter of {owner} names {strange[0]!r}, which is not a node of the structure."
+                f"{whose} names {strange[0]!r}, which is not a node of the structure."
                 f"{did_you_mean(strange[0], dag.nodes)}"
             )
+    resolved = {}
     for node in dag.nodes:
-        shape = (*(cardinalities[p] for p in dag.parents(node)), cardinalities[node])
-        given = prior.get(node, 1.0) if isinstance(prior, Mapping) else prior
+        shape = tuple(cardinalities[member] for member in dag.family(node))
+        given = prior.get(node, 1.0) if by_node else prior
         if isinstance(given, str) and given == "bdeu":
-            given = equivalent_sample_size / np.prod(shape, dtype=float)
+            given = equivalent_sample_size / prod(shape)
         elif isinstance(given, str) and given == "per_row":
-            given = equivalent_sample_size / cardinalities[node]
-        if isinstance(given, str) or given is None or isinstance(given, bool):
+            given = equivalent_sample_size / shape[-1]
+        if isinstance(given, Real) and not isinstance(given, bool):
+            values = np.full(shape, given, dtype=float)
+        else:
+            values = _as_floats(given) if by_node else None
+        if values is None:
             raise ValueError(
-                f"The 'prior' parameter of {owner} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes "
-                f"to these or to arrays. Got {given!r} instead."
+                f"{whose} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes to these or to "
+                f"arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
             )
-        try:
-            values = np.asarray(given, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"The prior of node {node!r} must be a number or an array. Got {given!r} instead.") from error
-        if not isinstance(given, Real) and values.shape != shape:
-            axes = ", ".join(f"{p!r} ({cardinalities[p]})" for p in (*dag.parents(node), node))
+        if values.shape != shape:
+            axes = ", ".join(f"{member!r} ({cardinalities[member]})" for member in dag.family(node))
             raise ValueError(
-                f"The prior of node {node!r} must have the shape {shape}: one axis for each parent in this order, then the "
-                f"node itself, {axes}. Got shape {values.shape} instead."
+                f"{whose}, for node {node!r}, must have the shape {shape}: one axis for each parent in this order, "
+                f"then the node itself, {axes}. Got shape {values.shape} instead."
             )
-        bad = values[~(np.isfinite(values) & (values > 0))]
-        if bad.size:
+        good = np.isfinite(values) & (values > 0)
+        if not good.all():
             raise ValueError(
-                f"The prior of node {node!r} must hold finite concentrations > 0. Got {float(bad.ravel()[0])!r} instead."
+                f"{whose}{f', for node {node!r},' if by_node else ''} must hold finite concentrations > 0. "
+                f"Got {float(values[~good][0])!r} instead."
             )
-        resolved[node] = np.broadcast_to(values, shape).copy()
+        resolved[node] = values
     return resolved
 
 
-def resolve_tables(init: Mapping, model, owner: str) -> np.ndarray:
-    """Tables given as a start, flat; nodes that are not named start uniform."""
-    flat = np.empty(model.layout.n_cells)
-    strange = [node for node in init if node not in model.position]
-    if strange:
-        raise ValueError(f"The 'init' parameter of {owner} names {strange[0]!r}, which is not a node of the structure.")
-    for node, k in model.position.items():
-        target = model.layout.table(flat, k)
-        table = np.asarray(init.get(node, np.full(target.shape, 1.0 / target.shape[-1])), dtype=float)
-        if table.shape != target.shape:
-            raise ValueError(
-                f"The table of node {node!r} in 'init' must have the shape {target.shape}, axes "
-                f"{(*model.dag.parents(node), node)}. Got shape {table.shape} instead."
-            )
-        if not (np.isfinite(table).all() and (table > 0).all() and np.allclose(table.sum(axis=-1), 1.0, atol=1e-6)):
-            raise ValueError(
-                f"The table of node {node!r} in 'init' must hold probabilities > 0 that sum to 1 along the last axis."
-            )
-        target[...] = table / table.sum(axis=-1, keepdims=True)
-    return flat
+def resolve_annealing(annealing, owner: str) -> np.ndarray:
+    """Inverse temperatures, none by default."""
+    values = _as_floats([] if annealing is None else annealing)
+    if values is None or values.ndim != 1 or not np.all((values > 0) & (values <= 1)):
+        raise ValueError(
+            f"The 'annealing' parameter of {owner} must hold inverse temperatures in (0, 1]. Got {annealing!r} instead."
+        )
+    return values
+
+
+def _as_floats(given) -> np.ndarray | None:
+    """An array, or None if it cannot be made one of numbers."""
+    if given is None or isinstance(given, (str, bool)):
+        return None
+    try:
+        return np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        return None
 
 
 def _some(names: Iterable, at_most: int = 10) -> str:

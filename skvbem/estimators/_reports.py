@@ -12,6 +12,7 @@ from scipy.special import xlogy
 from scipy.stats import beta
 
 from skvbem.data import Rows
+from skvbem.errors import TooLargeError
 from skvbem.models import DiscreteDAG, queries
 
 # States that differ by less in every row of every child's table are called duplicates (total variation).
@@ -20,7 +21,7 @@ _ALIKE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class LatentStates:
-    """How a latent's states are used.
+    """The use of a latent's states.
 
     Parameters
     ----------
@@ -47,7 +48,9 @@ def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, laten
     mass = own.reshape(-1, own.shape[-1]).sum(axis=0)
     in_use = tuple(np.flatnonzero(mass >= 1.0).tolist())
     empty = tuple(np.flatnonzero(mass < 1.0).tolist())
-    tables = [np.moveaxis(layout.table(point, child), layout.parents[child].index(k), 0) for child in layout.children[k]]
+    tables = [
+        np.moveaxis(layout.table(point, child), layout.parents[child].index(k), 0) for child in layout.children[k]
+    ]
     duplicates = tuple(
         (a, b)
         for a, b in combinations(in_use, 2)
@@ -56,17 +59,18 @@ def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, laten
     return LatentStates(mass, in_use, empty, duplicates)
 
 
-def table_summary(structure, tables: Mapping, counts: Mapping, concentration: Mapping | None, level: float):
+def table_summary(tables: Mapping, counts: Mapping, concentration: Mapping | None, level: float):
     """All tables as one pandas DataFrame, with equal-tailed intervals of Dirichlet posteriors."""
     if not 0 < level < 1:
         raise ValueError(f"The 'level' parameter of summary must lie between 0 and 1. Got {level!r} instead.")
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("summary() returns a pandas DataFrame: install pandas, or read tables_ and posterior_.") from error
+        raise ImportError(
+            "summary() returns a pandas DataFrame: install pandas, or read tables_ and posterior_."
+        ) from error
     pieces = []
-    for node in structure.nodes:
-        table = tables[node]
+    for node, table in tables.items():
         *parents, _ = table.axes
         givens = [
             ", ".join(f"{p}={s}" for p, s in zip(parents, states))
@@ -99,7 +103,31 @@ def table_summary(structure, tables: Mapping, counts: Mapping, concentration: Ma
 
 @dataclass(frozen=True, eq=False)
 class GoodnessOfFit:
-    """Fit indices of a network; see `VBDiscreteDAG.goodness_of_fit`."""
+    """Fit indices of a network on a table of rows.
+
+    The information criteria are in the form -2 ln L + penalty, where LOWER is better: the convention of the field. The
+    library's evidence scores are in nats, where higher is better.
+
+    Parameters
+    ----------
+    log_likelihood : float
+        ln L at the published tables, nats.
+    n_free_parameters : int
+        The d of the criteria.
+    n_samples : float
+        The n of the criteria: sum of the weights.
+    g2, x2 : float
+        Likelihood ratio and Pearson's chi-square against the saturated model, from the rows without missing cells.
+    degrees_of_freedom : int
+        Cells of the table of all columns, less 1, less d: too small where parameters are not identified.
+    aic, bic, sabic, caic : float
+        Penalties 2 d, d ln n, d ln((n + 2) / 24) and d (ln n + 1).
+    entropy_r2 : dict of latent to float
+        1 - (mean entropy of q(latent | row)) / ln(number of states): 1 where every row's state is certain.
+    bivariate_residuals : dict of (column, column) to float
+        X² of the two columns' table per (r - 1)(s - 1), from the rows without missing cells; above 4 the pair hangs
+        together more than the model says. NaN where the table would exceed `max_table_cells`.
+    """
 
     log_likelihood: float
     n_free_parameters: int
@@ -121,7 +149,8 @@ class GoodnessOfFit:
             [
                 f"log likelihood        {self.log_likelihood:14.4f} nats, {self.n_free_parameters} free parameters, "
                 f"n = {self.n_samples:g}",
-                f"G2 / X2               {self.g2:14.4f} / {self.x2:.4f} on {self.degrees_of_freedom} degrees of freedom",
+                f"G2 / X2               {self.g2:14.4f} / {self.x2:.4f} on {self.degrees_of_freedom} degrees of "
+                "freedom",
                 f"AIC / BIC             {self.aic:14.3f} / {self.bic:.3f} (lower is better)",
                 f"SABIC / CAIC          {self.sabic:14.3f} / {self.caic:.3f} (lower is better)",
                 f"entropy R2            {entropy}",
@@ -163,7 +192,7 @@ def fit_indices(model: DiscreteDAG, point: np.ndarray, data: Rows, latents, limi
 
 
 def _against_saturated(codes, scores, weight) -> tuple[float, float]:
-    """G² and X² of complete rows against the saturated model; cells without rows enter X² by what is expected of them."""
+    """G² and X² of complete rows against the saturated model; cells without rows add to X² what is expected of them."""
     if len(codes) == 0:
         return np.nan, np.nan
     _, first, inverse = np.unique(codes, axis=0, return_index=True, return_inverse=True)
@@ -186,8 +215,13 @@ def _bivariate_residuals(model, point, data, complete, weight, limits) -> dict:
             continue
         pairs = codes[:, i].astype(np.int64) * rb + codes[:, j]
         observed = np.bincount(pairs, weights=w, minlength=ra * rb).reshape(ra, rb)
-        expected = observed.sum() * queries.joint(model, point, nothing, (a, b), **limits)[0]
+        try:
+            together = queries.joint(model, point, nothing, (a, b), **limits)[0]
+        except TooLargeError:
+            residuals[a, b] = np.nan
+            continue
+        expected = observed.sum() * together
         with np.errstate(divide="ignore", invalid="ignore"):
-            x2 = np.where(expected > 0, (observed - expected) ** 2 / expected, np.where(observed > 0, np.inf, 0.0)).sum()
-        residuals[a, b] = float(x2) / ((ra - 1) * (rb - 1))
+            terms = np.where(expected > 0, (observed - expected) ** 2 / expected, np.where(observed > 0, np.inf, 0.0))
+        residuals[a, b] = float(terms.sum()) / ((ra - 1) * (rb - 1))
     return residuals

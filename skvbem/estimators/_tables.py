@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+from skvbem.graphs.dag import did_you_mean
+from skvbem.models import DiscreteDAG
+
+
+def state_code(state, levels: np.ndarray) -> int | None:
+    """The position of a state among the levels of its node, None if it is none of them."""
+    return next((code for code, level in enumerate(levels.tolist()) if level == state), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +32,8 @@ class LabeledTable:
     --------
     >>> import numpy as np
     >>> from skvbem.estimators import LabeledTable
-    >>> table = LabeledTable(np.array([[0.9, 0.1], [0.2, 0.8]]), ("class", "item"), (np.arange(2), np.array(["no", "yes"])))
+    >>> states = np.arange(2), np.array(["no", "yes"])
+    >>> table = LabeledTable(np.array([[0.9, 0.1], [0.2, 0.8]]), ("class", "item"), states)
     >>> table["class": 0, "item": "yes"]
     0.1
     >>> np.asarray(table).shape
@@ -47,15 +56,16 @@ class LabeledTable:
             picked[part.start] = part.stop
         strange = [axis for axis in picked if axis not in self.axes]
         if strange:
-            raise KeyError(f"{strange[0]!r} is not an axis of this table, whose axes are {', '.join(map(repr, self.axes))}")
+            raise KeyError(
+                f"{strange[0]!r} is not an axis of this table, whose axes are {', '.join(map(repr, self.axes))}"
+            )
         index: list = [slice(None)] * len(self.axes)
         for axis, state in picked.items():
             position = self.axes.index(axis)
-            found = np.flatnonzero([level == state for level in self.levels[position].tolist()])
-            if len(found) == 0:
+            index[position] = state_code(state, self.levels[position])
+            if index[position] is None:
                 states = ", ".join(map(repr, self.levels[position].tolist()))
                 raise KeyError(f"{state!r} is not a state of {axis!r}, whose states are {states}")
-            index[position] = int(found[0])
         value = self.values[tuple(index)]
         return value.item() if np.ndim(value) == 0 else value
 
@@ -64,8 +74,17 @@ class LabeledTable:
         """Number of states along each axis."""
         return self.values.shape
 
-    def to_frame(self, name: str = "value"):
+    def to_series(self, name: str = "value"):
         """The table as a pandas Series indexed by the states of all axes.
+
+        Parameters
+        ----------
+        name : str, default="value"
+            Name of the series.
+
+        Returns
+        -------
+        pandas.Series
 
         Raises
         ------
@@ -81,6 +100,41 @@ class LabeledTable:
         given = ", ".join(map(str, self.axes[:-1]))
         title = f"{self.axes[-1]} | {given}" if given else f"{self.axes[-1]}"
         return f"LabeledTable of {title}\n{np.array2string(self.values, precision=4, suppress_small=True)}"
+
+
+class LabeledTables(Mapping):
+    """One `LabeledTable` per node of a network, made when it is asked for.
+
+    Parameters
+    ----------
+    model : DiscreteDAG
+    flat : ndarray of shape (n_cells,)
+        The cells of all tables.
+    levels : mapping of node to ndarray
+        The states of each node.
+    """
+
+    def __init__(self, model: DiscreteDAG, flat: np.ndarray, levels: Mapping):
+        self._model, self._flat, self._levels = model, flat, levels
+
+    def __getitem__(self, node) -> LabeledTable:
+        if node not in self._levels:
+            raise KeyError(f"{node!r} is not a node of this network.{did_you_mean(node, self._levels)}")
+        axes = self._model.dag.family(node)
+        table = self._model.layout.table(self._flat, self._model.position[node])
+        table.flags.writeable = False  # it is a view of what every query reads
+        return LabeledTable(table, axes, tuple(self._levels[axis] for axis in axes))
+
+    def __iter__(self) -> Iterator:
+        return iter(self._model.dag.nodes)
+
+    def __len__(self) -> int:
+        return len(self._model.dag.nodes)
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def __repr__(self):
+        return f"LabeledTables of {self._model.dag}"
 
 
 @dataclass(frozen=True, eq=False)

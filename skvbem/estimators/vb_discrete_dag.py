@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, StrOptions, fit_context
+from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context
 from skvbem.data import Rows
 from skvbem.errors import DataWarning
 from skvbem.estimators import _network
-from skvbem.estimators._base import VBEstimator
-from skvbem.estimators._encoding import CategoryEncoder, read_table
-from skvbem.estimators._reports import find_states, fit_indices, table_summary
+from skvbem.estimators._base import VBEstimator, feature_names
+from skvbem.estimators._decoding import as_array, filled
+from skvbem.estimators._encoding import CategoryEncoder, Table, read_table
+from skvbem.estimators._fitted import FittedNetwork
+from skvbem.estimators._fitting import given_point, random_points, run_from, with_prior
+from skvbem.estimators._reports import fit_indices, table_summary
 from skvbem.estimators._tables import LabeledTable
-from skvbem.families import Dirichlet
-from skvbem.models import DirichletAscent, DiscreteDAG, queries
-from skvbem.vbem.fit import Fit, best_of
-from skvbem.vbem.hyperparameters import strengthened
+from skvbem.models import DiscreteDAG, queries
+from skvbem.models._program import Program
+
+# What the first batch fixes; the rest is told anew by each.
+_KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
+
+
+def _online(estimator) -> bool:
+    if estimator.method != "vb":
+        raise AttributeError(
+            f"partial_fit of {type(estimator).__name__} needs method='vb', whose posterior is the prior of the next "
+            f"batch. Got method={estimator.method!r}."
+        )
+    return True
 
 
 class VBDiscreteDAG(VBEstimator):
@@ -35,12 +50,12 @@ class VBDiscreteDAG(VBEstimator):
     Parameters
     ----------
     structure : DAG, list of (parent, child) edges, mapping child -> parents, networkx.DiGraph or str, default=None
-        The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``. Columns that it
-        does not name are nodes without edges. None means one latent class with every column below it. Columns of an array
-        are named x0, x1, ...
+        The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``. Columns that
+        it does not name are nodes without edges. None means one latent class with every column below it. Columns of an
+        array are named x0, x1, ...
     latents : mapping of name to int, list of names, or int, default=None
-        The hidden nodes and their numbers of states (2 where only names are given). An int is the number of states of one
-        latent named h0. By default none if a structure is given, else ``{"h0": 2}``.
+        The hidden nodes and their numbers of states (2 where only names are given). An int is the number of states of
+        one latent named h0. By default none if a structure is given, else ``{"h0": 2}``.
     categories : "auto", list of array-likes or mapping of column to array-like, default="auto"
         Levels of each column and their order. "auto" takes the levels declared by a pandas Categorical or polars Enum,
         else the values that occur, in increasing order.
@@ -52,13 +67,13 @@ class VBDiscreteDAG(VBEstimator):
     method : {"vb", "map", "ml"}, default="vb"
         Variational Bayes, the posterior mode, or maximum likelihood.
     map_basis : {"natural", "probability"}, default="natural"
-        Coordinates in which ``method="map"`` takes the mode. The natural (softmax) mode always exists; in the probability
-        basis a prior of 1 gives the maximum likelihood.
+        Coordinates in which ``method="map"`` takes the mode. The natural (softmax) mode always exists; in the
+        probability basis a prior of 1 gives the maximum likelihood.
     n_init : int, default=10
         Number of starts.
     init : {"random", "tournament"} or mapping of node to table, default="random"
-        "random" runs every start (tables drawn uniformly) to the end; "tournament" drops half of them after 1, 2, 4, ...
-        steps until one is left [CH]_, who used 64. A mapping gives tables (conditional probabilities, axes as for
+        "random" runs every start (tables drawn uniformly) to the end; "tournament" drops half of them after 1, 2, 4,
+        ... steps until one is left [CH]_, who used 64. A mapping gives tables (conditional probabilities, axes as for
         `prior`) to start from; nodes that it does not name start uniform.
     max_iter : int, default=10000
         Most steps of each start.
@@ -128,6 +143,12 @@ class VBDiscreteDAG(VBEstimator):
     feature_names_in_ : ndarray of str
         If X has string column names.
 
+    Notes
+    -----
+    A fit that raises or is interrupted leaves the estimator as it was. Parameters set after a fit act from the next fit
+    on; only `max_table_cells`, `max_memory` and the `random_state` of `sample` act at once. Do not fit one estimator
+    from two threads: the last to finish prevails.
+
     References
     ----------
     .. [Beal] M. J. Beal (2003), Variational Algorithms for Approximate Bayesian Inference, PhD thesis, chapter 2.
@@ -150,7 +171,7 @@ class VBDiscreteDAG(VBEstimator):
     (3398, 2)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",
         "latents": "no_validation",
         "categories": "no_validation",
@@ -238,6 +259,9 @@ class VBDiscreteDAG(VBEstimator):
     def fit(self, X, y=None, sample_weight=None):
         """Fit the network to a table of categories.
 
+        X is copied as codes before anything is computed. A fit that raises or is interrupted leaves the estimator as it
+        was before.
+
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
@@ -249,7 +273,8 @@ class VBDiscreteDAG(VBEstimator):
 
         Returns
         -------
-        self
+        self : VBDiscreteDAG
+            Fitted.
 
         Raises
         ------
@@ -260,226 +285,216 @@ class VBDiscreteDAG(VBEstimator):
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
-        encoder, data, n_all_missing = self._read(X, sample_weight)
-        model, latents = self._model_for(encoder, data)
-        previous = getattr(self, "_model", None) if self.warm_start else None
-        listen, close = self._listener(X, sample_weight)
-        fit, model, program = self._ascend(model, data, previous, listen)
-        self._encoder, self._model = encoder, model
-        self._publish(fit, latents, data, n_all_missing, program)
-        close()
+        owner = type(self).__name__
+        if self.learn_prior and self.method != "vb":
+            raise ValueError(f"learn_prior=True of {owner} needs method='vb'. Got method={self.method!r}.")
+        temperatures = _network.resolve_annealing(self.annealing, owner)
+        table = read_table(X, owner)
+        names = feature_names(X)
+        encoder = CategoryEncoder(
+            owner,
+            categories=self.categories,
+            missing_values=self.missing_values,
+            handle_unknown=self.handle_unknown,
+        )
+        table, weights = self._counted(table, sample_weight)
+        data = Rows(tuple(table.names), encoder.fit_encode(table), weights)
+        if len(data) == 1:
+            warnings.warn("X has one row: the fit is mostly prior.", DataWarning, stacklevel=3)
+        model, latents = self._resolve(encoder, data)
+        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        program = self._compiled(model, data, self._n_starts())
+        fit, model = run_from(
+            model,
+            program,
+            self._form(),
+            **self._start(encoder, model, data),
+            learn_prior=self.learn_prior,
+            select=isinstance(self.init, str) and self.init == "tournament",
+            inverse_temperatures=temperatures,
+            **self._run_options(report),
+        )
+        self._warn_unless_converged(fit, report)
+        network = FittedNetwork(encoder, model, self._form(), fit.statistics)
+        state = names | self._run_state(fit, network.form) | self._network_state(network, latents)
+        state |= {
+            "n_samples_": data.total_weight,
+            "n_rows_all_missing_": _n_empty(data),
+            "treewidth_": program.treewidth,
+        }
+        self._publish(state)
+        report.close(lambda: state)
         return self
 
     def fit_predict(self, X, y=None, sample_weight=None):
-        """Fit, then return each row's most probable latent states; see `fit` and `predict`."""
+        """Fit, then return each row's most probable latent states.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+            As of `predict`.
+        """
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
+    @available_if(_online)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
         """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
 
         Exact on complete data, whatever the batches. With hidden variables a state that an early batch does not need is
-        soon given up for good: let the first batch be large, or use `fit`. `batch_lower_bound_` bounds the log probability
-        of this batch given the approximate past; the sum over batches is no bound on the evidence of all data, and
-        `lower_bound_` is not set after the first batch.
+        soon given up for good: let the first batch be large, or use `fit`. `batch_lower_bound_` bounds the log
+        probability of this batch given the approximate past; the sum over batches is no bound on the evidence of all
+        data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first batch. Only with ``method="vb"``.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`. The first call fixes categories, structure and prior.
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The first batch fixes categories, structure and prior.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
         Returns
         -------
-        self
+        self : VBDiscreteDAG
+            Fitted.
         """
-        if self.method != "vb":
-            raise ValueError(f"partial_fit of VBDiscreteDAG needs method='vb'. Got method={self.method!r}.")
-        if not hasattr(self, "_model"):
+        if not hasattr(self, "_fitted_"):
             self.fit(X, sample_weight=sample_weight)
             self.batch_lower_bound_ = self.lower_bound_
             return self
-        validate_data(self, X, skip_check_array=True, reset=False)
-        _, data, n_all_missing = self._read(X, sample_weight, encoder=self._encoder)
-        prior = Dirichlet(self._concentration, self._model.layout.row_starts)
-        model = DiscreteDAG(self.structure_, self._cardinalities, self._model.tables(prior.concentration))
-        program = model.compile(data, max_table_cells=self.max_table_cells, max_memory=self.max_memory)
-        ascent = DirichletAscent(model, program, self._form(), effective_n_jobs(self.n_jobs))
+        network = self._fitted_
+        if not network.form.density:
+            raise ValueError(
+                f"partial_fit continues a fit by method='vb'; this {type(self).__name__} was fitted by "
+                f"method={network.form.name!r}. Fit it again."
+            )
+        data = network.rows(*self._counted(self._asked(X)[1], sample_weight))
+        prior = network.model.prior + network.counts
+        model = with_prior(network.model, prior)
+        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        program = self._compiled(model, data, 1)
         start = model.expect(prior.expected_natural()[:, None], program).statistics
-        fit = best_of(ascent, start, tol=self.tol, max_iter=self.max_iter, accelerate=self.acceleration)
-        counts = self._counts + fit.statistics
-        self._publish_tables(model, fit.statistics)
-        self._counts = counts
-        self.counts_ = self._labeled(counts)
-        self.batch_lower_bound_ = fit.objective
-        self.n_samples_ += data.total_weight
-        self.n_rows_all_missing_ += n_all_missing
-        vars(self).pop("lower_bound_", None)
+        fit, _ = run_from(model, program, network.form, counts=start, **self._run_options(report))
+        self._warn_unless_converged(fit, report)
+        network = replace(network, counts=network.counts + fit.statistics)
+        kept = {name: value for name, value in vars(self).items() if name in _KEPT_BY_PARTIAL_FIT}
+        state = kept | self._network_state(network, self.latent_names_)
+        state |= {
+            "batch_lower_bound_": fit.objective,
+            "n_iter_": fit.n_iter,
+            "converged_": fit.converged,
+            "n_samples_": self.n_samples_ + data.total_weight,
+            "n_rows_all_missing_": self.n_rows_all_missing_ + _n_empty(data),
+            "treewidth_": max(self.treewidth_, program.treewidth),
+        }
+        self._publish(state)
+        report.close(lambda: state)
         return self
 
-    def _read(self, X, sample_weight, encoder: CategoryEncoder | None = None):
-        """(encoder, rows of weight > 0 as codes, number of rows without an observed cell)."""
-        owner = type(self).__name__
-        reset = encoder is None
-        validate_data(self, X, skip_check_array=True, reset=reset)
-        table = read_table(X, owner)
+    def _counted(self, table: Table, sample_weight) -> tuple[Table, np.ndarray | None]:
+        """The rows of weight > 0, and their weights."""
         weights = self._weights(sample_weight, table.n_samples)
-        if weights is not None and not weights.all():
-            counted = np.flatnonzero(weights > 0)
-            table, weights = table.rows(counted), weights[counted]
-        if encoder is None:
-            encoder = CategoryEncoder(
-                owner,
-                categories=self.categories,
-                missing_values=self.missing_values,
-                handle_unknown=self.handle_unknown,
-            )
-            codes = encoder.fit_encode(table)
-            if len(codes) == 1:
-                warnings.warn("X has one row: the fit is mostly prior.", DataWarning, stacklevel=3)
-        else:
-            codes = encoder.encode(table)
-        nothing = np.ones(len(codes), dtype=bool)
-        for column in codes.T:
-            nothing &= column < 0
-        return encoder, Rows(tuple(encoder.names_), codes, weights), int(nothing.sum())
+        if weights is None or weights.all():
+            return table, weights
+        counted = weights > 0
+        return table.rows(counted), weights[counted]
 
-    def _model_for(self, encoder: CategoryEncoder, data: Rows) -> tuple[DiscreteDAG, dict]:
+    def _resolve(self, encoder: CategoryEncoder, data: Rows) -> tuple[DiscreteDAG, dict]:
+        """The network to fit and its latents' numbers of states."""
         owner = type(self).__name__
         latents = _network.resolve_latents(self.latents, self.structure, owner)
         dag = _network.resolve_structure(self.structure, latents, data.names, owner)
         cardinalities = {**latents, **dict(zip(data.names, encoder.n_categories_.tolist()))}
-        _network.check_size(dag, cardinalities, self.max_table_cells)
-        for name, n_states in latents.items():
-            if n_states == 1:
-                warnings.warn(f"Latent {name!r} has one state: it explains nothing.", UserWarning, stacklevel=3)
-            elif n_states > data.total_weight:
-                warnings.warn(
-                    f"Latent {name!r} has {n_states} states for {data.total_weight:g} rows.", UserWarning, stacklevel=3
-                )
-            if not dag.children(name):
-                warnings.warn(
-                    f"Latent {name!r} has no children: it does not change the score.", UserWarning, stacklevel=3
-                )
+        _network.check_size(dag, cardinalities, n_starts=self._n_starts(), **self._limits())
         prior = _network.resolve_prior(self.prior, self.equivalent_sample_size, dag, cardinalities, owner)
+        _network.warn_of_oddities(dag, latents, data.total_weight)
         return DiscreteDAG(dag, cardinalities, prior), latents
 
-    def _ascend(self, model: DiscreteDAG, data: Rows, previous: DiscreteDAG | None, listen):
-        """(fit, model with the prior as learned, program)."""
-        program = model.compile(data, max_table_cells=self.max_table_cells, max_memory=self.max_memory)
-        n_threads = effective_n_jobs(self.n_jobs)
-        ascent = DirichletAscent(model, program, self._form(), n_threads)
-        if previous is not None and previous.layout == model.layout:
-            points = self._point[:, None]
-        elif isinstance(self.init, Mapping):
-            points = _network.resolve_tables(self.init, model, type(self).__name__)[:, None]
-            _refuse_saddle(model, points[:, 0], data.names)
-        else:
-            points = np.stack([model.random_point(rng) for rng in self._streams(self.n_init)], axis=1)
-        options = {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration, "stop": listen}
-        fit = best_of(
-            ascent,
-            ascent.expect(np.log(points)),
-            select=isinstance(self.init, str) and self.init == "tournament",
-            inverse_temperatures=_inverse_temperatures(self.annealing),
-            **options,
-        )
-        if self.learn_prior:
-            fit, model = self._learn_prior(model, program, fit, options, n_threads)
-        return fit, model, program
+    def _n_starts(self) -> int:
+        return self.n_init if isinstance(self.init, str) else 1
 
-    def _learn_prior(self, model, program, fit, options, n_threads) -> tuple[Fit, DiscreteDAG]:
-        """Alternate strengths of the prior and runs, until the bound gains less than `tol`."""
-        if self.method != "vb":
-            raise ValueError(f"learn_prior=True of VBDiscreteDAG needs method='vb'. Got method={self.method!r}.")
-        base = model.prior
-        rows = [model.layout.table_cells(k) // model.layout.cardinalities[k] for k in range(len(model.layout.names))]
-        group_starts = np.concatenate([[0], np.cumsum(rows)])
-        trace = fit.trace
-        for _ in range(100):
-            prior = strengthened(model.prior, fit.statistics, base, group_starts)
-            model = DiscreteDAG(model.dag, self._by_name(model), model.tables(prior.concentration))
-            ascent = DirichletAscent(model, program, self._form(), n_threads)
-            better = best_of(ascent, fit.statistics[:, None], **options)
-            gain, trace = better.objective - fit.objective, trace + better.trace
-            fit = Fit(
-                better.statistics,
-                better.objective,
-                trace,
-                fit.n_iter + better.n_iter,
-                better.converged,
-                fit.restart_objectives,
-                fit.restart_n_iter,
-                fit.restart_converged,
-            )
-            if gain < max(self.tol, 1e-12 * abs(fit.objective)):
-                break
-        return fit, model
+    def _start(self, encoder: CategoryEncoder, model: DiscreteDAG, data: Rows) -> dict:
+        """Tables or expected counts to start from."""
+        last = getattr(self, "_fitted_", None) if self.warm_start else None
+        if last is not None and last.continues(encoder, model):
+            # what an earlier fit ruled out (by ML, say) may occur now
+            return {"counts": np.maximum(last.counts, 1e-6)[:, None]}
+        if isinstance(self.init, Mapping):
+            return {"points": given_point(model, self.init, data.names, type(self).__name__)}
+        return {"points": random_points(model, self.n_init, self._rng(self.random_state))}
 
-    @staticmethod
-    def _by_name(model: DiscreteDAG) -> dict:
-        return dict(zip(model.dag.nodes, model.layout.cardinalities))
+    def _compiled(self, model: DiscreteDAG, data: Rows, n_starts: int) -> Program:
+        return model.compile(data, n_lanes=n_starts, **self._limits())
 
-    def _publish(self, fit: Fit, latents, data: Rows, n_all_missing: int, program) -> None:
-        model = self._model
-        self.structure_ = model.dag
-        self.latent_names_ = tuple(latents)
-        self.categories_ = self._encoder.categories_
-        self._cardinalities = self._by_name(model)
-        self._counts = fit.statistics
-        self.prior_ = self._labeled(model.prior.concentration)
-        self.counts_ = self._labeled(fit.statistics)
-        self._publish_tables(model, fit.statistics)
-        self.n_free_parameters_ = model.prior.n_free_parameters
-        self.n_samples_ = data.total_weight
-        self.n_rows_all_missing_ = n_all_missing
-        self.treewidth_ = program.treewidth
-        self.latent_states_ = {name: find_states(model, self._point, self._counts, name) for name in latents}
-        self._publish_fit(fit)
-
-    def _publish_tables(self, model: DiscreteDAG, counts: np.ndarray) -> None:
-        self._point = self._form().point(model.prior, counts)
-        self.tables_ = self._labeled(self._point)
-        vars(self).pop("posterior_", None)
-        if self.method == "vb":
-            self._concentration = (model.prior + counts).concentration
-            self.posterior_ = self._labeled(self._concentration)
-
-    def _labeled(self, flat: np.ndarray) -> dict:
-        tables = {}
-        for node, table in self._model.tables(flat).items():
-            axes = self._model.dag.family(node)
-            tables[node] = LabeledTable(table, axes, tuple(self._levels(axis) for axis in axes))
-        return tables
-
-    def _levels(self, node) -> np.ndarray:
-        """The states of a node as the user knows them: categories of a column, numbers of a latent's states."""
-        if node in self._encoder.names_:
-            return self._encoder.categories_[self._encoder.names_.index(node)]
-        return np.arange(self._model.layout.cardinalities[self._model.position[node]])
-
-    # Asking -----------------------------------------------------------------------------------------------------------
+    def _run_options(self, report: IterationReport) -> dict:
+        return {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "accelerate": self.acceleration,
+            "stop": self._cycle(report),
+            "stopped": lambda: report.stopped,
+            "n_threads": effective_n_jobs(self.n_jobs),
+        }
 
     def _limits(self) -> dict:
         return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
 
-    def _rows(self, X) -> Rows:
+    @staticmethod
+    def _network_state(network: FittedNetwork, latents) -> dict:
+        """The attributes that tell of the network."""
+        return {
+            "_fitted_": network,
+            "structure_": network.model.dag,
+            "latent_names_": tuple(latents),
+            "categories_": network.encoder.categories_,
+            "n_free_parameters_": network.model.prior.n_free_parameters,
+            **network.tables(),
+        }
+
+    @property
+    def latent_states_(self) -> dict:
+        """How each latent's states are used, a dict of latent to LatentStates."""
         check_is_fitted(self)
+        return {name: self._fitted_.states_of(name) for name in self.latent_names_}
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def _asked(self, X) -> tuple[FittedNetwork, Table]:
+        """What was fitted, and a table to ask it about."""
+        check_is_fitted(self)
+        table = read_table(X, type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=False)
-        return Rows(tuple(self._encoder.names_), self._encoder.encode(read_table(X, type(self).__name__)))
+        return self._fitted_, table
+
+    def _ask(self, question, X, *args):
+        """A question of `skvbem.models.queries` about the rows of X."""
+        network, table = self._asked(X)
+        return question(network.model, network.point, network.rows(table), *args, **self._limits())
 
     def _need_latents(self) -> tuple:
+        check_is_fitted(self)
         if not self.latent_names_:
             raise ValueError(
-                f"This {type(self).__name__} has no latents to predict. Use 'query' or 'impute' for its columns, or declare "
-                "latents."
+                f"This {type(self).__name__} has no latents to predict. Use 'query' or 'impute' for its columns, or "
+                "declare latents."
             )
         return self.latent_names_
 
     def score_samples(self, X):
         """Log predictive probability of each row, nats; what is missing is summed out.
 
-        With ``method="vb"`` the exact average of p(row | theta) over q(theta), which sums to one over all rows; with MAP
-        and ML that of the point found. A row that is impossible scores -inf.
+        With ``method="vb"`` the exact average of p(row | theta) over q(theta), which sums to one over all rows; with
+        MAP and ML that of the point found. A row that is impossible scores -inf.
 
         Parameters
         ----------
@@ -489,8 +504,7 @@ class VBDiscreteDAG(VBEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        data = self._rows(X)
-        return queries.log_likelihood(self._model, self._point, data, **self._limits())
+        return self._ask(queries.log_likelihood, X)
 
     def score(self, X, y=None, sample_weight=None):
         """Mean log predictive probability of the rows, nats per row; see `score_samples`.
@@ -508,13 +522,12 @@ class VBDiscreteDAG(VBEstimator):
         """
         scores = self.score_samples(X)
         weights = self._weights(sample_weight, len(scores))
+        if weights is not None:  # a row that counts for nothing may be impossible
+            scores, weights = scores[weights > 0], weights[weights > 0]
         return float(np.average(scores, weights=weights))
 
     def _latent_marginals(self, X) -> list[np.ndarray]:
-        data = self._rows(X)
-        names = self._need_latents()
-        found = queries.marginals(self._model, self._point, data, names, **self._limits())
-        return [found[name] for name in names]
+        return list(self._ask(queries.marginals, X, self._need_latents()).values())
 
     def predict_proba(self, X):
         """Posterior probabilities of each latent's states given each row.
@@ -526,8 +539,9 @@ class VBDiscreteDAG(VBEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_states), or list of such
-            One array if there is one latent, else a list in the order of `latent_names_`, as scikit-learn's multi-output
-            classifiers return. A row that is impossible under the fit gets the probabilities of an empty row.
+            One array if there is one latent, else a list in the order of `latent_names_`, as scikit-learn's
+            multi-output classifiers return. A row that is impossible under the fit gets the probabilities of an empty
+            row.
         """
         marginals = self._latent_marginals(X)
         return marginals[0] if len(marginals) == 1 else marginals
@@ -543,8 +557,7 @@ class VBDiscreteDAG(VBEstimator):
         -------
         ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """
-        states = [marginal.argmax(axis=1) for marginal in self._latent_marginals(X)]
-        return states[0] if len(states) == 1 else np.stack(states, axis=1)
+        return _side_by_side([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
 
     def decode(self, X):
         """Most probable joint state of all latents (and of missing cells that bear on them) given each row.
@@ -557,10 +570,7 @@ class VBDiscreteDAG(VBEstimator):
         -------
         ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """
-        data = self._rows(X)
-        names = self._need_latents()
-        modes = queries.joint_mode(self._model, self._point, data, names, **self._limits())
-        return modes[names[0]] if len(names) == 1 else np.stack([modes[name] for name in names], axis=1)
+        return _side_by_side(list(self._ask(queries.joint_mode, X, self._need_latents()).values()))
 
     def transform(self, X):
         """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.
@@ -580,15 +590,16 @@ class VBDiscreteDAG(VBEstimator):
 
         Parameters
         ----------
-        input_features : None
-            Ignored.
+        input_features : array-like of str or None, default=None
+            Names of the columns of X, only compared with those that fit saw.
 
         Returns
         -------
         ndarray of str
         """
         check_is_fitted(self)
-        names = [f"{name}_{state}" for name in self.latent_names_ for state in self._levels(name)]
+        check_feature_names_in(self, input_features, generate_names=False)
+        names = [f"{name}_{state}" for name in self.latent_names_ for state in self._fitted_.levels[name]]
         return np.asarray(names, dtype=object)
 
     def impute(self, X, *, return_proba=False):
@@ -602,15 +613,17 @@ class VBDiscreteDAG(VBEstimator):
 
         Returns
         -------
-        completed : array or DataFrame like X
+        completed : ndarray or DataFrame
+            X in its own container and data types; observed cells are untouched.
         proba : dict of column to ndarray of shape (n_samples, n_categories)
             Only if `return_proba`: probabilities of each column's categories; an observed cell is certain.
         """
-        data = self._rows(X)
-        found = queries.marginals(self._model, self._point, data, data.names, **self._limits())
-        codes = np.stack([found[name].argmax(axis=1) for name in data.names], axis=1)
-        completed = self._decoded(codes, like=X)
-        return (completed, {name: found[name] for name in data.names}) if return_proba else completed
+        network, table = self._asked(X)
+        data = network.rows(table)
+        found = queries.marginals(network.model, network.point, data, data.names, **self._limits())
+        modes = [network.encoder.decode(found[name].argmax(axis=1), j) for j, name in enumerate(data.names)]
+        completed = filled(X, data.codes < 0, modes)
+        return (completed, found) if return_proba else completed
 
     def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
         """Joint probability of some nodes given states of others, under the predictive distribution of a new row.
@@ -636,27 +649,15 @@ class VBDiscreteDAG(VBEstimator):
         0.6
         """
         check_is_fitted(self)
-        known = self._model.position
-        alone = isinstance(targets, Hashable) and targets in known
-        targets = (targets,) if alone or isinstance(targets, str) else tuple(targets)
-        evidence = dict(evidence or {})
-        for node in (*targets, *evidence):
-            if node not in known:
-                raise ValueError(f"{node!r} is not a node of this network.{_network.did_you_mean(node, known)}")
-        if not targets or len(set(targets)) < len(targets) or set(targets) & set(evidence):
+        network = self._fitted_
+        targets, row = network.nodes(targets), network.evidence({} if evidence is None else evidence)
+        if not targets or len(set(targets)) < len(targets) or set(targets) & set(row.names):
             raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
-        codes = []
-        for node, state in evidence.items():
-            found = np.flatnonzero([level == state for level in self._levels(node).tolist()])
-            if len(found) == 0:
-                states = ", ".join(map(repr, self._levels(node).tolist()))
-                raise ValueError(f"{state!r} is not a state of {node!r}, whose states are {states}.")
-            codes.append(int(found[0]))
-        row = Rows(tuple(evidence), np.array([codes], dtype=np.int32).reshape(1, len(codes)))
-        if not np.isfinite(queries.log_likelihood(self._model, self._point, row, **self._limits())[0]):
+        asked = (network.model, network.point, row)
+        if not np.isfinite(queries.log_likelihood(*asked, **self._limits())[0]):
             raise ValueError(f"The evidence {evidence!r} has probability 0 under this fit: nothing follows from it.")
-        joint = queries.joint(self._model, self._point, row, targets, **self._limits())[0]
-        return LabeledTable(joint, targets, tuple(self._levels(node) for node in targets))
+        joint = queries.joint(*asked, targets, **self._limits())[0]
+        return LabeledTable(joint, targets, tuple(network.levels[node] for node in targets))
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
@@ -664,49 +665,26 @@ class VBDiscreteDAG(VBEstimator):
         Parameters
         ----------
         n_samples : int, default=1
+            Number of rows.
         random_state : int, RandomState instance or None, default=None
             By default the estimator's own `random_state`.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
+            Categories.
         states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+            States of the latents.
         """
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
             raise ValueError(f"The 'n_samples' parameter of sample must be an int >= 1. Got {n_samples!r} instead.")
-        seed = check_random_state(self.random_state if random_state is None else random_state)
-        rng = np.random.default_rng(seed.randint(0, 2**31 - 1, size=4))
-        drawn = queries.sample(self._model, self._point, int(n_samples), rng)
-        codes = np.stack([drawn[name] for name in self._encoder.names_], axis=1)
+        network = self._fitted_
+        rng = self._rng(self.random_state if random_state is None else random_state)
+        drawn = queries.sample(network.model, network.point, int(n_samples), rng)
+        columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
         states = [drawn[name] for name in self.latent_names_]
-        latent = states[0] if len(states) == 1 else np.array(states, dtype=np.int64).reshape(len(states), n_samples).T
-        return self._decoded(codes), latent
-
-    def _decoded(self, codes: np.ndarray, like=None):
-        """Codes as categories, in a DataFrame if `like` is one."""
-        columns = [self._encoder.decode(codes[:, j], j) for j in range(codes.shape[1])]
-        if hasattr(like, "columns") and hasattr(like, "assign"):  # pandas
-            import pandas as pd
-
-            series = {}
-            for name, values in zip(like.columns, columns):
-                dtype = like[name].dtype
-                series[name] = pd.Series(values, index=like.index)
-                if isinstance(dtype, pd.CategoricalDtype):
-                    series[name] = series[name].astype(dtype)
-            return pd.DataFrame(series, index=like.index)
-        if hasattr(like, "with_columns"):  # polars
-            return like.with_columns(
-                **{name: type(like)({name: values.tolist()})[name].cast(like.schema[name])
-                   for name, values in zip(like.columns, columns)}
-            )  # fmt: skip
-        kinds = {column.dtype.kind for column in columns}
-        dtype = np.result_type(*columns) if kinds <= set("iuf") or len(kinds) == 1 else object
-        completed = np.empty((len(codes), len(columns)), dtype=dtype)
-        for j, column in enumerate(columns):
-            completed[:, j] = column
-        return completed
+        return as_array(columns), _side_by_side(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
 
     # Reporting --------------------------------------------------------------------------------------------------------
 
@@ -716,8 +694,8 @@ class VBDiscreteDAG(VBEstimator):
         Parameters
         ----------
         level : float, default=0.95
-            Mass of the equal-tailed intervals of q(theta). VB posteriors are too narrow where states overlap: read them as
-            a lower limit of the uncertainty.
+            Mass of the equal-tailed intervals of q(theta). VB posteriors are too narrow where states overlap: read them
+            as a lower limit of the uncertainty.
 
         Returns
         -------
@@ -725,58 +703,37 @@ class VBDiscreteDAG(VBEstimator):
             Columns node, given, state, probability, lower, upper (NaN for MAP and ML), expected_count.
         """
         check_is_fitted(self)
-        concentration = self.posterior_ if self.method == "vb" else None
-        return table_summary(self.structure_, self.tables_, self.counts_, concentration, level)
+        return table_summary(self.tables_, self.counts_, getattr(self, "posterior_", None), level)
 
     def goodness_of_fit(self, X, sample_weight=None):
-        r"""Fit indices that users of latent class models print first.
+        """Fit indices that users of latent class models print first.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             G², X² and bivariate residuals use the rows without missing cells, the rest all rows.
         sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
 
         Returns
         -------
         GoodnessOfFit
-            log_likelihood (nats, at `tables_`), n_free_parameters, g2 and x2 against the saturated model with
-            degrees_of_freedom, aic, bic, sabic and caic in the form -2 ln L + penalty (LOWER is better, the field's
-            convention; the library's evidence scores are in nats, higher is better), entropy_r2 of each latent, and
-            bivariate_residuals of each pair of columns (X² per degree of freedom; above 4 says the pair hangs together
-            more than the model explains).
+            Log likelihood, G², X², degrees of freedom, AIC, BIC, SABIC, CAIC, entropy R² of each latent and bivariate
+            residuals of each pair of columns.
         """
-        data = self._rows(X)
-        weights = self._weights(sample_weight, len(data))
-        if weights is not None:
-            kept = weights > 0
-            data, weights = Rows(data.names, data.codes[kept], weights[kept]), weights[kept]
-        return fit_indices(self._model, self._point, data, self.latent_names_, self._limits())
+        network, table = self._asked(X)
+        data = network.rows(*self._counted(table, sample_weight))
+        return fit_indices(network.model, network.point, data, self.latent_names_, self._limits())
 
 
-def _inverse_temperatures(annealing) -> np.ndarray:
-    if annealing is None:
-        return np.zeros(0)
-    values = np.asarray(annealing, dtype=float)
-    if values.ndim != 1 or not np.all((values > 0) & (values <= 1)):
-        raise ValueError(
-            f"The 'annealing' parameter of VBDiscreteDAG must hold inverse temperatures in (0, 1]. Got {annealing!r} instead."
-        )
-    return values
+def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
+    """One column as it is, several as the columns of one array."""
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
 
-def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: tuple) -> None:
-    """A latent whose states all look alike stays so for ever: no run may start there."""
-    layout = model.layout
-    for node, k in model.position.items():
-        alike = node not in columns and layout.cardinalities[k] > 1 and bool(layout.children[k])
-        for child in layout.children[k]:
-            table = layout.table(point, child)
-            axis = layout.parents[child].index(k)
-            first = table.take([0], axis=axis)
-            alike = alike and bool(np.abs(table - first).max() < 1e-9)
-        if alike:
-            raise ValueError(
-                f"The tables in 'init' make all states of {node!r} alike for its children: that is a saddle point, where "
-                "every method stays for ever. Let some child's table differ between the states."
-            )
+def _n_empty(data: Rows) -> int:
+    """Number of rows without an observed cell."""
+    empty = np.ones(len(data), dtype=bool)
+    for column in data.codes.T:
+        empty &= column < 0
+    return int(empty.sum())

@@ -1,0 +1,126 @@
+"""From a network and rows to the best fit: starts, the run, and the prior learned on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from skvbem._numerics import safe_log
+from skvbem.families import Dirichlet
+from skvbem.models import DirichletAscent, DiscreteDAG
+from skvbem.models._program import Program
+from skvbem.vbem.fit import Fit, best_of
+from skvbem.vbem.hyperparameters import strengthened
+from skvbem.vbem.posteriors import Form
+
+
+def random_points(model: DiscreteDAG, n_points: int, rng: np.random.Generator) -> np.ndarray:
+    """Tables drawn uniformly, (n_cells, n_points), the first ones the same however many are drawn."""
+    draws = rng.standard_exponential((n_points, model.layout.n_cells)).T
+    return draws / model.prior.per_cell(model.prior.row_sums(draws))
+
+
+def given_point(model: DiscreteDAG, init: Mapping, columns: tuple, owner: str) -> np.ndarray:
+    """Tables given as a start, (n_cells, 1); nodes that are not named start uniform."""
+    flat = np.empty(model.layout.n_cells)
+    strange = [node for node in init if node not in model.position]
+    if strange:
+        raise ValueError(f"The 'init' parameter of {owner} names {strange[0]!r}, which is not a node of the structure.")
+    for node, k in model.position.items():
+        target = model.layout.table(flat, k)
+        table = np.asarray(init.get(node, np.full(target.shape, 1.0 / target.shape[-1])), dtype=float)
+        if table.shape != target.shape:
+            raise ValueError(
+                f"The table of node {node!r} in 'init' must have the shape {target.shape}, axes "
+                f"{model.dag.family(node)}. Got shape {table.shape} instead."
+            )
+        if not (np.isfinite(table).all() and (table > 0).all() and np.allclose(table.sum(axis=-1), 1.0, atol=1e-6)):
+            raise ValueError(
+                f"The table of node {node!r} in 'init' must hold probabilities > 0 that sum to 1 along the last axis. "
+                f"Got {np.array2string(table, threshold=20, separator=', ')} instead."
+            )
+        target[...] = table / table.sum(axis=-1, keepdims=True)
+    _refuse_saddle(model, flat, columns)
+    return flat[:, None]
+
+
+def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: tuple) -> None:
+    """A latent whose states all look alike stays so for ever: no run may start there."""
+    layout = model.layout
+    for node, k in model.position.items():
+        if node in columns or layout.cardinalities[k] == 1 or not layout.children[k]:
+            continue
+        tables = [
+            np.moveaxis(layout.table(point, child), layout.parents[child].index(k), 0) for child in layout.children[k]
+        ]
+        if all(np.abs(table - table[0]).max() < 1e-9 for table in tables):
+            raise ValueError(
+                f"The tables in 'init' make all states of {node!r} alike for its children: that is a saddle point, "
+                "where every method stays for ever. Let some child's table differ between the states."
+            )
+
+
+def run_from(
+    model: DiscreteDAG,
+    program: Program,
+    form: Form,
+    *,
+    points: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
+    n_threads: int = 1,
+    learn_prior: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+    **options,
+) -> tuple[Fit, DiscreteDAG]:
+    """The best fit from some starts, and the network with its prior as learned.
+
+    Parameters
+    ----------
+    model : DiscreteDAG
+    program : Program
+    form : Form
+    points : ndarray of shape (n_cells, n_starts)
+        Tables to start from.
+    counts : ndarray of shape (n_cells, n_starts)
+        Expected counts to start from, if no `points` are given.
+    n_threads : int
+    learn_prior : bool
+        Whether strengths of the prior and runs alternate until the bound gains less than `tol`.
+    stopped : callable
+        Whether a run was asked to stop, so that no other should follow.
+    **options
+        As in `skvbem.vbem.fit.best_of`.
+    """
+    ascent = DirichletAscent(model, program, form, n_threads)
+    fit = best_of(ascent, ascent.expect(safe_log(points)) if counts is None else counts, **options)
+    if not learn_prior or stopped():
+        return fit, model
+    base, layout = model.prior, model.layout
+    rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities)]
+    group_starts = np.concatenate([[0], np.cumsum(rows)])
+    again = {name: options[name] for name in ("tol", "max_iter", "accelerate", "stop")}
+    for _ in range(100):
+        prior = strengthened(model.prior, fit.statistics, base, group_starts)
+        model = with_prior(model, prior)
+        ascent = DirichletAscent(model, program, form, n_threads)
+        better = best_of(ascent, fit.statistics[:, None], **again)
+        gain = better.objective - fit.objective
+        fit = replace(
+            fit,
+            statistics=better.statistics,
+            objective=better.objective,
+            trace=fit.trace + better.trace,
+            n_iter=fit.n_iter + better.n_iter,
+            converged=better.converged,
+        )
+        if stopped() or gain < max(options["tol"], 1e-12 * abs(fit.objective)):
+            break
+    return fit, model
+
+
+def with_prior(model: DiscreteDAG, prior: Dirichlet) -> DiscreteDAG:
+    """The same network with another prior."""
+    cardinalities = dict(zip(model.dag.nodes, model.layout.cardinalities))
+    return DiscreteDAG(model.dag, cardinalities, model.tables(prior.concentration))
