@@ -1,0 +1,11 @@
+"""Pictures of fits, in scikit-learn's Display convention; the only room that knows matplotlib.
+
+``SomeDisplay.from_estimator(estimator)`` draws and returns the display, whose ``ax_`` (or ``axes_``) and ``figure_``
+can be changed further; its ``plot`` draws again elsewhere. matplotlib is needed only when something is drawn:
+``pip install 'skvbem[plot]'``.
+"""
+
+from skvbem.plotting.bound_display import BoundDisplay
+from skvbem.plotting.dag_display import DAGDisplay
+
+__all__ = ["BoundDisplay", "DAGDisplay"]

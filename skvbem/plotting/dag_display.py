@@ -1,0 +1,344 @@
+"""`DAGDisplay`: a network as a picture, without Graphviz."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from numbers import Real
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem.graphs.dag import DAG, did_you_mean
+from skvbem.plotting._layout import layered_layout
+from skvbem.plotting._matplotlib import need_matplotlib
+
+_FONT_SIZE = 10.0  # points, in a figure that the display makes itself
+_MARGIN = 0.2  # inches
+_THIN, _THICK = 0.7, 4.5  # points
+
+_INK = "#1f2933"
+_LATENT_FACE, _LATENT_BORDER = "#d6e6f5", "#2f6ea5"
+_OBSERVED_FACE, _OBSERVED_BORDER = "#ffffff", "#52606d"
+_LINE = "#7b8794"
+
+
+class DAGDisplay:
+    """A directed acyclic graph in layers: latents shaded ellipses, columns boxes, arrows from parent to child.
+
+    Make one with :meth:`from_estimator` or :meth:`from_structure`; the constructor only stores.
+
+    Parameters
+    ----------
+    dag : DAG
+        The graph.
+    latents : mapping of node to int, or collection of nodes, default=()
+        The hidden nodes, with the number of states to print in each if known.
+    strengths : mapping of (parent, child) to float, default=None
+        One number >= 0 per edge, to which the width of its arrow is proportional (down to a hairline). None draws all
+        arrows alike.
+    strengths_title : str, default=None
+        What the widths mean, written under the picture.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    layout_ : Layout
+        Places of nodes and lines of edges, in the units of the axes.
+
+    See Also
+    --------
+    BoundDisplay : the bound of every start of a fit.
+
+    Examples
+    --------
+    >>> from skvbem.plotting import DAGDisplay
+    >>> display = DAGDisplay.from_structure("[class][x|class][y|class]", latents={"class": 3})
+    >>> display.layout_.layers
+    {'class': 0, 'x': 1, 'y': 1}
+    """
+
+    def __init__(self, dag, *, latents=(), strengths=None, strengths_title=None):
+        self.dag = dag
+        self.latents = latents
+        self.strengths = strengths
+        self.strengths_title = strengths_title
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None, edge_widths="mutual_information", node_labels=None):
+        """Draw the network of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted VBDiscreteDAG
+            Or any fitted estimator with `structure_`, `latent_names_`, `tables_` and `counts_`.
+        ax : matplotlib Axes, default=None
+            Where to draw; by default in a new figure of fitting size.
+        edge_widths : "mutual_information", mapping of (parent, child) to float, or None, default="mutual_information"
+            The strength of each edge, >= 0, or None for arrows that are all alike; see Notes.
+        node_labels : mapping of node to str, default=None
+            What to write instead of the names of nodes.
+
+        Returns
+        -------
+        DAGDisplay
+
+        Notes
+        -----
+        "mutual_information" is I(child; parent | the child's other parents), in nats per row: what one learns of the
+        child from this parent once its other parents are known, with the child's table as fitted and the states of its
+        parents as often as expected in the data. It is what the expected log probability of a child loses if the edge
+        is taken out; an edge that changes nothing has zero.
+        """
+        need_matplotlib(cls.__name__)
+        check_is_fitted(estimator, "structure_")
+        dag = estimator.structure_
+        title = None
+        if isinstance(edge_widths, str):
+            if edge_widths != "mutual_information":
+                raise ValueError(
+                    "The 'edge_widths' parameter of DAGDisplay must be 'mutual_information', a mapping of (parent, "
+                    f"child) to numbers >= 0, or None. Got {edge_widths!r} instead."
+                )
+            edge_widths = edge_information(dag, estimator.tables_, estimator.counts_)
+            title = "what a parent tells of its child,\ngiven the other parents (nats per row)"
+        latents = {name: estimator.tables_[name].shape[-1] for name in estimator.latent_names_}
+        return cls(dag, latents=latents, strengths=edge_widths, strengths_title=title).plot(
+            ax=ax, node_labels=node_labels
+        )
+
+    @classmethod
+    def from_structure(cls, structure, latents=(), *, ax=None, edge_widths=None, node_labels=None):
+        """Draw a graph.
+
+        Parameters
+        ----------
+        structure : DAG, list of (parent, child) edges, mapping child -> parents, networkx.DiGraph or str
+            As for `VBDiscreteDAG`.
+        latents : mapping of node to int, or collection of nodes, default=()
+            The hidden nodes, with their numbers of states if these are to be shown.
+        ax : matplotlib Axes, default=None
+            Where to draw; by default in a new figure of fitting size.
+        edge_widths : mapping of (parent, child) to float, default=None
+            The strength of each edge, >= 0; None draws all arrows alike.
+        node_labels : mapping of node to str, default=None
+            What to write instead of the names of nodes.
+
+        Returns
+        -------
+        DAGDisplay
+        """
+        dag = DAG.coerce(structure)
+        return cls(dag, latents=latents, strengths=edge_widths).plot(ax=ax, node_labels=node_labels)
+
+    def plot(self, ax=None, *, node_labels=None):
+        """Draw the graph.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; text and lines are scaled to its size as it is now. By default in a new figure, as large as
+            the graph needs at 10 points.
+        node_labels : mapping of node to str, default=None
+            What to write instead of the names of nodes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If labels, latents or strengths do not fit the graph.
+        """
+        need_matplotlib(type(self).__name__)
+        from matplotlib import pyplot as plt
+
+        labels, n_states = self._checked(node_labels)
+        sizes = {node: _size(labels[node], node in n_states, n_states.get(node)) for node in self.dag.nodes}
+        layout = layered_layout(self.dag, sizes, n_states)
+        left, bottom, right, top = layout.box
+        if self.strengths is not None and self.dag.edges:
+            bottom -= 0.75
+            middle = (left + right) / 2
+            left, right = min(left, middle - 1.9), max(right, middle + 1.9)
+        width, height = right - left + 2 * _MARGIN, top - bottom + 2 * _MARGIN
+        if ax is None:
+            _, ax = plt.subplots(figsize=(width, height))
+            ax.set_position((0, 0, 1, 1))
+        window = ax.get_window_extent()
+        scale = min(window.width / width, window.height / height) / ax.figure.dpi
+        ax.set(xlim=(left - _MARGIN, right + _MARGIN), ylim=(bottom - _MARGIN, top + _MARGIN), aspect="equal")
+        ax.set_axis_off()
+        widths = self._widths()
+        for edge, line in layout.lines.items():
+            _draw_arrow(ax, line, widths[edge], scale)
+        for node in self.dag.nodes:
+            _draw_node(ax, layout.centers[node], sizes[node], labels[node], node in n_states, n_states.get(node), scale)
+        if self.strengths is not None and self.dag.edges:
+            self._draw_key(ax, (left + right) / 2, bottom, scale)
+        self.ax_, self.figure_, self.layout_ = ax, ax.figure, layout
+        return self
+
+    def _checked(self, node_labels) -> tuple[dict, dict]:
+        """(the label of every node, number of states of every latent, None if not known)."""
+        if isinstance(self.latents, Mapping):
+            n_states = dict(self.latents)
+        else:
+            n_states = dict.fromkeys([self.latents] if isinstance(self.latents, str) else self.latents)
+        node_labels = dict(node_labels or {})
+        for what, names in (("latents", n_states), ("node_labels", node_labels)):
+            for name in names:
+                if name not in self.dag.nodes:
+                    raise ValueError(
+                        f"The {what!r} parameter of DAGDisplay names {name!r}, which is not a node of the graph."
+                        f"{did_you_mean(name, self.dag.nodes)}"
+                    )
+        if self.strengths is not None:
+            self._check_strengths()
+        labels = {node: _wrapped(str(node_labels.get(node, node))) for node in self.dag.nodes}
+        return labels, n_states
+
+    def _check_strengths(self) -> None:
+        if not isinstance(self.strengths, Mapping):
+            raise TypeError(
+                "The strengths of the edges of DAGDisplay must be a mapping of (parent, child) to numbers >= 0. Got "
+                f"{self.strengths!r} instead."
+            )
+        strange = [edge for edge in self.strengths if edge not in self.dag.edges]
+        if strange:
+            raise ValueError(f"The strengths of DAGDisplay name {strange[0]!r}, which is no edge (parent, child).")
+        for edge in self.dag.edges:
+            value = self.strengths.get(edge)
+            if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+                raise ValueError(
+                    "The strengths of DAGDisplay must give each edge (parent, child) a finite number >= 0. Got "
+                    f"{value!r} for {edge!r} instead."
+                )
+
+    def _widths(self) -> dict:
+        if self.strengths is None:
+            return dict.fromkeys(self.dag.edges, 1.2)
+        most = self._strongest()
+        return {edge: max(_THIN, _THICK * self.strengths[edge] / most if most else 0.0) for edge in self.dag.edges}
+
+    def _strongest(self) -> float:
+        return max((self.strengths[edge] for edge in self.dag.edges), default=0.0)
+
+    def _draw_key(self, ax, middle: float, bottom: float, scale: float) -> None:
+        """Two sample lines with their strengths, and what the widths mean."""
+        most = self._strongest()
+        font = {"size": 0.85 * _FONT_SIZE * scale, "color": _INK, "parse_math": False}
+        for start, part in ((-1.05, 0.25), (0.15, 1.0)):
+            x = middle + start
+            ax.plot(
+                [x, x + 0.45], [bottom + 0.42] * 2, color=_LINE, linewidth=_THICK * part * scale, solid_capstyle="butt"
+            )
+            ax.text(x + 0.55, bottom + 0.42, f"{most * part:.2g}", va="center", ha="left", **font)
+        title = "strength of an arrow" if self.strengths_title is None else self.strengths_title
+        ax.text(middle, bottom + 0.25, title, va="top", ha="center", linespacing=1.3, **font)
+
+
+def _wrapped(label: str) -> str:
+    """The label in at most three short lines."""
+    lines = textwrap.wrap(label, 16, break_long_words=False, max_lines=3, placeholder=" …") or [label]
+    return "\n".join(line if len(line) <= 24 else f"{line[:23]}…" for line in lines)
+
+
+def _extent(text: str, points: float) -> tuple[float, float]:
+    """(width, height) of a text in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=points)
+    lines = text.split("\n")
+    width = max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines)
+    return width / 72, 1.25 * points * len(lines) / 72
+
+
+def _size(label: str, is_latent: bool, n_states: int | None) -> tuple[float, float]:
+    """(width, height) of a node in inches."""
+    width, height = _extent(label, _FONT_SIZE)
+    if not is_latent:
+        return max(width + 0.2, 0.5), height + 0.14
+    if n_states is not None:
+        note_width, note_height = _extent(_note(n_states), 0.75 * _FONT_SIZE)
+        width, height = max(width, note_width), height + note_height
+    return max(1.25 * width + 0.2, 0.75), 1.25 * height + 0.14
+
+
+def _note(n_states: int) -> str:
+    return f"{n_states} state{'s' * (n_states != 1)}"
+
+
+def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | None, scale: float) -> None:
+    from matplotlib.patches import Ellipse, FancyBboxPatch
+
+    (x, y), (width, height) = center, size
+    look = {"linewidth": 1.1 * scale, "zorder": 3}
+    if is_latent:
+        ax.add_patch(Ellipse(center, width, height, facecolor=_LATENT_FACE, edgecolor=_LATENT_BORDER, **look))
+    else:
+        radius = 0.08
+        box = FancyBboxPatch(
+            (x - width / 2 + radius, y - height / 2 + radius), width - 2 * radius, height - 2 * radius,
+            boxstyle=f"round,pad={radius}", facecolor=_OBSERVED_FACE, edgecolor=_OBSERVED_BORDER, **look,
+        )  # fmt: skip
+        ax.add_patch(box)
+    font = {"color": _INK, "ha": "center", "va": "center", "parse_math": False, "zorder": 4}
+    if n_states is None:
+        ax.text(x, y - 0.01, label, size=_FONT_SIZE * scale, linespacing=1.1, **font)
+    else:
+        above, below = (_extent(text, points)[1] for text, points in ((label, _FONT_SIZE), ("", 0.75 * _FONT_SIZE)))
+        ax.text(x, y + below / 2, label, size=_FONT_SIZE * scale, linespacing=1.1, **font)
+        ax.text(x, y - above / 2, _note(n_states), size=0.75 * _FONT_SIZE * scale, **font)
+
+
+def _draw_arrow(ax, line: np.ndarray, width: float, scale: float) -> None:
+    """A line that ends in a triangle; a thicker line has a larger one."""
+    from matplotlib.patches import PathPatch, Polygon
+    from matplotlib.path import Path
+
+    head = 0.075 + 1.6 * width / 72
+    run = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    head = min(head, 0.8 * run[-1])
+    neck = run[-1] - head
+    base = np.array([np.interp(neck, run, line[:, k]) for k in (0, 1)])
+    shaft = np.vstack([line[run < neck], base])
+    along = (line[-1] - base) / max(np.linalg.norm(line[-1] - base), 1e-12)
+    across = np.array([-along[1], along[0]]) * (0.035 + 0.9 * width / 72)
+    ax.add_patch(
+        PathPatch(
+            Path(shaft),
+            fill=False,
+            edgecolor=_LINE,
+            linewidth=width * scale,
+            capstyle="butt",
+            joinstyle="round",
+            zorder=1,
+        )
+    )
+    ax.add_patch(Polygon([base + across, line[-1], base - across], facecolor=_LINE, linewidth=0, zorder=1))
+
+
+def edge_information(dag, tables: Mapping, counts: Mapping) -> dict:
+    """I(child; parent | the other parents) of every edge, nats, where the parents' states occur as counted."""
+    information = {}
+    for child in dag.nodes:
+        parents = dag.parents(child)
+        if not parents:
+            continue
+        table = np.asarray(tables[child])
+        given = np.asarray(counts[child]).sum(axis=-1, keepdims=True)
+        given = given / given.sum() if given.sum() > 0 else np.full_like(given, 1.0 / given.size)
+        joint = given * table
+        for axis, parent in enumerate(parents):
+            rest = given.sum(axis=axis, keepdims=True)
+            without = joint.sum(axis=axis, keepdims=True) / np.where(rest > 0, rest, 1.0)
+            nats = xlogy(joint, table).sum() - xlogy(joint, without).sum()
+            information[parent, child] = max(float(nats), 0.0)
+    return information
