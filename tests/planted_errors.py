@@ -1,0 +1,358 @@
+"""Plants errors in a copy of the package, one at a time, and shows that the tests notice each.
+
+Run as ``python tests/planted_errors.py``, from anywhere, with the test requirements of skvbem, a C compiler, and
+meson-python, meson, ninja and Cython (without which pip fetches them). Words as arguments plant the errors named so.
+The working tree is not touched. Exits with 1 if an error survives or can no longer be planted.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ("skvbem", "pyproject.toml", "meson.build", "meson.options", "README.md", "LICENSE")
+TESTS = (
+    "tests/families",
+    "tests/kernels",
+    "tests/models",
+    "tests/vbem",
+    "tests/laws/test_known_numbers.py",
+    "tests/laws/test_invariance.py",
+    "tests/laws/test_prediction.py",
+    "tests/laws/test_bound.py",
+    "tests/estimators/test_encoding.py",
+)
+KERNELS = "skvbem/_kernels/"
+
+
+@dataclass(frozen=True)
+class Error:
+    """What is wrong, and the texts that make it so: (file, right, wrong), each found once."""
+
+    name: str
+    changes: tuple[tuple[str, str, str], ...]
+
+    @property
+    def compiled(self) -> bool:
+        return any(file.startswith(KERNELS) for file, _, _ in self.changes)
+
+
+def error(name, *changes):
+    return Error(name, changes)
+
+
+ERRORS = (
+    error(
+        "the KL of the first table row is dropped",
+        (
+            KERNELS + "_dirichlet.pyx",
+            "for row in range(n_rows):\n        for lane in range(n_lanes):\n            at = row * n_lanes + lane\n",
+            "for row in range(1, n_rows):\n        for lane in range(n_lanes):\n            at = row * n_lanes + lane\n",  # noqa: E501
+        ),
+        (
+            KERNELS + "_dirichlet.pyx",
+            "    for cell in range(n_cells):\n        if offset[cell] < 32.0:",
+            "    for cell in range(starts[1], n_cells):\n        if offset[cell] < 32.0:",
+        ),
+    ),
+    error(
+        "the last restart is taken, not the best",
+        ("skvbem/vbem/fit.py", "best = result.best\n", "best = result.objective.size - 1\n"),
+    ),
+    error(
+        "two parents' strides are swapped",
+        ("skvbem/models/_layout.py", "for member in (node, *reversed(parents)):", "for member in (node, *parents):"),
+    ),
+    error(
+        "weights of rows with hidden parts are forgotten",
+        ("skvbem/models/_assembly.py", "weights = None if weight is None else picked(weight)", "weights = None"),
+    ),
+    error(
+        "weights of complete families are forgotten",
+        ("skvbem/models/_program.py", "w = None if weight is None else weight[rows]", "w = None"),
+    ),
+    error(
+        "expected parameters are normalized before the E step",
+        (
+            KERNELS + "_lanes.h",
+            "            natural[cell * n_lanes + lane] = value;\n"
+            "            exp_natural[cell * n_lanes + lane] = skvbem_exp(value);\n        }\n",
+            "            natural[cell * n_lanes + lane] = value;\n"
+            "            exp_natural[cell * n_lanes + lane] = skvbem_exp(value);\n        }\n"
+            "    for (intptr_t lane = 0; lane < n_lanes; lane++) {\n"
+            "        double total = 0.0;\n"
+            "        for (intptr_t cell = 0; cell < n_cells; cell++) total += exp_natural[cell * n_lanes + lane];\n"
+            "        for (intptr_t cell = 0; cell < n_cells && total > 0.0; cell++) {\n"
+            "            exp_natural[cell * n_lanes + lane] /= total;\n"
+            "            natural[cell * n_lanes + lane] -= log(total);\n"
+            "        }\n"
+            "    }\n",
+        ),
+    ),
+    error(
+        "missing leaves are summed, not pruned",
+        (
+            "skvbem/models/_program.py",
+            "kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])",
+            "kept[node] = True",
+        ),
+    ),
+    error(
+        "missing cells of complete families are counted as the last category",
+        (
+            "skvbem/models/_layout.py",
+            "        rows = np.flatnonzero(np.logical_and.reduce([columns[member] >= 0 for member in gappy]))\n",
+            "        columns = {m: np.where(c < 0, layout.cardinalities[m] - 1, c) for m, c in columns.items()}\n",
+        ),
+    ),
+    error(
+        "wholly missing rows are not counted",
+        (
+            "skvbem/models/_program.py",
+            "total = float(n_rows if weight is None",
+            "total = 0.0 * float(n_rows if weight is None",
+        ),
+        ("skvbem/data.py", "return float(len(self) if", "return float((self.codes >= 0).any(axis=1).sum() if"),
+    ),
+    error(
+        "n is the number of rows, not the sum of weights",
+        (
+            "skvbem/data.py",
+            "return float(len(self) if self.weight is None else self.weight.sum())",
+            "return float(len(self))",
+        ),
+    ),
+    error(
+        "the last context of a run is skipped",
+        (
+            KERNELS + "_lanes.h",
+            "for (intptr_t context = first; context < last; context++) {",
+            "for (intptr_t context = first; context < last - 1; context++) {",
+        ),
+    ),
+    error(
+        "threads start a block one context late",
+        (
+            KERNELS + "_contraction.pyx",
+            "self.program.block_context[block],\n",
+            "self.program.block_context[block] + (1 if block > 0 else 0),\n",
+        ),
+    ),
+    error(
+        "the scale is lost where logarithms take over",
+        (
+            KERNELS + "_contraction.pyx",
+            "log_z[lane] += weight * (z - self.scale_undone(plan, context, lane, n_lanes, exp_natural))",
+            "log_z[lane] += weight * z",
+        ),
+    ),
+    error(
+        "the scale of messages is lost",
+        (
+            KERNELS + "_contraction.pyx",
+            "                        log_z[lane] += weight * (powers[lane] * LN_2)\n",
+            "                        log_z[lane] += 0.0\n",
+        ),
+    ),
+    error(
+        "messages are not divided out on the way back",
+        (
+            KERNELS + "_contraction.pyx",
+            "                            ratio[s] /= target[s]\n",
+            "                            pass\n",
+        ),
+    ),
+    error(
+        "the MAP penalty is of the other basis",
+        (
+            KERNELS + "_dirichlet.pyx",
+            "penalty[lane] += offset[cell] * natural[at]",
+            "penalty[lane] += (offset[cell] - 1.0) * natural[at]",
+        ),
+    ),
+    error(
+        "the mode in probabilities is the natural one",
+        ("skvbem/vbem/posteriors.py", 'Form("map", density=False, lowered_by=1.0)', 'Form("map", density=False)'),
+    ),
+    error(
+        "a sign is wrong in the log rising factorial",
+        (
+            KERNELS + "_lanes.h",
+            "(skvbem_stirling_tail(a + n) - skvbem_stirling_tail(a))",
+            "(skvbem_stirling_tail(a) - skvbem_stirling_tail(a + n))",
+        ),
+    ),
+    error(
+        "one coefficient of the digamma series is off",
+        (KERNELS + "_lanes.h", "z * (1.0 / 12 - z * (1.0 / 120 -", "z * (1.0 / 12 - z * (1.0 / 122 -"),
+    ),
+    error(
+        "an unseen category is the first one",
+        ("skvbem/estimators/_encoding.py", "codes_of.get(value, -1)", "codes_of.get(value, 0)"),
+    ),
+    error(
+        "an extrapolation is kept though the bound falls",
+        ("skvbem/vbem/driver.py", "accepted = value >= second\n", "accepted = value == value\n"),
+    ),
+    error(
+        "the bound of one start is reported for another's tables",
+        (
+            "skvbem/vbem/fit.py",
+            "np.ascontiguousarray(result.statistics[:, best])",
+            "np.ascontiguousarray(result.statistics[:, best - 1])",
+        ),
+    ),
+    error(
+        "a tournament keeps the worse half",
+        ("skvbem/vbem/starts.py", "np.argsort(-objective,", "np.argsort(objective,"),
+    ),
+    error(
+        "annealing forgets the temperature",
+        ("skvbem/vbem/fit.py", "starts *= inverse_temperature\n", "starts *= 1.0\n"),
+    ),
+    error(
+        "the joint mode forgets that separators are settled",
+        (
+            "skvbem/models/queries.py",
+            "chosen = potential[(np.arange(n), *(states[v] for v in known))]",
+            "chosen = potential[(np.arange(n), *(0 * states[v] for v in known))]",
+        ),
+    ),
+    error(
+        "KL is taken the other way round",
+        (
+            "skvbem/families/base.py",
+            "self._inner(added, self.expected_natural())",
+            "self._inner(added, other.expected_natural())",
+        ),
+    ),
+)
+
+
+class Copy:
+    """A copy of the package, built, in which errors come and go."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.source, self.site = folder / "source", folder / "site"
+        self.source.mkdir()
+        ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+        for name in SOURCES:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, self.source / name, ignore=ignored)
+            elif (ROOT / name).exists():
+                shutil.copy2(ROOT / name, self.source / name)
+        self.build()
+
+    def build(self) -> None:
+        """Compile what changed, install all."""
+        isolation = ["--no-build-isolation"] if importlib.util.find_spec("mesonpy") else []
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", *isolation]
+        command += ["--target", str(self.site), f"-Cbuild-dir={self.folder / 'build'}", str(self.source)]
+        environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        if done.returncode:
+            raise SystemExit(f"The copy does not build:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+    def plant(self, planted: Error) -> dict[Path, str]:
+        """Put the wrong texts in the place of the right ones, all or none; the files as they were."""
+        before: dict[Path, str] = {}
+        after: dict[Path, str] = {}
+        for file, right, wrong in planted.changes:
+            for tree in (self.source,) if planted.compiled else (self.source, self.site):
+                path = tree / file
+                before.setdefault(path, path.read_text())
+                text = after.get(path, before[path])
+                if text.count(right) != 1:
+                    raise LookupError(f"{file} holds {text.count(right)} times: {right.strip()[:60]}")
+                after[path] = text.replace(right, wrong)
+        for path, text in after.items():
+            path.write_text(text)
+        return before
+
+    def test(self, *options: str) -> tuple[bool, list[str]]:
+        """(whether all tests pass, the names of those that do not)."""
+        environment = {**os.environ, "PYTHONPATH": str(self.site), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--tb=no",
+            "-rfE",
+            *options,
+            *TESTS,
+        ]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+        names = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.MULTILINE)
+        if done.returncode not in (0, 1, 2) and not names:
+            names = [f"the tests themselves end with {done.returncode}"]
+        return done.returncode == 0, names
+
+    def check_origin(self) -> None:
+        """An editable installation would be tested in place of the copy."""
+        code = "import skvbem; print(skvbem.__file__)"
+        environment = {**os.environ, "PYTHONPATH": str(self.site)}
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False, env=environment
+        )
+        if not done.stdout.startswith(str(self.site)):
+            raise SystemExit(f"The copy is not what is imported, but {done.stdout.strip() or done.stderr}")
+
+
+def main(wanted: list[str]) -> int:
+    chosen = [planted for planted in ERRORS if not wanted or any(word in planted.name for word in wanted)]
+    survived, rows = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Copy(Path(folder))
+        copy.check_origin()
+        began = time.perf_counter()
+        clean, failing = copy.test()
+        took = time.perf_counter() - began
+        of_them = "all pass" if clean else f"{len(failing)} fail, and are left out below"
+        print(f"without an error: {of_them}, {took:.0f} s", flush=True)
+        left_out = [f"--deselect={name}" for name in failing]
+        for planted in chosen:
+            try:
+                before = copy.plant(planted)
+            except LookupError as why:
+                rows.append((planted.name, f"CANNOT BE PLANTED: {why}"))
+                survived.append(planted.name)
+                continue
+            if planted.compiled:
+                copy.build()
+            passed, names = copy.test("--maxfail=3", *left_out)
+            for path, text in before.items():
+                path.write_text(text)
+            if planted.compiled:
+                copy.build()
+            if passed:
+                survived.append(planted.name)
+            rows.append((planted.name, "NOBODY" if passed else ", ".join(short(name) for name in names)))
+            print(f"{rows[-1][0]} → {rows[-1][1]}", flush=True)
+    width = max(len(name) for name, _ in rows)
+    print(f"\n{'error':{width}}   noticed by (the first three)\n{'-' * width}   {'-' * 28}")
+    for name, noticed in rows:
+        print(f"{name:{width}} → {noticed}")
+    print(f"\n{len(rows) - len(survived)} of {len(rows)} noticed")
+    return bool(survived)
+
+
+def short(name: str) -> str:
+    return name.removeprefix("tests/").replace("::", " ", 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""scikit-learn's own checks of estimators: those `check_estimator` runs, and those it leaves to be called by hand."""
+
+import inspect
+
+import pytest
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skvbem import VBDiscreteDAG
+
+# The checks' own data are what these warnings are for: fractions, negative values, constant columns, one row.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skvbem.errors.DataWarning"),
+    pytest.mark.filterwarnings("ignore:Latent 'h0' has:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Latent 'h1' has:UserWarning"),
+    pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names:UserWarning"),
+]
+
+ONE_EDGE = [("h0", "x0")]  # the checks' tables differ in width, but all have a first column
+TWO_LATENTS = [("h0", "x0"), ("h1", "x0"), ("h0", "h1")]
+
+ESTIMATORS = {
+    "default": VBDiscreteDAG(random_state=0),
+    "three states": VBDiscreteDAG(latents=3, random_state=0),
+    "vb": VBDiscreteDAG(method="vb", acceleration=False, random_state=0),
+    "map": VBDiscreteDAG(method="map", random_state=0),
+    "map in probabilities": VBDiscreteDAG(method="map", map_basis="probability", prior=2.0, random_state=0),
+    "ml": VBDiscreteDAG(method="ml", random_state=0),
+    "tournament": VBDiscreteDAG(init="tournament", n_init=16, random_state=0),
+    "annealing": VBDiscreteDAG(annealing=[0.1, 0.5], random_state=0),
+    "learned prior": VBDiscreteDAG(learn_prior=True, random_state=0),
+    "BDeu": VBDiscreteDAG(prior="bdeu", random_state=0),
+    "unknown is missing": VBDiscreteDAG(handle_unknown="missing", random_state=0),
+    "unknown is an error": VBDiscreteDAG(handle_unknown="error", random_state=0),
+    "a structure": VBDiscreteDAG(ONE_EDGE, latents=2, random_state=0),
+    "linked latents": VBDiscreteDAG(TWO_LATENTS, latents=["h0", "h1"], random_state=0),
+    "two threads": VBDiscreteDAG(n_jobs=2, random_state=0),
+}
+
+STRICT = {"xfail_strict": True} if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters else {}
+
+A_LIST = (
+    "With several latents predict_proba returns a list, one array for each, as scikit-learn's multi-output classifiers "
+    "do. The check compares arrays."
+)
+UNKNOWN = "The check asks about rows of weight 0, whose categories count for nothing: they are unknown, hence an error."
+
+
+def expected_failures(estimator):
+    if estimator.latents == ["h0", "h1"]:
+        return {"check_methods_sample_order_invariance": A_LIST, "check_methods_subset_invariance": A_LIST}
+    if estimator.handle_unknown == "error":
+        return {"check_sample_weight_equivalence_on_dense_data": UNKNOWN}
+    return {}
+
+
+@parametrize_with_checks(list(ESTIMATORS.values()), expected_failed_checks=expected_failures, **STRICT)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+# They name the columns of a frame as they like.
+WITH_NAMED_COLUMNS = {
+    "check_dataframe_column_names_consistency",
+    "check_global_output_transform_pandas",
+    "check_global_set_output_transform_polars",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
+    "check_transformer_get_feature_names_out_pandas",
+}
+EXTRA_CHECKS = [
+    "check_dataframe_column_names_consistency",
+    "check_estimators_partial_fit_n_features",
+    "check_get_feature_names_out_error",
+    "check_global_output_transform_pandas",
+    "check_global_set_output_transform_polars",
+    "check_inplace_ensure_writeable",
+    "check_param_validation",
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+    "check_transformer_preserve_dtypes",
+]
+
+
+@pytest.mark.parametrize("estimator", [pytest.param(e, id=name) for name, e in ESTIMATORS.items()])
+@pytest.mark.parametrize("name", EXTRA_CHECKS)
+def test_extra_check(estimator, name):
+    check = getattr(estimator_checks, name, None)
+    if check is None:
+        pytest.skip(f"this scikit-learn has no {name}")
+    if name == "check_estimators_partial_fit_n_features" and not hasattr(estimator, "partial_fit"):
+        pytest.skip("partial_fit needs method='vb'")
+    if name in WITH_NAMED_COLUMNS and estimator.structure is not None:
+        pytest.skip("the structure names other columns")
+    check(type(estimator).__name__, estimator)
