@@ -358,9 +358,9 @@ def test_another_number_of_columns():
 
 def test_a_node_that_is_neither_column_nor_latent():
     text = refused(StructureError, "Node 'weight' of the structure is neither a column of X nor a declared latent.",
-                   model([("h", "weight")], latents=["h"]).fit, FRAME.rename(columns={"a": "weigth"}))  # fmt: skip
-    assert "Did you mean 'weigth'?" in text
-    assert "Columns: 'weigth', 'b', 'c'; latents: 'h'." in text
+                   model([("h", "weight")], latents=["h"]).fit, FRAME.rename(columns={"a": "weights"}))  # fmt: skip
+    assert "Did you mean 'weights'?" in text
+    assert "Columns: 'weights', 'b', 'c'; latents: 'h'." in text
     assert "as in latents={'weight': 2}" in text
     refused(StructureError, "Node 'h' of the structure is neither", model([("h", "x0")]).fit, X)
     refused(StructureError, "Did you mean 'x0'?", model([("h", 0)], latents=["h"]).fit, X)
