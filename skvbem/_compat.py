@@ -76,7 +76,7 @@ class IterationReport:
     Attributes
     ----------
     stopped : bool
-        Whether a callback has asked to stop; every later iteration is then asked to stop as well.
+        Whether a callback asked to stop after the last iteration.
     """
 
     def __init__(self, estimator, X, *, max_iterations: int | None = None, metadata: dict | None = None):
@@ -98,7 +98,7 @@ class IterationReport:
             return False
         context = self._root.subcontext(task_name="iteration")
         context.call_on_fit_task_begin(**self._given)
-        self.stopped |= bool(context.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted))
+        self.stopped = bool(context.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted))
         return self.stopped
 
     def close(self, fitted: Callable[[], dict] | None = None) -> None:

@@ -324,20 +324,20 @@ def main(wanted: list[str]) -> int:
         of_them = "all pass" if clean else f"{len(failing)} fail, and are left out below"
         print(f"without an error: {of_them}, {took:.0f} s", flush=True)
         left_out = [f"--deselect={name}" for name in failing]
-        for planted in chosen:
+        stale = False  # whether what is built holds an error that the source no longer does
+        for planted in sorted(chosen, key=lambda planted: planted.compiled):
             try:
                 before = copy.plant(planted)
             except LookupError as why:
                 rows.append((planted.name, f"CANNOT BE PLANTED: {why}"))
                 survived.append(planted.name)
                 continue
-            if planted.compiled:
+            if planted.compiled or stale:
                 copy.build()
             passed, names = copy.test("--maxfail=3", *left_out)
             for path, text in before.items():
                 path.write_text(text)
-            if planted.compiled:
-                copy.build()
+            stale = planted.compiled
             if passed:
                 survived.append(planted.name)
             rows.append((planted.name, "NOBODY" if passed else ", ".join(short(name) for name in names)))

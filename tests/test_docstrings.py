@@ -5,7 +5,6 @@ import importlib
 import inspect
 import pkgutil
 
-import numpy as np
 import pytest
 
 import skvbem
@@ -56,11 +55,10 @@ def test_examples_run(name):
     module = imported(name)
     finder, said = doctest.DocTestFinder(exclude_empty=True), []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    with np.printoptions():
-        for test in finder.find(module, name):
-            if "pandas" in test.docstring or "as_frame" in test.docstring:
-                pytest.importorskip("pandas")
-            runner.run(test, out=said.append)
+    for test in finder.find(module, name):
+        if "pandas" in test.docstring or "as_frame" in test.docstring:
+            pytest.importorskip("pandas")
+        runner.run(test, out=said.append)
     assert not said, "".join(said)
 
 

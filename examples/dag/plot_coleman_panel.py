@@ -36,7 +36,8 @@ answers = load_coleman_panel(as_frame=True).data
 answers.columns = ["member 1", "attitude 1", "member 2", "attitude 2"]
 print(f"{len(answers)} boys. The five most frequent rows:\n")
 print(answers.value_counts().head(5).to_string())
-print("\nPositive answers:", ", ".join(f"{name} {share:.0%}" for name, share in (answers.astype(int).mean()).items()))
+print("\nPositive answers:")
+print(answers.astype(int).mean().map("{:.0%}".format).to_string())
 
 # %%
 # How many boys answered a question differently the second time?
@@ -100,7 +101,7 @@ for name, fit in fits.items():
 
 exact = fits["anything goes"].lower_bound_
 lead = fits["2 hidden, linked"].lower_bound_ - exact
-print(f"'2 hidden, linked' leads 'anything goes' by at least {lead:.2f} nats: odds of at least {np.exp(lead):.0f} to 1")
+print(f"The linked story leads by {lead:.2f} nats or more: odds of at least {np.exp(lead):.0f} to 1")
 
 # %%
 # Does it fit?
@@ -113,10 +114,10 @@ maximum = {
     name: VBDiscreteDAG(**story, method="ml", n_init=50, random_state=0).fit(answers) for name, story in stories.items()
 }
 indices = {name: fit.goodness_of_fit(answers) for name, fit in maximum.items()}
-print(f"{'story':<20}{'G²':>9}{'degrees of freedom':>20}{'starts that met the best':>26}")
+print(f"{'story':<20}{'G²':>9}{'degrees of freedom':>20}{'starts at best':>16}")
 for name, index in indices.items():
     starts = maximum[name].restarts_
-    print(f"{name:<20}{abs(index.g2):>9.2f}{index.degrees_of_freedom:>20}{starts.n_best:>20} of {len(starts.bounds)}")
+    print(f"{name:<20}{abs(index.g2):>9.2f}{index.degrees_of_freedom:>20}{starts.n_best:>10} of {len(starts.bounds)}")
 
 # %%
 # Goodman printed 249.50 for two classes and 1.27 for two linked hidden variables. Four classes match everything,
@@ -134,10 +135,13 @@ print(residuals.round(2).to_string())
 # The two answers about attitude agree far more than two classes say. The classes, states of a hidden variable that is
 # called h0 unless we name it, are used up by membership:
 
-classes = fits["2 classes"]
-for state, share in enumerate(classes.tables_["h0"].values):
-    says = ", ".join(f"{name} {classes.tables_[name]['h0':state, name:1]:.0%}" for name in columns)
-    print(f"class {state} ({share:.0%} of the boys), positive answers: {says}")
+tables = fits["2 classes"].tables_
+print(f"{'positive answers':<20}" + "".join(f"{name:>12}" for name in columns))
+for state, share in enumerate(tables["h0"].values):
+    print(
+        f"class {state}, {share:.0%} of boys"
+        + "".join(f"{tables[name]['h0':state, name:1]:>12.0%}" for name in columns)
+    )
 
 # %%
 # One hidden variable cannot sort the boys in two ways at once. The linked story does, and leaves no residual.
@@ -238,7 +242,7 @@ for latent, value in model.goodness_of_fit(answers).entropy_r2.items():
 # Every fit climbs from several random starts, because a climb may end on a lower hill. The winner's starts all met.
 # With three classes and maximum likelihood they did not: a single start would have been a gamble.
 
-print("2 hidden, linked:", model.restarts_)
-print("3 classes, maximum likelihood:", maximum["3 classes"].restarts_)
+for name, fit in (("2 hidden, linked", model), ("3 classes, maximum likelihood", maximum["3 classes"])):
+    print(f"{name}: {fit.restarts_.n_best} of {len(fit.restarts_.bounds)} starts met the best")
 BoundDisplay.from_estimator(maximum["3 classes"])
 plt.show()

@@ -32,7 +32,7 @@ lost = sorted(set(disease) - set(disease[complete]))
 print(f"{missing.to_numpy().sum()} of {missing.size} cells are missing, {missing.to_numpy().mean():.1%}")
 print(f"{(~complete).sum()} of {len(plants)} plants have a missing cell; dropping them drops, with them,")
 print(f"{plants[~complete].notna().to_numpy().sum()} cells that were observed")
-print(f"and all plants with {len(lost)} of the {disease.nunique()} diseases: {', '.join(lost)}")
+print(f"and all plants with {len(lost)} of the {disease.nunique()} diseases:", *lost, sep="\n  ")
 
 # %%
 # Cells are not missing by accident. For a few diseases certain attributes were never or seldom recorded; plants with
@@ -40,7 +40,7 @@ print(f"and all plants with {len(lost)} of the {disease.nunique()} diseases: {',
 
 share = missing.groupby(disease, observed=True).mean()
 share = share.loc[share.any(axis=1), share.any()]
-fig, ax = plt.subplots(figsize=(9, 3), layout="constrained")
+fig, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
 image = ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
 ax.set_xticks(range(share.shape[1]), share.columns, rotation=90)
 ax.set_yticks(range(share.shape[0]), share.index)
@@ -145,7 +145,7 @@ print(calibration.round(3).to_string(index=False))
 column = np.concatenate([np.full(hidden[:, j].sum(), j) for j in range(plants.shape[1])])
 per_column = pd.DataFrame({"mode": by_mode, "model": named}).groupby(column).mean()
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 left.plot([0.3, 1], [0.3, 1], color="#9aa5b1", linewidth=1)
 left.scatter(calibration["claimed"], calibration["came true"], s=calibration["cells"] / 3, color="#2f6ea5", alpha=0.8)
 left.set(xlabel="probability claimed", ylabel="share that came true", title="Claims (area: number of cells)")
@@ -210,7 +210,4 @@ print("the diseases that deletion would have lost:")
 for name in lost:
     counts = pd.Series(classes[disease == name]).value_counts()
     share_of_class = (disease[classes == counts.index[0]] == name).mean()
-    print(
-        f"  {name:<28} {counts.iloc[0]} of {counts.sum()} plants are in class {counts.index[0]}, "
-        f"{share_of_class:.0%} of which they make up"
-    )
+    print(f"  {name:<28}{counts.iloc[0]:>3} of {counts.sum()} in one class, {share_of_class:.0%} of it")

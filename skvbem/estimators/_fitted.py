@@ -36,6 +36,11 @@ class FittedNetwork:
     form: Form
     counts: np.ndarray
 
+    @property
+    def latents(self) -> tuple:
+        """The hidden nodes: all but the columns, which come last."""
+        return self.model.dag.nodes[: -len(self.encoder.names_)]
+
     @cached_property
     def point(self) -> np.ndarray:
         """Posterior means (VB) or the point found (MAP, ML), (n_cells,)."""

@@ -47,7 +47,7 @@ def given_point(model: DiscreteDAG, init: Mapping, columns: tuple, owner: str) -
 
 
 def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: tuple) -> None:
-    """A latent whose states all look alike stays so for ever: no run may start there."""
+    """A latent whose states all look alike, to its children and to its parents, stays so: no run may start there."""
     layout = model.layout
     for node, k in model.position.items():
         if node in columns or layout.cardinalities[k] == 1 or not layout.children[k]:
@@ -55,7 +55,8 @@ def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: tuple) -> Non
         tables = [
             np.moveaxis(layout.table(point, child), layout.parents[child].index(k), 0) for child in layout.children[k]
         ]
-        if all(np.abs(table - table[0]).max() < 1e-9 for table in tables):
+        own = layout.table(point, k).reshape(-1, layout.cardinalities[k])
+        if all(np.abs(table - table[0]).max() < 1e-9 for table in [own, *tables]):
             raise ValueError(
                 f"The tables in 'init' make all states of {node!r} alike for its children: that is a saddle point, "
                 "where every method stays for ever. Let some child's table differ between the states."
@@ -94,7 +95,8 @@ def run_from(
         As in `skvbem.vbem.fit.best_of`.
     """
     ascent = DirichletAscent(model, program, form, n_threads)
-    fit = best_of(ascent, ascent.expect(safe_log(points)) if counts is None else counts, **options)
+    starts = counts if points is None else ascent.expect(safe_log(points))
+    fit = best_of(ascent, starts, **options)
     if not learn_prior or stopped():
         return fit, model
     base, layout = model.prior, model.layout

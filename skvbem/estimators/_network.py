@@ -94,14 +94,14 @@ def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
     """Warn of latents that cannot explain anything."""
     for name, n_states in latents.items():
         if n_states == 1:
-            warnings.warn(f"Latent {name!r} has one state: it explains nothing.", UserWarning, stacklevel=5)
+            warnings.warn(f"Latent {name!r} has one state: it explains nothing.", UserWarning, stacklevel=6)
         elif n_states > n_samples:
             message = (
                 f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty."
             )
-            warnings.warn(message, UserWarning, stacklevel=5)
+            warnings.warn(message, UserWarning, stacklevel=6)
         if not dag.children(name):
-            warnings.warn(f"Latent {name!r} has no children: it does not change the score.", UserWarning, stacklevel=5)
+            warnings.warn(f"Latent {name!r} has no children: it does not change the score.", UserWarning, stacklevel=6)
 
 
 def resolve_prior(prior, equivalent_sample_size: float, dag: DAG, cardinalities: Mapping, owner: str) -> dict:

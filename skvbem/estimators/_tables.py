@@ -161,8 +161,9 @@ class Restarts:
     def of(cls, fit) -> Restarts:
         """The record of a `skvbem.vbem.fit.Fit`."""
         bounds = fit.restart_objectives
-        slack = max(0.01, 1e-6 * abs(fit.objective))
-        return cls(bounds, fit.restart_n_iter, fit.restart_converged, int(np.sum(bounds >= fit.objective - slack)))
+        best = np.nanmax(bounds)
+        met = bounds >= best - max(0.01, 1e-6 * abs(best))
+        return cls(bounds, fit.restart_n_iter, fit.restart_converged, int(met.sum()))
 
     def __repr__(self):
         reached = self.bounds[~np.isnan(self.bounds)]

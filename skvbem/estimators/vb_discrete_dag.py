@@ -26,6 +26,7 @@ from skvbem.estimators._reports import fit_indices, table_summary
 from skvbem.estimators._tables import LabeledTable
 from skvbem.models import DiscreteDAG, queries
 from skvbem.models._program import Program
+from skvbem.vbem.fit import Fit
 
 # What the first batch fixes; the rest is told anew by each.
 _KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
@@ -77,8 +78,9 @@ class VBDiscreteDAG(VBEstimator):
         `prior`) to start from; nodes that it does not name start uniform.
     max_iter : int, default=10000
         Most steps of each start.
-    tol : float, default=1e-4
-        A start has converged when one plain step raises the objective by less than this, in total nats.
+    tol : float, default=1e-6
+        A start has converged when the gain of the objective still to come, as estimated from the last steps, is below
+        this, in total nats.
     acceleration : bool, default=True
         Whether steps are extrapolated (SQUAREM) where that raises the objective; the optima are the same.
     annealing : array-like of float, default=None
@@ -209,7 +211,7 @@ class VBDiscreteDAG(VBEstimator):
         n_init=10,
         init="random",
         max_iter=10_000,
-        tol=1e-4,
+        tol=1e-6,
         acceleration=True,
         annealing=None,
         learn_prior=False,
@@ -286,10 +288,7 @@ class VBDiscreteDAG(VBEstimator):
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
         owner = type(self).__name__
-        if self.learn_prior and self.method != "vb":
-            raise ValueError(f"learn_prior=True of {owner} needs method='vb'. Got method={self.method!r}.")
-        temperatures = _network.resolve_annealing(self.annealing, owner)
-        table = read_table(X, owner)
+        table, weights = self._counted(read_table(X, owner), sample_weight)
         names = feature_names(X)
         encoder = CategoryEncoder(
             owner,
@@ -297,26 +296,13 @@ class VBDiscreteDAG(VBEstimator):
             missing_values=self.missing_values,
             handle_unknown=self.handle_unknown,
         )
-        table, weights = self._counted(table, sample_weight)
         data = Rows(tuple(table.names), encoder.fit_encode(table), weights)
         if len(data) == 1:
             warnings.warn("X has one row: the fit is mostly prior.", DataWarning, stacklevel=3)
-        model, latents = self._resolve(encoder, data)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        program = self._compiled(model, data, self._n_starts())
-        fit, model = run_from(
-            model,
-            program,
-            self._form(),
-            **self._start(encoder, model, data),
-            learn_prior=self.learn_prior,
-            select=isinstance(self.init, str) and self.init == "tournament",
-            inverse_temperatures=temperatures,
-            **self._run_options(report),
-        )
+        fit, network, program = self._fit_rows(encoder, data, report)
         self._warn_unless_converged(fit, report)
-        network = FittedNetwork(encoder, model, self._form(), fit.statistics)
-        state = names | self._run_state(fit, network.form) | self._network_state(network, latents)
+        state = names | self._run_state(fit, network.form) | self._network_state(network)
         state |= {
             "n_samples_": data.total_weight,
             "n_rows_all_missing_": _n_empty(data),
@@ -388,7 +374,7 @@ class VBDiscreteDAG(VBEstimator):
         self._warn_unless_converged(fit, report)
         network = replace(network, counts=network.counts + fit.statistics)
         kept = {name: value for name, value in vars(self).items() if name in _KEPT_BY_PARTIAL_FIT}
-        state = kept | self._network_state(network, self.latent_names_)
+        state = kept | self._network_state(network)
         state |= {
             "batch_lower_bound_": fit.objective,
             "n_iter_": fit.n_iter,
@@ -409,8 +395,30 @@ class VBDiscreteDAG(VBEstimator):
         counted = weights > 0
         return table.rows(counted), weights[counted]
 
-    def _resolve(self, encoder: CategoryEncoder, data: Rows) -> tuple[DiscreteDAG, dict]:
-        """The network to fit and its latents' numbers of states."""
+    def _fit_rows(
+        self, encoder: CategoryEncoder, data: Rows, report: IterationReport
+    ) -> tuple[Fit, FittedNetwork, Program]:
+        """The best fit to rows in the codes of an encoder, the network so fitted, and the program of the rows."""
+        owner = type(self).__name__
+        if self.learn_prior and self.method != "vb":
+            raise ValueError(f"learn_prior=True of {owner} needs method='vb'. Got method={self.method!r}.")
+        temperatures = _network.resolve_annealing(self.annealing, owner)
+        model = self._model_for(encoder, data)
+        program = self._compiled(model, data, self._n_starts())
+        fit, model = run_from(
+            model,
+            program,
+            self._form(),
+            **self._start(encoder, model, data),
+            learn_prior=self.learn_prior,
+            select=isinstance(self.init, str) and self.init == "tournament",
+            inverse_temperatures=temperatures,
+            **self._run_options(report),
+        )
+        return fit, FittedNetwork(encoder, model, self._form(), fit.statistics), program
+
+    def _model_for(self, encoder: CategoryEncoder, data: Rows) -> DiscreteDAG:
+        """The network to fit, its nodes in the order latents, then columns."""
         owner = type(self).__name__
         latents = _network.resolve_latents(self.latents, self.structure, owner)
         dag = _network.resolve_structure(self.structure, latents, data.names, owner)
@@ -418,7 +426,7 @@ class VBDiscreteDAG(VBEstimator):
         _network.check_size(dag, cardinalities, n_starts=self._n_starts(), **self._limits())
         prior = _network.resolve_prior(self.prior, self.equivalent_sample_size, dag, cardinalities, owner)
         _network.warn_of_oddities(dag, latents, data.total_weight)
-        return DiscreteDAG(dag, cardinalities, prior), latents
+        return DiscreteDAG(dag, cardinalities, prior)
 
     def _n_starts(self) -> int:
         return self.n_init if isinstance(self.init, str) else 1
@@ -450,12 +458,12 @@ class VBDiscreteDAG(VBEstimator):
         return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
 
     @staticmethod
-    def _network_state(network: FittedNetwork, latents) -> dict:
+    def _network_state(network: FittedNetwork) -> dict:
         """The attributes that tell of the network."""
         return {
             "_fitted_": network,
             "structure_": network.model.dag,
-            "latent_names_": tuple(latents),
+            "latent_names_": network.latents,
             "categories_": network.encoder.categories_,
             "n_free_parameters_": network.model.prior.n_free_parameters,
             **network.tables(),

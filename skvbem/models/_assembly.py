@@ -16,6 +16,8 @@ from skvbem.models._layout import Layout
 _LARGEST_KEY = 2**62
 # Tables of one slot stay in the second-level cache: cells of all its codes.
 _SLOT_CELLS = 4096
+# Up to this many contexts a table of its own for each costs no more than joining families by what they save.
+_FEW_CONTEXTS = 4
 # A block of contexts is the unit of work of a thread: at least this many multiplications, at most this many blocks.
 _BLOCK_WORK = 2**19
 _MOST_BLOCKS = 64
@@ -242,30 +244,16 @@ def _slots(layout: Layout, families: Sequence[int], hidden: set[int], contexts: 
 
     A context multiplies and adds one table per slot; a table costs its codes times its families.
     """
-    groups: list[tuple[tuple[int, ...], tuple[int, ...], int]] = []  # families, observed nodes, codes
 
-    def codes_of(observed) -> int:
-        return min(contexts.n, prod(layout.cardinalities[node] for node in observed))
+    def joined(members: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Families, the observed nodes around them, and how many codes these need at most."""
+        observed = tuple(sorted({m for family in members for m in layout.strides[family] if m not in hidden}))
+        return tuple(members), observed, min(contexts.n, prod(layout.cardinalities[node] for node in observed))
 
-    singles = []
-    for family in families:
-        observed = tuple(sorted(m for m in layout.strides[family] if m not in hidden))
-        singles.append(((family,), observed, codes_of(observed)))
-    for single in sorted(singles, key=lambda s: (s[2], s[0])):
-        best, least = None, 0.0
-        for position, group in enumerate(groups):
-            observed = tuple(sorted({*group[1], *single[1]}))
-            n_codes = codes_of(observed)
-            arity = len(group[0]) + 1
-            if n_codes * n_cells > _SLOT_CELLS and n_codes > max(group[2], single[2]) and n_codes != contexts.n:
-                continue
-            change = 2.5 * (n_codes * arity - group[2] * len(group[0]) - single[2]) - 2.0 * contexts.n
-            if change < least:
-                best, least = (position, (group[0] + single[0], observed, n_codes)), change
-        if best is None:
-            groups.append(single)
-        else:
-            groups[best[0]] = best[1]
+    if contexts.n <= _FEW_CONTEXTS:
+        groups = [joined(families)] if families else []
+    else:
+        groups = _joined_by_cost([joined([family]) for family in families], joined, contexts.n, n_cells)
     slots = []
     for members, observed, n_codes in groups:
         dense = prod(layout.cardinalities[node] for node in observed)
@@ -276,6 +264,26 @@ def _slots(layout: Layout, families: Sequence[int], hidden: set[int], contexts: 
             n_codes = len(first)
         slots.append(_Slot(members, observed, n_codes, values))
     return slots
+
+
+def _joined_by_cost(singles, joined: Callable, n_contexts: int, n_cells: int) -> list:
+    """Groups of families, each joined to the group where that saves most, if anywhere."""
+    groups: list[tuple[tuple[int, ...], tuple[int, ...], int]] = []
+    for single in sorted(singles, key=lambda s: (s[2], s[0])):
+        best, least = None, 0.0
+        for position, group in enumerate(groups):
+            pair = joined(group[0] + single[0])
+            n_codes = pair[2]
+            if n_codes * n_cells > _SLOT_CELLS and n_codes > max(group[2], single[2]) and n_codes != n_contexts:
+                continue
+            change = 2.5 * (n_codes * len(pair[0]) - group[2] * len(group[0]) - single[2]) - 2.0 * n_contexts
+            if change < least:
+                best, least = (position, pair), change
+        if best is None:
+            groups.append(single)
+        else:
+            groups[best[0]] = best[1]
+    return groups
 
 
 def _factors(layout: Layout, slot: _Slot, nodes: Sequence[int], shape: Sequence[int]) -> np.ndarray:

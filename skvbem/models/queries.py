@@ -31,7 +31,7 @@ def log_likelihood(model: DiscreteDAG, point: np.ndarray, data: Rows, **limits) 
 def marginals(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits) -> dict:
     """p(node | row, theta) of every row, for each node: (n_rows, n_states); an observed node is certain.
 
-    A row that is impossible under theta gets the marginals of an empty row.
+    In a row that is impossible under theta hidden nodes get the marginals of an empty row.
     """
     return _posterior(model, point, data, tuple(nodes), together=False, **limits)
 
@@ -61,18 +61,21 @@ def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
             if k in columns:
                 seen = np.flatnonzero(columns[k] >= 0)
                 results[node][seen, columns[k][seen]] = 1.0
-    impossible = np.zeros(len(data), dtype=bool)
-    impossible |= ~np.isfinite(_log_of_complete_families(model, safe_log(point), data))
+    impossible = ~np.isfinite(_log_of_complete_families(model, safe_log(point), data))
     for plan, contexts, log_z, beliefs in program.beliefs(safe_log(point)):
         rows, context = _rows_of(plan, contexts)
         impossible[rows] |= ~np.isfinite(log_z[context])
         for key, targets in wanted.items():
             if all(k in plan.hidden for k in targets):
                 results[key][rows] = _of_clique(plan, beliefs, targets)[context]
-    if impossible.any() and len(data) > 0:
+    if impossible.any():
         nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
         for key, value in _posterior(model, point, nothing, nodes, together=together, **limits).items():
-            results[key][impossible] = value[0]
+            asked_for = impossible.copy()
+            for k in wanted[key]:
+                if k in columns:
+                    asked_for &= columns[k] < 0
+            results[key][asked_for] = value[0]
     return results
 
 

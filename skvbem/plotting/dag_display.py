@@ -35,10 +35,10 @@ class DAGDisplay:
         The graph.
     latents : mapping of node to int, or collection of nodes, default=()
         The hidden nodes, with the number of states to print in each if known.
-    strengths : mapping of (parent, child) to float, default=None
+    edge_widths : mapping of (parent, child) to float, default=None
         One number >= 0 per edge, to which the width of its arrow is proportional (down to a hairline). None draws all
         arrows alike.
-    strengths_title : str, default=None
+    edge_widths_title : str, default=None
         What the widths mean, written under the picture.
 
     Attributes
@@ -60,11 +60,11 @@ class DAGDisplay:
     {'class': 0, 'x': 1, 'y': 1}
     """
 
-    def __init__(self, dag, *, latents=(), strengths=None, strengths_title=None):
+    def __init__(self, dag, *, latents=(), edge_widths=None, edge_widths_title=None):
         self.dag = dag
         self.latents = latents
-        self.strengths = strengths
-        self.strengths_title = strengths_title
+        self.edge_widths = edge_widths
+        self.edge_widths_title = edge_widths_title
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None, edge_widths="mutual_information", node_labels=None):
@@ -105,7 +105,7 @@ class DAGDisplay:
             edge_widths = edge_information(dag, estimator.tables_, estimator.counts_)
             title = "what a parent tells of its child,\ngiven the other parents (nats per row)"
         latents = {name: estimator.tables_[name].shape[-1] for name in estimator.latent_names_}
-        return cls(dag, latents=latents, strengths=edge_widths, strengths_title=title).plot(
+        return cls(dag, latents=latents, edge_widths=edge_widths, edge_widths_title=title).plot(
             ax=ax, node_labels=node_labels
         )
 
@@ -131,7 +131,7 @@ class DAGDisplay:
         DAGDisplay
         """
         dag = DAG.coerce(structure)
-        return cls(dag, latents=latents, strengths=edge_widths).plot(ax=ax, node_labels=node_labels)
+        return cls(dag, latents=latents, edge_widths=edge_widths).plot(ax=ax, node_labels=node_labels)
 
     def plot(self, ax=None, *, node_labels=None):
         """Draw the graph.
@@ -153,7 +153,7 @@ class DAGDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            If labels, latents or strengths do not fit the graph.
+            If labels, latents or widths do not fit the graph.
         """
         need_matplotlib(type(self).__name__)
         from matplotlib import pyplot as plt
@@ -162,7 +162,7 @@ class DAGDisplay:
         sizes = {node: _size(labels[node], node in n_states, n_states.get(node)) for node in self.dag.nodes}
         layout = layered_layout(self.dag, sizes, n_states)
         left, bottom, right, top = layout.box
-        if self.strengths is not None and self.dag.edges:
+        if self.edge_widths is not None and self.dag.edges:
             bottom -= 0.75
             middle = (left + right) / 2
             left, right = min(left, middle - 1.9), max(right, middle + 1.9)
@@ -179,7 +179,7 @@ class DAGDisplay:
             _draw_arrow(ax, line, widths[edge], scale)
         for node in self.dag.nodes:
             _draw_node(ax, layout.centers[node], sizes[node], labels[node], node in n_states, n_states.get(node), scale)
-        if self.strengths is not None and self.dag.edges:
+        if self.edge_widths is not None and self.dag.edges:
             self._draw_key(ax, (left + right) / 2, bottom, scale)
         self.ax_, self.figure_, self.layout_ = ax, ax.figure, layout
         return self
@@ -198,48 +198,50 @@ class DAGDisplay:
                         f"The {what!r} parameter of DAGDisplay names {name!r}, which is not a node of the graph."
                         f"{did_you_mean(name, self.dag.nodes)}"
                     )
-        if self.strengths is not None:
-            self._check_strengths()
+        if self.edge_widths is not None:
+            self._check_edge_widths()
         labels = {node: _wrapped(str(node_labels.get(node, node))) for node in self.dag.nodes}
         return labels, n_states
 
-    def _check_strengths(self) -> None:
-        if not isinstance(self.strengths, Mapping):
+    def _check_edge_widths(self) -> None:
+        if not isinstance(self.edge_widths, Mapping):
             raise TypeError(
-                "The strengths of the edges of DAGDisplay must be a mapping of (parent, child) to numbers >= 0. Got "
-                f"{self.strengths!r} instead."
+                "The 'edge_widths' parameter of DAGDisplay must be a mapping of (parent, child) to numbers >= 0. Got "
+                f"{self.edge_widths!r} instead."
             )
-        strange = [edge for edge in self.strengths if edge not in self.dag.edges]
+        strange = [edge for edge in self.edge_widths if edge not in self.dag.edges]
         if strange:
-            raise ValueError(f"The strengths of DAGDisplay name {strange[0]!r}, which is no edge (parent, child).")
+            raise ValueError(
+                f"The 'edge_widths' parameter of DAGDisplay names {strange[0]!r}, which is no edge (parent, child)."
+            )
         for edge in self.dag.edges:
-            value = self.strengths.get(edge)
+            value = self.edge_widths.get(edge)
             if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
                 raise ValueError(
-                    "The strengths of DAGDisplay must give each edge (parent, child) a finite number >= 0. Got "
-                    f"{value!r} for {edge!r} instead."
+                    "The 'edge_widths' parameter of DAGDisplay must give each edge (parent, child) a finite number "
+                    f">= 0. Got {value!r} for {edge!r} instead."
                 )
 
     def _widths(self) -> dict:
-        if self.strengths is None:
+        if self.edge_widths is None:
             return dict.fromkeys(self.dag.edges, 1.2)
         most = self._strongest()
-        return {edge: max(_THIN, _THICK * self.strengths[edge] / most if most else 0.0) for edge in self.dag.edges}
+        return {edge: max(_THIN, _THICK * self.edge_widths[edge] / most if most else 0.0) for edge in self.dag.edges}
 
     def _strongest(self) -> float:
-        return max((self.strengths[edge] for edge in self.dag.edges), default=0.0)
+        return max((self.edge_widths[edge] for edge in self.dag.edges), default=0.0)
 
     def _draw_key(self, ax, middle: float, bottom: float, scale: float) -> None:
         """Two sample lines with their strengths, and what the widths mean."""
         most = self._strongest()
-        font = {"size": 0.85 * _FONT_SIZE * scale, "color": _INK, "parse_math": False}
+        font = {"size": 0.85 * _FONT_SIZE * scale, "parse_math": False}
         for start, part in ((-1.05, 0.25), (0.15, 1.0)):
             x = middle + start
             ax.plot(
                 [x, x + 0.45], [bottom + 0.42] * 2, color=_LINE, linewidth=_THICK * part * scale, solid_capstyle="butt"
             )
             ax.text(x + 0.55, bottom + 0.42, f"{most * part:.2g}", va="center", ha="left", **font)
-        title = "strength of an arrow" if self.strengths_title is None else self.strengths_title
+        title = "strength of an arrow" if self.edge_widths_title is None else self.edge_widths_title
         ax.text(middle, bottom + 0.25, title, va="top", ha="center", linespacing=1.3, **font)
 
 

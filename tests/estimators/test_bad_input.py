@@ -755,7 +755,7 @@ sys.stdout.buffer.write(pickle.dumps((m.lower_bound_, m.transform(X), m.sample(5
 def test_the_environment_changes_nothing(flags, environment):
     path = os.pathsep.join(p for p in sys.path if p)
     run = subprocess.run(
-        [sys.executable, *flags, "-c", PROGRAM],
+        [sys.executable, "-P", *flags, "-c", PROGRAM],
         env={**os.environ, "PYTHONPATH": path, **environment}, capture_output=True, check=True,
     )  # fmt: skip
     bound, transformed, sampled = pickle.loads(run.stdout)

@@ -186,7 +186,7 @@ def _two_classes():
 
 @NUMBERS
 def test_fractional_weights_scale_the_likelihood(number):
-    """Under a prior scaled alike every count scales: the same modes, the objective in proportion."""
+    """Every row counts 0.37 times: the maximum of the likelihood stays where it is, its logarithm shrinks so."""
     problem, tables, _ = numbered(number)
     network, data, prior = problem
     scaled = Data(data.columns, data.cells, np.full(len(data.cells), 0.37))

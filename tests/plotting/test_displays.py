@@ -255,4 +255,4 @@ def test_without_matplotlib_the_error_says_what_to_install(fitted, monkeypatch):
 
 def test_importing_the_displays_does_not_import_matplotlib():
     code = "import sys, skvbem.plotting; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
