@@ -1,10 +1,13 @@
 """The only module that imports scikit-learn's private names, and the one place that knows its versions (1.6 and up).
 
-Callbacks exist from scikit-learn 1.9 on; before that the mixin adds nothing and reports go nowhere.
+Callbacks exist from scikit-learn 1.9 on; before that the mixin adds nothing and reports go nowhere. Warnings are here
+too, since to find the user's line they must see past scikit-learn's wrappers.
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
 from numbers import Number
 from typing import Any
@@ -33,6 +36,7 @@ __all__ = [
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
+    "warn",
 ]
 
 
@@ -54,6 +58,14 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
     if not np.isfinite(total):
         raise ValueError("The sum of the sample weights must be finite. Divide them by a common factor.")
     return weights
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line: the first one that is neither ours nor scikit-learn's."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("skvbem", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class IterationReport:

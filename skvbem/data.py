@@ -33,6 +33,10 @@ class Rows:
         """Sum of the weights: the n of every score."""
         return float(len(self) if self.weight is None else self.weight.sum())
 
+    def release(self) -> None:
+        """Give up the codes: whoever still holds a column keeps it, these rows are empty from now on."""
+        object.__setattr__(self, "codes", np.empty((0, len(self.names)), dtype=self.codes.dtype))
+
     def column(self, name) -> np.ndarray:
         """The codes of one column."""
         return self.codes[:, self.names.index(name)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral
 
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight
+from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, warn
 from skvbem.estimators._tables import Restarts
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
@@ -65,11 +64,10 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
     def _warn_unless_converged(self, fit: Fit, report: IterationReport) -> None:
         if not (fit.converged or report.stopped):
-            warnings.warn(
+            warn(
                 f"The best start of {type(self).__name__} did not converge in {self.max_iter} steps (tol={self.tol:g} "
                 "nats). Raise 'max_iter', or 'tol' if the last digits do not matter.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     @staticmethod
@@ -95,11 +93,9 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         state = dict(state)
         version = state.pop("_skvbem_version", "an unknown version")
         if version != _VERSION:
-            warnings.warn(
+            warn(
                 f"This {type(self).__name__} was pickled by skvbem {version} and is loaded by {_VERSION}: it may not "
-                "work. Fit it again.",
-                UserWarning,
-                stacklevel=2,
+                "work. Fit it again."
             )
         super().__setstate__(state)
 

@@ -15,7 +15,6 @@ strings are different kinds and may not be mixed.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from skvbem._compat import warn
 from skvbem.errors import DataWarning, UnknownCategoryWarning
 
 _SPAN = 1 << 16  # whole numbers within a range this wide are looked up, others are sorted
@@ -482,7 +482,7 @@ class CategoryEncoder:
         self.n_categories_ = np.array([len(levels) for levels in categories])
         self.code_dtype_ = codes.dtype
         for doubt, values in doubts.items():
-            warnings.warn(_doubt_message(doubt, values), DataWarning, stacklevel=3)
+            warn(_doubt_message(doubt, values), DataWarning)
         return codes
 
     def encode(self, X) -> np.ndarray:
@@ -529,7 +529,7 @@ class CategoryEncoder:
             coding.write(codes[:, j], codes_of)
             del coding  # so that two columns are never copied at the same time
         if unknown:
-            warnings.warn(_unknown_message(unknown), UnknownCategoryWarning, stacklevel=3)
+            warn(_unknown_message(unknown), UnknownCategoryWarning)
         return codes
 
     def decode(self, codes: np.ndarray, j: int) -> np.ndarray:

@@ -67,9 +67,9 @@ def run_from(
     model: DiscreteDAG,
     program: Program,
     form: Form,
+    start: np.ndarray,
     *,
-    points: np.ndarray | None = None,
-    counts: np.ndarray | None = None,
+    of_counts: bool = False,
     n_threads: int = 1,
     learn_prior: bool = False,
     stopped: Callable[[], bool] = lambda: False,
@@ -82,10 +82,10 @@ def run_from(
     model : DiscreteDAG
     program : Program
     form : Form
-    points : ndarray of shape (n_cells, n_starts)
+    start : ndarray of shape (n_cells, n_starts)
         Tables to start from.
-    counts : ndarray of shape (n_cells, n_starts)
-        Expected counts to start from, if no `points` are given.
+    of_counts : bool
+        Whether `start` holds expected counts instead.
     n_threads : int
     learn_prior : bool
         Whether strengths of the prior and runs alternate until the bound gains less than `tol`.
@@ -95,8 +95,7 @@ def run_from(
         As in `skvbem.vbem.fit.best_of`.
     """
     ascent = DirichletAscent(model, program, form, n_threads)
-    starts = counts if points is None else ascent.expect(safe_log(points))
-    fit = best_of(ascent, starts, **options)
+    fit = best_of(ascent, start if of_counts else ascent.expect(safe_log(start)), **options)
     if not learn_prior or stopped():
         return fit, model
     base, layout = model.prior, model.layout

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from math import prod
 from numbers import Integral, Real
 
 import numpy as np
 
+from skvbem._compat import warn
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG, did_you_mean
 
@@ -94,14 +94,11 @@ def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
     """Warn of latents that cannot explain anything."""
     for name, n_states in latents.items():
         if n_states == 1:
-            warnings.warn(f"Latent {name!r} has one state: it explains nothing.", UserWarning, stacklevel=6)
+            warn(f"Latent {name!r} has one state: it explains nothing.")
         elif n_states > n_samples:
-            message = (
-                f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty."
-            )
-            warnings.warn(message, UserWarning, stacklevel=6)
+            warn(f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty.")
         if not dag.children(name):
-            warnings.warn(f"Latent {name!r} has no children: it does not change the score.", UserWarning, stacklevel=6)
+            warn(f"Latent {name!r} has no children: it does not change the score.")
 
 
 def resolve_prior(prior, equivalent_sample_size: float, dag: DAG, cardinalities: Mapping, owner: str) -> dict:
@@ -124,7 +121,7 @@ def resolve_prior(prior, equivalent_sample_size: float, dag: DAG, cardinalities:
         elif isinstance(given, str) and given == "per_row":
             given = equivalent_sample_size / shape[-1]
         if isinstance(given, Real) and not isinstance(given, bool):
-            values = np.full(shape, given, dtype=float)
+            values: np.ndarray | None = np.full(shape, given, dtype=float)
         else:
             values = _as_floats(given) if by_node else None
         if values is None:

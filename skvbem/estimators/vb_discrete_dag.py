@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -13,7 +12,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context
+from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
 from skvbem.data import Rows
 from skvbem.errors import DataWarning
 from skvbem.estimators import _network
@@ -102,7 +101,8 @@ class VBDiscreteDAG(VBEstimator):
     n_jobs : int, default=None
         Threads that share the rows of a large table; the result does not depend on it.
     warm_start : bool, default=False
-        Whether to start from the last fit's tables rather than from `n_init` new starts.
+        Whether to start where the last fit ended rather than from `n_init` new starts, if it was of the same network;
+        without annealing.
     verbose : int, default=0
         Whether to print the objective after every cycle.
 
@@ -298,14 +298,15 @@ class VBDiscreteDAG(VBEstimator):
         )
         data = Rows(tuple(table.names), encoder.fit_encode(table), weights)
         if len(data) == 1:
-            warnings.warn("X has one row: the fit is mostly prior.", DataWarning, stacklevel=3)
+            warn("X has one row: the fit is mostly prior.", DataWarning)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        n_empty = _n_empty(data)
         fit, network, program = self._fit_rows(encoder, data, report)
         self._warn_unless_converged(fit, report)
         state = names | self._run_state(fit, network.form) | self._network_state(network)
         state |= {
-            "n_samples_": data.total_weight,
-            "n_rows_all_missing_": _n_empty(data),
+            "n_samples_": program.total_weight,
+            "n_rows_all_missing_": n_empty,
             "treewidth_": program.treewidth,
         }
         self._publish(state)
@@ -368,9 +369,10 @@ class VBDiscreteDAG(VBEstimator):
         prior = network.model.prior + network.counts
         model = with_prior(network.model, prior)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        n_empty = _n_empty(data)
         program = self._compiled(model, data, 1)
         start = model.expect(prior.expected_natural()[:, None], program).statistics
-        fit, _ = run_from(model, program, network.form, counts=start, **self._run_options(report))
+        fit, _ = run_from(model, program, network.form, start, of_counts=True, **self._run_options(report))
         self._warn_unless_converged(fit, report)
         network = replace(network, counts=network.counts + fit.statistics)
         kept = {name: value for name, value in vars(self).items() if name in _KEPT_BY_PARTIAL_FIT}
@@ -379,8 +381,8 @@ class VBDiscreteDAG(VBEstimator):
             "batch_lower_bound_": fit.objective,
             "n_iter_": fit.n_iter,
             "converged_": fit.converged,
-            "n_samples_": self.n_samples_ + data.total_weight,
-            "n_rows_all_missing_": self.n_rows_all_missing_ + _n_empty(data),
+            "n_samples_": self.n_samples_ + program.total_weight,
+            "n_rows_all_missing_": self.n_rows_all_missing_ + n_empty,
             "treewidth_": max(self.treewidth_, program.treewidth),
         }
         self._publish(state)
@@ -405,14 +407,16 @@ class VBDiscreteDAG(VBEstimator):
         temperatures = _network.resolve_annealing(self.annealing, owner)
         model = self._model_for(encoder, data)
         program = self._compiled(model, data, self._n_starts())
+        start, of_counts = self._start(encoder, model, data)
         fit, model = run_from(
             model,
             program,
             self._form(),
-            **self._start(encoder, model, data),
+            start,
+            of_counts=of_counts,
             learn_prior=self.learn_prior,
             select=isinstance(self.init, str) and self.init == "tournament",
-            inverse_temperatures=temperatures,
+            inverse_temperatures=() if of_counts else temperatures,
             **self._run_options(report),
         )
         return fit, FittedNetwork(encoder, model, self._form(), fit.statistics), program
@@ -431,18 +435,18 @@ class VBDiscreteDAG(VBEstimator):
     def _n_starts(self) -> int:
         return self.n_init if isinstance(self.init, str) else 1
 
-    def _start(self, encoder: CategoryEncoder, model: DiscreteDAG, data: Rows) -> dict:
-        """Tables or expected counts to start from."""
+    def _start(self, encoder: CategoryEncoder, model: DiscreteDAG, data: Rows) -> tuple[np.ndarray, bool]:
+        """Tables or expected counts to start from, (n_cells, n_starts); and whether they are counts."""
         last = getattr(self, "_fitted_", None) if self.warm_start else None
         if last is not None and last.continues(encoder, model):
             # what an earlier fit ruled out (by ML, say) may occur now
-            return {"counts": np.maximum(last.counts, 1e-6)[:, None]}
+            return np.maximum(last.counts, 1e-6)[:, None], True
         if isinstance(self.init, Mapping):
-            return {"points": given_point(model, self.init, data.names, type(self).__name__)}
-        return {"points": random_points(model, self.n_init, self._rng(self.random_state))}
+            return given_point(model, self.init, data.names, type(self).__name__), False
+        return random_points(model, self.n_init, self._rng(self.random_state)), False
 
     def _compiled(self, model: DiscreteDAG, data: Rows, n_starts: int) -> Program:
-        return model.compile(data, n_lanes=n_starts, **self._limits())
+        return model.compile(data, n_lanes=n_starts, release=True, **self._limits())
 
     def _run_options(self, report: IterationReport) -> dict:
         return {

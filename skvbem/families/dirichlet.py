@@ -124,7 +124,7 @@ class Dirichlet(ConjugateFamily):
 
     def log_density(self, point: np.ndarray, basis: str = "natural") -> np.ndarray:
         """Log density at a point, nats, summed over rows, in the softmax or in the probability basis."""
-        power = self.concentration if basis == "natural" else self.concentration - 1.0
+        power = self._like(point) - (0.0 if basis == "natural" else 1.0)
         return times_log(power, safe_log(point)).sum(axis=0) - self.log_normalizer()
 
     def natural(self, point: np.ndarray) -> np.ndarray:

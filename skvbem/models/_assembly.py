@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -18,19 +19,11 @@ _LARGEST_KEY = 2**62
 _SLOT_CELLS = 4096
 # Up to this many contexts a table of its own for each costs no more than joining families by what they save.
 _FEW_CONTEXTS = 4
+# Contexts are decoded so many at a time.
+_CHUNK = 2**16
 # A block of contexts is the unit of work of a thread: at least this many multiplications, at most this many blocks.
 _BLOCK_WORK = 2**19
 _MOST_BLOCKS = 64
-
-
-def _distinct(keys: np.ndarray, weight: np.ndarray | None, wanted: bool):
-    """Distinct keys ascending, their summed weights, a row that has each, and (if wanted) each row's position."""
-    if weight is None and not wanted:
-        values, first, counts = np.unique(keys, return_index=True, return_counts=True)
-        return values, counts.astype(float), first, None
-    values, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    total = np.bincount(inverse, weights=weight, minlength=len(values)).astype(float)
-    return values, total, first, inverse if wanted else None
 
 
 def joint_keys(columns: Sequence[np.ndarray], radices: Sequence[int], n_rows: int) -> np.ndarray:
@@ -47,44 +40,90 @@ def joint_keys(columns: Sequence[np.ndarray], radices: Sequence[int], n_rows: in
 
 
 class Contexts:
-    """Distinct values of the observed nodes around a component, with weights; ordered by weight, then by values."""
+    """Distinct values of the observed nodes around a component, with weights; ordered by weight, then by values.
+
+    Made in two steps, keys and then `settle`, so that columns can be freed in between where keys hold all values.
+    """
 
     def __init__(self, layout, columns, around, rows, n_rows, weight, keep_rows):
-        self.layout = layout
         picked = (lambda column: column) if rows is None else (lambda column: column[rows])
-        keys = joint_keys(
-            [picked(columns[node]) for node in around],
-            [layout.cardinalities[node] for node in around],
-            n_rows if rows is None else len(rows),
+        sizes = [layout.cardinalities[node] for node in around]
+        self.layout = layout
+        self.needs_columns = keep_rows or prod(sizes) > _LARGEST_KEY
+        self.of_row = self.a_row = None
+        self._around, self._sizes, self._rows, self._keep_rows = around, sizes, rows, keep_rows
+        self._columns = columns if self.needs_columns else None
+        self._weight = None if weight is None else picked(weight)
+        self._keys = joint_keys(
+            [picked(columns[node]) for node in around], sizes, n_rows if rows is None else len(rows)
         )
-        weights = None if weight is None else picked(weight)
-        _, total, first, inverse = _distinct(keys, weights, keep_rows)
-        del keys
-        order = np.argsort(total, kind="stable")
-        if inverse is not None:
-            position = np.empty(len(order), dtype=np.int64)
-            position[order] = np.arange(len(order))
+
+    def settle(self) -> None:
+        """Find the distinct keys and their weights."""
+        first: Any = None
+        inverse: Any = None
+        order = None
+        if self._weight is None and not self.needs_columns:
+            self._keys, self.weight = _counted(self._keys)
+        else:
+            self._keys, first, inverse = np.unique(self._keys, return_index=True, return_inverse=True)
+            self.weight = np.bincount(inverse, weights=self._weight).astype(float)
+        self.n = len(self._keys)
+        if self.weight.min(initial=np.inf) < self.weight.max(initial=0.0):
+            order = np.argsort(self.weight, kind="stable")
+            self._keys = self._keys[order]
+            self.weight = self.weight[order]
+        if not self.needs_columns:
+            places = reversed(np.cumprod([1, *reversed(self._sizes)])[:-1].tolist())
+            self._place = dict(zip(self._around, places))
+            return
+        if order is not None:
+            first = first[order]
+            position = np.empty(self.n, dtype=np.int64)
+            position[order] = np.arange(self.n)
             inverse = position[inverse]
-        self.weight = total[order]
-        self.n = len(order)
-        self.of_row = inverse
-        first = first[order]
-        at = first if rows is None else rows[first]
-        self.a_row = at if keep_rows else None
-        self.value = lambda node: columns[node][at]
+        self._at = first if self._rows is None else self._rows[first]
+        if self._keep_rows:
+            self.of_row, self.a_row = inverse, self._at
 
-    def slot_codes(self, slot: _Slot) -> tuple[np.ndarray, np.ndarray]:
-        """Each context's code in a slot, and the weight of each code."""
-        codes = self.raw_codes(slot.observed)
+    def value(self, node: int, part) -> np.ndarray:
+        """The value of an observed node in some contexts."""
+        if self.needs_columns:
+            return self._columns[node][self._at[part]]
+        return self._keys[part] // self._place[node] % self.layout.cardinalities[node]
+
+    def fill_codes(self, slot: _Slot, codes: np.ndarray) -> np.ndarray:
+        """Write each context's code in a slot, (n,); the weight of each code."""
+        mass = np.zeros(slot.n_codes)
         if slot.values is not None:
-            codes = np.unique(codes, return_inverse=True)[1]
-        mass = np.bincount(codes, weights=self.weight, minlength=slot.n_codes)
-        return codes.astype(np.uint16 if slot.n_codes <= 2**16 else np.int32), mass
+            codes[:] = np.unique(self.raw_codes(slot.observed), return_inverse=True)[1]
+        for at in range(0, self.n, _CHUNK):
+            part = slice(at, min(at + _CHUNK, self.n))
+            if slot.values is None:
+                codes[part] = self.raw_codes(slot.observed, part)
+            mass += np.bincount(codes[part], weights=self.weight[part], minlength=slot.n_codes)
+        return mass
 
-    def raw_codes(self, observed: tuple[int, ...]) -> np.ndarray:
-        return joint_keys(
-            [self.value(node) for node in observed], [self.layout.cardinalities[n] for n in observed], self.n
-        )
+    def raw_codes(self, observed: tuple[int, ...], part: slice = slice(None)) -> np.ndarray:
+        """The joint value of some observed nodes in each context."""
+        sizes = [self.layout.cardinalities[node] for node in observed]
+        return joint_keys([self.value(node, part) for node in observed], sizes, len(self.weight[part]))
+
+
+def _counted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct keys ascending and how often each occurs; `keys` is sorted in place, to save memory."""
+    keys.sort()
+    new = np.empty(len(keys), dtype=bool)
+    new[:1] = True
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    if new.all():
+        return keys, np.ones(len(keys))
+    starts = np.flatnonzero(new)
+    counts = np.empty(len(starts))
+    np.subtract(starts[1:], starts[:-1], out=counts[:-1], casting="unsafe")
+    counts[-1] = len(keys) - starts[-1]
+    del starts
+    return keys[new], counts
 
 
 @dataclass(frozen=True)
@@ -138,13 +177,20 @@ class Assembly:
         for family, home in zip(families, tree.homes):
             by_home[home].append(family)
         shapes = [tuple(sizes[v] for v in clique) for clique in tree.cliques]
-        first_clique, cells_at, separators_at, codes, work = len(self._cliques), 0, 0, [], 0
-        for q, (clique, shape) in enumerate(zip(tree.cliques, shapes)):
+        first_clique, cells_at, separators_at, work = len(self._cliques), 0, 0, 0
+        in_cliques = [
+            _slots(self.layout, members, set(hidden), contexts, prod(shape)) for members, shape in zip(by_home, shapes)
+        ]
+        most_codes = max((slot.n_codes for slots in in_cliques for slot in slots), default=0)
+        codes = np.empty((contexts.n, sum(map(len, in_cliques))), dtype=np.uint16 if most_codes <= 2**16 else np.int32)
+        n_slots = 0
+        for q, (clique, shape, slots) in enumerate(zip(tree.cliques, shapes, in_cliques)):
             n_cells, parent, separator = prod(shape), tree.parents[q], tree.separator(q)
             separator_cells = prod(sizes[v] for v in separator)
             nodes = [hidden[v] for v in clique]
-            slots = _slots(self.layout, by_home[q], set(hidden), contexts, n_cells)
-            codes += [self._add_slot(slot, nodes, shape, contexts) for slot in slots]
+            for slot in slots:
+                self._add_slot(slot, nodes, shape, contexts, codes[:, n_slots])
+                n_slots += 1
             out_map = in_map = self._map_at
             if parent >= 0:
                 self._add_map(_projection(clique, shape, separator))
@@ -160,9 +206,9 @@ class Assembly:
             cells_at += n_cells
             separators_at += separator_cells if parent >= 0 else 0
             work += n_cells * (1 + len(slots))
-        self._plan_sizes.append((contexts.n, len(tree.cliques), len(codes)))
+        self._plan_sizes.append((contexts.n, len(tree.cliques), n_slots))
         self._plan_cells.append((cells_at, separators_at))
-        self._codes.append(_interleaved(codes, contexts.n))
+        self._codes.append(codes.ravel())
         self._weight.append(contexts.weight)
         self.work.append(contexts.n * work)
 
@@ -170,16 +216,15 @@ class Assembly:
         self._maps.append(projection)
         self._map_at += len(projection)
 
-    def _add_slot(self, slot: _Slot, nodes: Sequence[int], shape: Sequence[int], contexts: Contexts) -> np.ndarray:
-        """Each context's code."""
+    def _add_slot(
+        self, slot: _Slot, nodes: Sequence[int], shape: Sequence[int], contexts: Contexts, codes: np.ndarray
+    ) -> None:
         table_cells, arity = slot.n_codes * prod(shape), len(slot.families)
         self.n_bytes += table_cells * (16.0 + 4.0 * arity) + 4.0 * contexts.n
         self.check_memory(self.n_bytes)
-        codes, mass = contexts.slot_codes(slot)
+        self._mass.append(contexts.fill_codes(slot, codes))
         self._slots.append((table_cells, arity, slot.n_codes))
         self._factors.append(_factors(self.layout, slot, nodes, shape))
-        self._mass.append(mass)
-        return codes
 
     def finish(self, complete_counts: np.ndarray) -> Contraction:
         """The program; `complete_counts` (n_cells,) are the counts of wholly observed families."""
@@ -235,7 +280,7 @@ def _starts(sizes: np.ndarray) -> np.ndarray:
 
 def _joined(pieces: Sequence[np.ndarray], dtype) -> np.ndarray:
     """All pieces in a row; never empty, so that the kernel may take the address of the first entry."""
-    joined = np.concatenate(pieces) if pieces else np.zeros(0)
+    joined = pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.zeros(0)
     return np.ascontiguousarray(joined if len(joined) else np.zeros(1), dtype=dtype)
 
 
@@ -260,7 +305,7 @@ def _slots(layout: Layout, families: Sequence[int], hidden: set[int], contexts: 
         values = None
         if dense > n_codes:  # more combinations than contexts: only those seen get a code
             first = np.unique(contexts.raw_codes(observed), return_index=True)[1]
-            values = {node: contexts.value(node)[first].astype(np.int64) for node in observed}.__getitem__
+            values = {node: contexts.value(node, first).astype(np.int64) for node in observed}.__getitem__
             n_codes = len(first)
         slots.append(_Slot(members, observed, n_codes, values))
     return slots
@@ -316,16 +361,6 @@ def _projection(clique: Sequence[int], shape: Sequence[int], separator: Sequence
     for v in separator:
         target = target * size[v] + digits[v]
     return target
-
-
-def _interleaved(codes: list[np.ndarray], n_contexts: int) -> np.ndarray:
-    """Codes of all slots of a plan, context by context."""
-    if not codes:
-        return np.zeros(0, dtype=np.uint16)
-    joined = np.empty((n_contexts, len(codes)), dtype=np.result_type(*codes))
-    for position, column in enumerate(codes):
-        joined[:, position] = column
-    return joined.ravel()
 
 
 def _blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int]) -> dict:

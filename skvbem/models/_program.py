@@ -9,7 +9,7 @@ without hidden nodes are counted once and for all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -140,7 +140,7 @@ class Compiler:
 
     def compile(
         self,
-        columns: Mapping[int, np.ndarray],
+        columns: dict[int, np.ndarray],
         n_rows: int,
         weight: np.ndarray | None = None,
         *,
@@ -152,8 +152,9 @@ class Compiler:
 
         Parameters
         ----------
-        columns : mapping of int to ndarray of shape (n_rows,)
-            Codes of the observed nodes, negative where the cell is missing. Nodes without a column are hidden.
+        columns : dict of int to ndarray of shape (n_rows,)
+            Codes of the observed nodes, negative where the cell is missing. Nodes without a column are hidden. Emptied
+            as soon as it is not needed.
         n_rows : int
         weight : ndarray of shape (n_rows,), optional
             How often each row counts, more than 0; once by default.
@@ -179,18 +180,23 @@ class Compiler:
         bytes_planned = 8.0 * layout.n_cells * (10 * self.n_lanes + 8)
         self._check_memory(bytes_planned)
         assembly, plans = Assembly(layout, self._check_memory, bytes_planned), []
+        complete = self._complete_counts(columns, n_rows, weight)
+        planned = []
         for (hidden, families), pieces in sorted(components.items()):
             rows = None if len(pieces) == 1 and pieces[0] is None else np.concatenate(pieces)
             if rows is not None and len(pieces) > 1:
                 rows.sort()
-            tree, cardinalities = self._tree(hidden, families, together)
             around = sorted({m for f in families for m in layout.strides[f] if m not in hidden})
+            tree, sizes = self._tree(hidden, families, together)
             contexts = Contexts(layout, columns, around, rows, n_rows, weight, keep_rows)
-            if contexts.n == 0:
-                continue
-            assembly.add_plan(hidden, families, tree, cardinalities, contexts)
-            plans.append(Plan(hidden, tree, cardinalities, contexts.n, families, rows, contexts.of_row, contexts.a_row))
-        contraction = assembly.finish(self._complete_counts(columns, n_rows, weight))
+            planned.append((hidden, families, tree, sizes, contexts, rows))
+        if not any(contexts.needs_columns for *_, contexts, _ in planned):
+            columns.clear()  # the caller may have left the codes to us: what is not needed any more is freed
+        for hidden, families, tree, sizes, contexts, rows in planned:
+            contexts.settle()
+            assembly.add_plan(hidden, families, tree, sizes, contexts)
+            plans.append(Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row))
+        contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
         return Program(layout, contraction, tuple(plans), total, sum(assembly.work))
 

@@ -82,11 +82,18 @@ class DiscreteDAG:
         keep_rows=False,
         wanted=(),
         together=(),
+        release=False,
     ) -> Program:
-        """The program of a table of rows; see `Compiler`. `wanted` and `together` are node names."""
+        """The program of a table of rows; see `Compiler`. `wanted` and `together` are node names.
+
+        With `release` the rows give up their codes, so that these are freed before the program takes their memory.
+        """
+        columns, n_rows = self.columns(data), len(data)
+        if release:
+            data.release()
         return Compiler(self.layout, max_table_cells, max_memory, n_lanes).compile(
-            self.columns(data),
-            len(data),
+            columns,
+            n_rows,
             data.weight,
             keep_rows=keep_rows,
             wanted=[self.position[node] for node in wanted],

@@ -730,6 +730,28 @@ def test_places_of_tables():
         refused(TypeError, "Index a LabeledTable as table['node': state, ...]", lambda key=key: table[key])
 
 
+def test_warnings_point_at_the_line_of_the_user():
+    gappy = X.astype(float)
+    gappy[0] = 7.0
+    fitted = model().fit(X)
+    calls = [
+        lambda: model(latents=1).fit(X),
+        lambda: model(max_iter=1, n_init=1).fit(X),
+        lambda: model().fit(X[:1]),
+        lambda: model().fit_predict(X[:1]),
+        *(
+            lambda method=method: getattr(fitted, method)(gappy)
+            for method in ("predict", "score", "impute", "transform")
+        ),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert caught
+        assert {w.filename for w in caught} == {__file__}
+
+
 # --- the process around (73) ------------------------------------------------------------------------------------------
 
 

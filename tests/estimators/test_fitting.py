@@ -422,9 +422,10 @@ def test_one_row_is_fitted_with_a_warning():
 
 
 @METHODS
-def test_a_warm_start_at_the_optimum_stays_there(method):
+@pytest.mark.parametrize("annealing", [None, [0.01, 0.5]])
+def test_a_warm_start_at_the_optimum_stays_there(method, annealing):
     X = load_carcinoma().data
-    estimator = VBDiscreteDAG(latents=3, random_state=0, method=method, warm_start=True).fit(X)
+    estimator = VBDiscreteDAG(latents=3, random_state=0, method=method, warm_start=True, annealing=annealing).fit(X)
     before, steps = getattr(estimator, OBJECTIVES[method]), estimator.n_iter_
     estimator.fit(X)
     assert getattr(estimator, OBJECTIVES[method]) == approx(before, abs=1e-3)

@@ -8,6 +8,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -638,6 +639,26 @@ def test_pipeline_and_cross_validation():
     pipeline.set_params(vbdiscretedag__structure=[], vbdiscretedag__latents=None)
     apart = cross_val_score(pipeline, X, cv=3)
     assert np.all(together > apart + 1.0)
+
+
+def test_a_search_in_parallel_finds_the_same(cells):
+    searches = [GridSearchCV(model(), {"method": ["vb", "map"]}, cv=2, n_jobs=n).fit(nullable(cells)) for n in (1, 2)]
+    assert np.array_equal(*(search.cv_results_["mean_test_score"] for search in searches))
+
+
+def test_weights_are_routed_through_pipelines_and_searches():
+    rng = np.random.default_rng(0)
+    X, weights = rng.integers(0, 2, (80, 3)), rng.integers(0, 3, 80).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        estimator = VBDiscreteDAG(random_state=0)
+        estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipeline = make_pipeline(estimator).fit(X, sample_weight=weights)
+        alone = VBDiscreteDAG(random_state=0).fit(X, sample_weight=weights)
+        assert pipeline[-1].lower_bound_ == alone.lower_bound_
+        assert pipeline.score(X, sample_weight=weights) == alone.score(X, sample_weight=weights)
+        assert pipeline.score(X) == alone.score(X)
+        search = GridSearchCV(estimator, {"latents": [2, 3]}, cv=2).fit(X, sample_weight=weights)
+        assert search.best_estimator_.n_samples_ == weights.sum()
 
 
 def test_first_step_of_a_pipeline(cells):
