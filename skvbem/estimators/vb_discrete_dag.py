@@ -77,7 +77,7 @@ class VBDiscreteDAG(VBEstimator):
         `prior`) to start from; nodes that it does not name start uniform.
     max_iter : int, default=10000
         Most steps of each start.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         A start has converged when the gain of the objective still to come, as estimated from the last steps, is below
         this, in total nats.
     acceleration : bool, default=True
@@ -211,7 +211,7 @@ class VBDiscreteDAG(VBEstimator):
         n_init=10,
         init="random",
         max_iter=10_000,
-        tol=1e-6,
+        tol=1e-5,
         acceleration=True,
         annealing=None,
         learn_prior=False,
