@@ -3,6 +3,7 @@
 __all__ = [
     "BoundFellError",
     "DataWarning",
+    "EvidenceWarning",
     "NoInteriorModeError",
     "StructureError",
     "TooLargeError",
@@ -32,3 +33,7 @@ class DataWarning(UserWarning):
 
 class UnknownCategoryWarning(DataWarning):
     """A category that fit did not see, treated as a missing cell."""
+
+
+class EvidenceWarning(UserWarning):
+    """An estimate of the evidence that should not be trusted, and why."""

@@ -11,6 +11,7 @@ class Contraction:
     scratch_separator: int
     most_slots: int
     def __init__(self, arrays: Mapping) -> None: ...
+    def certain_counts(self) -> NDArray: ...
 
 class Workspace:
     program: Contraction

@@ -13,7 +13,7 @@ What is not here: elimination orders and the layout of a program (`skvbem.models
 """
 
 from libc.math cimport INFINITY, exp, frexp, ldexp, log
-from libc.stdint cimport intptr_t
+from libc.stdint cimport intptr_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -42,6 +42,9 @@ cdef extern from "_lanes.h" nogil:
         double* product
         double* log_z
         double last_weight, smallest, largest
+        bint counted
+        uint64_t* streams
+        double* scratch
     intptr_t skvbem_run_star(skvbem_star* run, intptr_t first, intptr_t last)
 
 
@@ -55,28 +58,6 @@ cdef double LN_2 = 0.69314718055994530942
 
 cdef class Contraction:
     """A program: plans, cliques, slots and contexts as flat integer arrays. Immutable once made."""
-
-    cdef readonly Py_ssize_t n_cells, n_table_cells, n_contexts, n_blocks
-    cdef readonly Py_ssize_t scratch_cells, scratch_separator, most_slots
-    cdef int unscaled_power  # tables are scaled when their largest entry lies outside 2**-unscaled_power ... 1
-    # per plan
-    cdef const long long[::1] plan_context, plan_clique, plan_slot, plan_code
-    # per clique
-    cdef const long long[::1] clique_cells, clique_at, clique_slot, separator_cells, separator_at
-    cdef const long long[::1] out_map, in_map, parent
-    cdef const int[::1] maps
-    # per slot
-    cdef const long long[::1] slot_table, slot_arity, slot_factor, slot_codes, slot_mass
-    cdef const int[::1] factors
-    cdef const double[::1] mass
-    # per context
-    cdef const unsigned short[::1] narrow_codes
-    cdef const int[::1] wide_codes
-    cdef bint wide
-    cdef const double[::1] weight
-    # per block of contexts
-    cdef const long long[::1] block_context, block_plan, block_table, block_at
-    cdef const double[::1] complete_counts
 
     def __init__(self, arrays):
         self.n_cells = arrays["n_cells"]
@@ -118,7 +99,11 @@ cdef class Contraction:
         self.block_at = arrays["block_at"]
         self.complete_counts = arrays["complete_counts"]
 
-    cdef inline Py_ssize_t code(self, Py_ssize_t at) noexcept nogil:
+    def certain_counts(self):
+        """Counts of families of which nothing is hidden, (n_cells,)."""
+        return np.array(self.complete_counts)
+
+    cdef Py_ssize_t code(self, Py_ssize_t at) noexcept nogil:
         return self.wide_codes[at] if self.wide else self.narrow_codes[at]
 
     cdef void make_tables(self, Py_ssize_t n_lanes, const double* exp_natural, double* tables,
@@ -182,11 +167,8 @@ cdef class Contraction:
         return total
 
     cdef double context_in_logs(self, Py_ssize_t plan, Py_ssize_t context, Py_ssize_t lane, Py_ssize_t n_lanes,
-                                const double* natural, double weight, double* expected, double* beliefs) noexcept nogil:
-        """ln Z of one context and lane, from logarithms throughout; adds weight x posterior to `expected`.
-
-        `expected` and `beliefs` (n_lanes = 1) may be NULL.
-        """
+                                const double* natural, double* beliefs, Py_ssize_t stride) noexcept nogil:
+        """ln Z of one context and lane, from logarithms throughout; fills clique posteriors unless `beliefs` is NULL."""
         cdef Py_ssize_t first = self.plan_clique[plan], last = self.plan_clique[plan + 1]
         cdef Py_ssize_t first_slot = self.plan_slot[plan]
         cdef Py_ssize_t n_slots = self.plan_slot[plan + 1] - first_slot
@@ -242,13 +224,13 @@ cdef class Contraction:
             to_separator = &self.maps[self.in_map[q]]
             for cell in range(self.clique_cells[self.parent[q]]):
                 psi[self.clique_at[self.parent[q]] + cell] += message[self.separator_at[q] + to_separator[cell]]
-        if log_z > -INFINITY and (expected != NULL or beliefs != NULL):
+        if beliefs != NULL:
             for q in range(last - 1, first - 1, -1):
                 n_cells = self.clique_cells[q]
                 if self.parent[q] < 0:
                     for cell in range(n_cells):
                         at = self.clique_at[q] + cell
-                        psi[at] = exp(psi[at] - log_z)
+                        psi[at] = exp(psi[at] - log_z) if log_z > -INFINITY else 0.0
                 else:
                     for s in range(self.separator_at[q], self.separator_at[q] + self.separator_cells[q]):
                         upward[s] = 0.0
@@ -260,23 +242,21 @@ cdef class Contraction:
                         at = self.clique_at[q] + cell
                         s = self.separator_at[q] + to_separator[cell]
                         psi[at] = exp(psi[at] - message[s]) * upward[s] if psi[at] > -INFINITY else 0.0
-                if beliefs != NULL:
-                    memcpy(beliefs + self.clique_at[q], psi + self.clique_at[q], n_cells * sizeof(double))
-                if expected != NULL:
-                    for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
-                        at = (self.slot_table[slot] + self.code(row + slot - first_slot) * n_cells) * n_lanes + lane
-                        for cell in range(n_cells):
-                            expected[at + cell * n_lanes] += weight * psi[self.clique_at[q] + cell]
+                for cell in range(n_cells):
+                    at = self.clique_at[q] + cell
+                    beliefs[at * stride] = psi[at]
         free(psi)
         return log_z
 
     cdef void run_contexts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* natural, const double* exp_natural,
-                           const double* tables, double* expected, double* log_z, double* row_log_z,
-                           double* beliefs, Py_ssize_t first_context, Py_ssize_t last_context) noexcept nogil:
+                           const double* tables, uint64_t* streams, double* expected, double* log_z,
+                           double* row_log_z, double* beliefs, Py_ssize_t first_context,
+                           Py_ssize_t last_context) noexcept nogil:
         """One pass over a range of contexts: ln Z summed with weights per lane, expected table counts added.
 
-        With `row_log_z` (and one lane) each context's own ln Z is written as well; with `beliefs` its clique
-        posteriors, one after the other, each context's as long as its plan's cells.
+        With `streams` the counts added are of hidden states drawn, not expected. With `row_log_z` (and one lane) each
+        context's own ln Z is written as well; with `beliefs` its clique posteriors, one after the other, each
+        context's as long as its plan's cells. `expected`, `row_log_z` and `beliefs` may be NULL.
         """
         cdef Py_ssize_t table_at = self.block_table[block] if expected != NULL else 0
         cdef Py_ssize_t plan = self.block_plan[block]
@@ -292,19 +272,24 @@ cdef class Contraction:
         cdef double* ratio
         cdef const int* to_separator
         cdef double weight, last_weight = 0.0, largest, z
+        cdef bint unsafe
         cdef double* buffer = <double*> malloc(
-            ((self.scratch_cells + 2 * self.scratch_separator) * n_lanes + 3 * n_lanes + 1) * sizeof(double))
+            ((self.scratch_cells + 2 * self.scratch_separator + 3) * n_lanes
+             + (0 if streams == NULL else (self.scratch_cells + self.scratch_separator + 1) * n_lanes))
+            * sizeof(double))
         cdef int* powers = <int*> malloc((n_lanes + 1) * sizeof(int))
         cdef double* normalizer = buffer + (self.scratch_cells + 2 * self.scratch_separator) * n_lanes
         cdef double* share = normalizer + n_lanes
         cdef double* product = share + n_lanes
         cdef int power
+        cdef skvbem_stream stream
         cdef skvbem_star star
         star.tables = <const double**> malloc(self.most_slots * sizeof(double*))
         star.expected = <double**> malloc(self.most_slots * sizeof(double*))
         star.n_lanes = n_lanes
         star.psi = buffer
         star.normalizer, star.share, star.product, star.log_z = normalizer, share, product, log_z
+        star.scratch = product + n_lanes
         star.smallest, star.largest = SMALLEST_SAFE, LARGEST_SAFE
         psi = buffer
         message = psi + self.scratch_cells * n_lanes
@@ -317,14 +302,17 @@ cdef class Contraction:
             context += 1
             while context >= self.plan_context[plan + 1]:
                 plan += 1
-            if (expected != NULL and self.plan_clique[plan + 1] - self.plan_clique[plan] == 1
+            if (row_log_z == NULL and self.plan_clique[plan + 1] - self.plan_clique[plan] == 1
                     and self.plan_slot[plan + 1] > self.plan_slot[plan]):
                 first_slot = self.plan_slot[plan]
                 star.n_slots = self.plan_slot[plan + 1] - first_slot
                 star.n_cells = self.clique_cells[self.plan_clique[plan]]
+                star.counted = expected != NULL
+                star.streams = streams
                 for slot in range(star.n_slots):
                     star.tables[slot] = tables + self.slot_table[first_slot + slot] * n_lanes
-                    star.expected[slot] = expected + (self.slot_table[first_slot + slot] - table_at) * n_lanes
+                    if star.counted:
+                        star.expected[slot] = expected + (self.slot_table[first_slot + slot] - table_at) * n_lanes
                 star.narrow = NULL
                 star.wide = NULL
                 if self.wide:
@@ -408,45 +396,33 @@ cdef class Contraction:
             for cell in range(self.clique_cells[q]):
                 for lane in range(n_lanes):
                     normalizer[lane] += here[cell * n_lanes + lane]
+            unsafe = False
             for lane in range(n_lanes):
                 z = normalizer[lane]
-                if SMALLEST_SAFE <= z <= LARGEST_SAFE:
-                    share[lane] = (weight if expected != NULL else 1.0) / z
-                    product[lane] *= z
-                    if not 1e-200 < product[lane] < 1e200:
-                        log_z[lane] += weight * log(product[lane])
-                        product[lane] = 1.0
-                    if powers[lane] != 0:
-                        log_z[lane] += weight * (powers[lane] * LN_2)
-                    if row_log_z != NULL:
-                        row_log_z[context - first_context] = (
-                            log(z) + powers[lane] * LN_2
-                            + self.scale_undone(plan, context, lane, n_lanes, exp_natural))
-                else:
-                    # `make_tables` has counted this context's scales: take them back
-                    share[lane] = 0.0
-                    z = self.context_in_logs(plan, context, lane, n_lanes, natural, weight,
-                                             NULL if expected == NULL else expected - table_at * n_lanes, beliefs)
-                    if row_log_z != NULL:
-                        row_log_z[context - first_context] = z
-                    log_z[lane] += weight * (z - self.scale_undone(plan, context, lane, n_lanes, exp_natural))
-            n_psi = 0
-            if beliefs != NULL:
-                for q in range(first, last):
-                    n_psi += self.clique_cells[q]
-            if expected == NULL and (beliefs == NULL or share[0] == 0.0):
-                if beliefs != NULL:
-                    beliefs += n_psi
-                continue
-            # distribute
-            for q in range(last - 1, first - 1, -1):
-                here = psi + self.clique_at[q] * n_lanes
-                m = self.clique_cells[q]
-                if q == last - 1:
-                    for cell in range(m):
-                        for lane in range(n_lanes):
-                            here[cell * n_lanes + lane] *= share[lane]
-                else:
+                share[lane] = 0.0
+                if not SMALLEST_SAFE <= z <= LARGEST_SAFE:
+                    unsafe = True
+                    continue
+                share[lane] = (weight if expected != NULL else 1.0) / z
+                product[lane] *= z
+                if not 1e-200 < product[lane] < 1e200:
+                    log_z[lane] += weight * log(product[lane])
+                    product[lane] = 1.0
+                if powers[lane] != 0:
+                    log_z[lane] += weight * (powers[lane] * LN_2)
+                if row_log_z != NULL:
+                    row_log_z[context - first_context] = (
+                        log(z) + powers[lane] * LN_2 + self.scale_undone(plan, context, lane, n_lanes, exp_natural))
+            # distribute, unless states are drawn, which goes down the tree by itself
+            if streams == NULL and (expected != NULL or beliefs != NULL):
+                for q in range(last - 1, first - 1, -1):
+                    here = psi + self.clique_at[q] * n_lanes
+                    m = self.clique_cells[q]
+                    if q == last - 1:
+                        for cell in range(m):
+                            for lane in range(n_lanes):
+                                here[cell * n_lanes + lane] *= share[lane]
+                        continue
                     separators = self.separator_cells[q]
                     memset(ratio, 0, separators * n_lanes * sizeof(double))
                     parent_psi = psi + self.clique_at[self.parent[q]] * n_lanes
@@ -462,23 +438,96 @@ cdef class Contraction:
                     for cell in range(m):
                         for lane in range(n_lanes):
                             here[cell * n_lanes + lane] *= ratio[to_separator[cell] * n_lanes + lane]
-                if beliefs != NULL:
-                    memcpy(beliefs + self.clique_at[q], here, m * sizeof(double))
-                if expected != NULL:
-                    m = m * n_lanes
-                    for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
-                        target = expected + (self.slot_table[slot] - table_at) * n_lanes
-                        target += self.code(row + slot - first_slot) * m
-                        for cell in range(m):
-                            target[cell] += here[cell]
+            n_psi = 0
+            for q in range(first, last):
+                n_psi += self.clique_cells[q]
+            if unsafe:
+                for lane in range(n_lanes):
+                    if share[lane] != 0.0:
+                        continue
+                    # `make_tables` has counted this context's scales: they are taken back
+                    z = self.context_in_logs(plan, context, lane, n_lanes, natural,
+                                             psi + lane if expected != NULL or beliefs != NULL else NULL, n_lanes)
+                    if row_log_z != NULL:
+                        row_log_z[context - first_context] = z
+                    log_z[lane] += weight * (z - self.scale_undone(plan, context, lane, n_lanes, exp_natural))
+                    if expected != NULL and streams == NULL:
+                        for cell in range(n_psi):
+                            psi[cell * n_lanes + lane] *= weight
             if beliefs != NULL:
+                memcpy(beliefs, psi, n_psi * sizeof(double))
                 beliefs += n_psi
+            if expected == NULL:
+                continue
+            if streams != NULL:
+                for lane in range(n_lanes):
+                    stream = skvbem_load(streams, lane, n_lanes)
+                    self.draw_states(plan, weight, lane, n_lanes, psi, &stream, product + n_lanes)
+                    skvbem_store(&stream, streams, lane, n_lanes)
+            for q in range(first, last):
+                m = self.clique_cells[q] * n_lanes
+                here = psi + self.clique_at[q] * n_lanes
+                for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
+                    target = expected + (self.slot_table[slot] - table_at) * n_lanes
+                    target += self.code(row + slot - first_slot) * m
+                    for cell in range(m):
+                        target[cell] += here[cell]
         for lane in range(n_lanes):
             log_z[lane] += last_weight * log(product[lane])
         free(star.tables)
         free(star.expected)
         free(powers)
         free(buffer)
+
+    cdef void draw_states(self, Py_ssize_t plan, double weight, Py_ssize_t lane, Py_ssize_t n_lanes, double* psi,
+                          skvbem_stream* stream, double* scratch) noexcept nogil:
+        """Counts of `weight` joint states drawn, root first, written over the collected potentials of one lane.
+
+        A child's cells that agree with a state of its separator are drawn in proportion to its potential: collected
+        potentials and posteriors serve alike. `scratch` holds as many doubles as the largest separator and clique.
+        """
+        cdef Py_ssize_t first = self.plan_clique[plan], last = self.plan_clique[plan + 1]
+        cdef Py_ssize_t q, cell, s, n_cells, n_some
+        cdef const int* to_separator
+        cdef double* here
+        cdef double* parent_psi
+        cdef double* some
+        cdef double total
+        for q in range(last - 1, first - 1, -1):
+            here = psi + self.clique_at[q] * n_lanes + lane
+            n_cells = self.clique_cells[q]
+            if q == last - 1:
+                total = 0.0
+                for cell in range(n_cells):
+                    total += here[cell * n_lanes]
+                skvbem_multinomial(stream, weight, n_cells, here, n_lanes, total)
+                continue
+            for s in range(self.separator_cells[q]):
+                scratch[s] = 0.0
+            parent_psi = psi + self.clique_at[self.parent[q]] * n_lanes + lane
+            to_separator = &self.maps[self.in_map[q]]
+            for cell in range(self.clique_cells[self.parent[q]]):
+                scratch[to_separator[cell]] += parent_psi[cell * n_lanes]
+            to_separator = &self.maps[self.out_map[q]]
+            some = scratch + self.separator_cells[q]
+            for s in range(self.separator_cells[q]):
+                if scratch[s] == 0.0:
+                    for cell in range(n_cells):
+                        if to_separator[cell] == s:
+                            here[cell * n_lanes] = 0.0
+                    continue
+                n_some, total = 0, 0.0
+                for cell in range(n_cells):
+                    if to_separator[cell] == s:
+                        some[n_some] = here[cell * n_lanes]
+                        total += some[n_some]
+                        n_some += 1
+                skvbem_multinomial(stream, scratch[s], n_some, some, 1, total)
+                n_some = 0
+                for cell in range(n_cells):
+                    if to_separator[cell] == s:
+                        here[cell * n_lanes] = some[n_some]
+                        n_some += 1
 
     cdef void add_counts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* expected,
                          double* counts) noexcept nogil:
@@ -501,11 +550,6 @@ cdef class Workspace:
 
     Phases, in order: `natural` (or `given`), `block` for every block in any order and thread, `collect`.
     """
-
-    cdef readonly Contraction program
-    cdef readonly Py_ssize_t n_lanes
-    cdef double[:, ::1] natural_, exp_natural, tables, expected, block_log_z
-    cdef double[::1] penalty, log_scale, scratch
 
     def __init__(self, Contraction program, Py_ssize_t n_lanes):
         self.program = program
@@ -553,25 +597,31 @@ cdef class Workspace:
             &self.exp_natural[0, 0], &self.penalty[0])
         self.start()
 
-    cdef void run_block(self, Py_ssize_t block) noexcept nogil:
+    cdef void run_block(self, Py_ssize_t block, uint64_t* streams, bint counted) noexcept nogil:
         cdef Py_ssize_t size = self.program.block_at[block + 1] - self.program.block_at[block]
         cdef double* expected = &self.expected[0, 0] + self.program.block_at[block] * self.n_lanes
         memset(expected, 0, size * self.n_lanes * sizeof(double))
         self.program.run_contexts(
-            block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], expected,
-            &self.block_log_z[block, 0], NULL, NULL, self.program.block_context[block],
+            block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], streams,
+            expected if counted else NULL, &self.block_log_z[block, 0], NULL, NULL, self.program.block_context[block],
             self.program.block_context[block + 1])
 
-    cdef void finish(self, double* counts, double* objective) noexcept nogil:
-        cdef Py_ssize_t block, cell, lane
-        for cell in range(self.program.n_cells):
-            for lane in range(self.n_lanes):
-                counts[cell * self.n_lanes + lane] = self.program.complete_counts[cell]
+    cdef void total(self, double* objective) noexcept nogil:
+        """ln Z + penalty of each lane, blocks added in order."""
+        cdef Py_ssize_t block, lane
         for lane in range(self.n_lanes):
             objective[lane] = self.log_scale[lane] + self.penalty[lane]
         for block in range(self.program.n_blocks):
             for lane in range(self.n_lanes):
                 objective[lane] += self.block_log_z[block, lane]
+
+    cdef void gather(self, double* counts) noexcept nogil:
+        """Counts of all families, expected or drawn."""
+        cdef Py_ssize_t block, cell, lane
+        for cell in range(self.program.n_cells):
+            for lane in range(self.n_lanes):
+                counts[cell * self.n_lanes + lane] = self.program.complete_counts[cell]
+        for block in range(self.program.n_blocks):
             self.program.add_counts(block, self.n_lanes, &self.expected[0, 0]
                                     + self.program.block_at[block] * self.n_lanes, counts)
 
@@ -584,12 +634,13 @@ cdef class Workspace:
     def block(self, Py_ssize_t block):
         """Run one block of contexts; blocks are independent."""
         with nogil:
-            self.run_block(block)
+            self.run_block(block, NULL, True)
 
     def collect(self, double[:, ::1] counts, double[::1] objective):
         """Fill expected counts (n_cells, n_lanes) and ln Z + penalty (n_lanes,), blocks added in order."""
         with nogil:
-            self.finish(&counts[0, 0], &objective[0])
+            self.gather(&counts[0, 0])
+            self.total(&objective[0])
 
     def advance(self, const long long[::1] starts, const double[:, ::1] offset, const double[:, ::1] row_offset,
                 bint density, double[:, ::1] counts, double[:, ::1] trace):
@@ -609,8 +660,9 @@ cdef class Workspace:
             for step in range(trace.shape[0]):
                 self.from_counts(starts, offset, row_offset, density, counts)
                 for block in range(self.program.n_blocks):
-                    self.run_block(block)
-                self.finish(&counts[0, 0], &trace[step, 0])
+                    self.run_block(block, NULL, True)
+                self.gather(&counts[0, 0])
+                self.total(&trace[step, 0])
 
     def contexts(self, Py_ssize_t first, Py_ssize_t last, double[::1] log_z, double[:, ::1] beliefs):
         """Each context's own ln Z and clique posteriors, contexts `first` to `last` of one plan (one lane).
@@ -627,5 +679,5 @@ cdef class Workspace:
             block += 1
         with nogil:
             self.program.run_contexts(
-                block, 1, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], NULL, &unused, &log_z[0],
-                target, first, last)
+                block, 1, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], NULL, NULL, &unused,
+                &log_z[0], target, first, last)

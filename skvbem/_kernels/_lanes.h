@@ -8,15 +8,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_random.h"
+
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
 #define SKVBEM_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define SKVBEM_CLONES
-#endif
-#if defined(__GNUC__)
-#define SKVBEM_INLINE static inline __attribute__((always_inline))
-#else
-#define SKVBEM_INLINE static inline
 #endif
 
 SKVBEM_INLINE double skvbem_from_bits(uint64_t bits) { double x; memcpy(&x, &bits, 8); return x; }
@@ -102,6 +99,56 @@ static void skvbem_normalize_row(intptr_t n_cells, intptr_t n_lanes, const doubl
         }
 }
 
+/* natural = (1 - t) anchor + t log_point; exp_natural its exponential */
+SKVBEM_CLONES
+static void skvbem_mix(intptr_t n, double t, const double *restrict anchor, const double *restrict log_point,
+                       double *restrict natural, double *restrict exp_natural) {
+    for (intptr_t i = 0; i < n; i++) {
+        double value = (1.0 - t) * anchor[i] + t * log_point[i];
+        value = value > -1e300 ? value : -1e300;
+        natural[i] = value;
+        exp_natural[i] = skvbem_exp(value);
+    }
+}
+
+/* ln theta of one Dirichlet row from ln gamma variates: log_point = ln gamma + log_point - ln of their sum; `largest` and
+ * `total` (n_lanes,) are scratch */
+SKVBEM_CLONES
+static void skvbem_log_shares(intptr_t n_cells, intptr_t n_lanes, const double *restrict gamma, double *restrict log_point,
+                              double *restrict largest, double *restrict total) {
+    for (intptr_t i = 0; i < n_cells * n_lanes; i++) log_point[i] += skvbem_log(gamma[i]);
+    for (intptr_t lane = 0; lane < n_lanes; lane++) {
+        largest[lane] = log_point[lane];
+        total[lane] = 0.0;
+    }
+    for (intptr_t cell = 1; cell < n_cells; cell++)
+        for (intptr_t lane = 0; lane < n_lanes; lane++) {
+            const double x = log_point[cell * n_lanes + lane];
+            largest[lane] = x > largest[lane] ? x : largest[lane];
+        }
+    for (intptr_t cell = 0; cell < n_cells; cell++)
+        for (intptr_t lane = 0; lane < n_lanes; lane++)
+            total[lane] += skvbem_exp(log_point[cell * n_lanes + lane] - largest[lane]);
+    for (intptr_t lane = 0; lane < n_lanes; lane++) largest[lane] += skvbem_log(total[lane]);
+    for (intptr_t cell = 0; cell < n_cells; cell++)
+        for (intptr_t lane = 0; lane < n_lanes; lane++) log_point[cell * n_lanes + lane] -= largest[lane];
+}
+
+/* ln theta of Dirichlet draws, every lane from its own stream; overwrites the concentrations. `scratch`: 2 n_lanes. */
+static void skvbem_log_dirichlet(intptr_t n_rows, const long long *starts, intptr_t n_lanes, double *concentration,
+                                 uint64_t *streams, double *log_point, double *scratch) {
+    const intptr_t n_cells = (intptr_t) starts[n_rows];
+    for (intptr_t lane = 0; lane < n_lanes; lane++) {
+        skvbem_stream stream = skvbem_load(streams, lane, n_lanes);
+        for (intptr_t i = lane; i < n_cells * n_lanes; i += n_lanes)
+            concentration[i] = skvbem_gamma(&stream, concentration[i], log_point + i);
+        skvbem_store(&stream, streams, lane, n_lanes);
+    }
+    for (intptr_t row = 0; row < n_rows; row++)
+        skvbem_log_shares((intptr_t) (starts[row + 1] - starts[row]), n_lanes, concentration + starts[row] * n_lanes,
+                          log_point + starts[row] * n_lanes, scratch, scratch + n_lanes);
+}
+
 /* table[cell] = product of `arity` parameters */
 SKVBEM_CLONES
 static void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int *restrict factor,
@@ -172,13 +219,15 @@ typedef struct {
     double *normalizer, *share, *product, *log_z;   /* (n_lanes,) */
     double last_weight;
     double smallest, largest;      /* normalizers outside are not safe */
+    int counted;                   /* whether `expected` is wanted */
+    uint64_t *streams;             /* (4, n_lanes): counts of states drawn rather than expected, or NULL */
+    double *scratch;               /* (n_cells + 1, n_lanes), with streams */
 } skvbem_star;
 
 /* Contexts `first` to `last`: expected counts, and ln Z by way of products of normalizers, per lane. Stops at a context
  * whose normalizer is not safe in some lane, before it adds anything for it, and returns its number. */
-SKVBEM_CLONES
-static intptr_t skvbem_run_star(skvbem_star *run, intptr_t first, intptr_t last) {
-    const intptr_t n_slots = run->n_slots, n_lanes = run->n_lanes, m = run->n_cells * n_lanes;
+SKVBEM_INLINE intptr_t skvbem_run_lanes(skvbem_star *run, intptr_t first, intptr_t last, const intptr_t n_lanes) {
+    const intptr_t n_slots = run->n_slots, m = run->n_cells * n_lanes;
     double *restrict psi = run->psi, *restrict normalizer = run->normalizer, *restrict share = run->share;
     double *restrict product = run->product;
     for (intptr_t context = first; context < last; context++) {
@@ -230,7 +279,10 @@ static intptr_t skvbem_run_star(skvbem_star *run, intptr_t first, intptr_t last)
                     run->log_z[lane] += weight * log(product[lane]);
                     product[lane] = 1.0;
                 }
-        if (n_lanes == 1) {
+        if (!run->counted) continue;
+        if (run->streams) {
+            skvbem_multinomials(run->streams, weight, run->n_cells, n_lanes, psi, normalizer, run->scratch);
+        } else if (n_lanes == 1) {
             const double only = share[0];
             for (intptr_t i = 0; i < m; i++) psi[i] *= only;
         } else {
@@ -244,6 +296,14 @@ static intptr_t skvbem_run_star(skvbem_star *run, intptr_t first, intptr_t last)
         }
     }
     return last;
+}
+
+/* The same loop with the number of lanes known to the compiler where it is a common one. */
+SKVBEM_CLONES
+static intptr_t skvbem_run_star(skvbem_star *run, intptr_t first, intptr_t last) {
+    if (run->n_lanes == 16) return skvbem_run_lanes(run, first, last, 16);
+    if (run->n_lanes == 1) return skvbem_run_lanes(run, first, last, 1);
+    return skvbem_run_lanes(run, first, last, run->n_lanes);
 }
 
 #endif

@@ -73,6 +73,8 @@ class Program:
         Sum of the weights of the rows.
     work : int
         Multiplications of one pass over all contexts, one lane.
+    has_whole_weights : bool
+        Whether every row counts a whole number of times.
     """
 
     layout: Layout
@@ -80,6 +82,7 @@ class Program:
     plans: tuple[Plan, ...]
     total_weight: float
     work: int
+    has_whole_weights: bool
 
     @property
     def treewidth(self) -> int:
@@ -198,7 +201,8 @@ class Compiler:
             plans.append(Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row))
         contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
-        return Program(layout, contraction, tuple(plans), total, sum(assembly.work))
+        whole = weight is None or bool(np.all(weight == np.round(weight)))
+        return Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole)
 
     def _patterns(self, columns, n_rows):
         """Groups of rows with the same observed nodes: (rows, or None for all; observed nodes)."""

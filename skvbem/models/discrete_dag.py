@@ -21,6 +21,8 @@ from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
 from skvbem.models._layout import Layout
 from skvbem.models._program import Compiler, Program
+from skvbem.models._sampling import Sampling
+from skvbem.models._scoring import Scoring
 
 # Multiplications in a step below which threads cost more than they bring.
 _WORTH_THREADS = 2**22
@@ -36,7 +38,7 @@ class Expectation:
     log_normalizer: np.ndarray
 
 
-class DiscreteDAG:
+class DiscreteDAG(Sampling, Scoring):
     """A discrete Bayesian network with its prior.
 
     Parameters

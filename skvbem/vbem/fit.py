@@ -28,6 +28,8 @@ class Fit:
     converged : bool
     restart_objectives, restart_n_iter, restart_converged : ndarray of shape (n_starts,)
         Where every start ended; NaN and 0 for a start dropped from a tournament.
+    restart_statistics : ndarray of shape (n_cells, n_runs), optional
+        The statistics of every start that was run to the end.
     """
 
     statistics: np.ndarray
@@ -38,6 +40,7 @@ class Fit:
     restart_objectives: np.ndarray
     restart_n_iter: np.ndarray
     restart_converged: np.ndarray
+    restart_statistics: np.ndarray | None = None
 
 
 def best_of(
@@ -87,4 +90,5 @@ def best_of(
         objectives,
         n_iter,
         converged,
+        result.statistics,
     )

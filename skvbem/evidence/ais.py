@@ -1,0 +1,217 @@
+r"""Annealed importance sampling: chains from a density with known normalizer to the posterior [BG §4.2; Neal 2001].
+
+Gibbs chains walk from q(theta) q(x) to p(theta, x | y),
+
+.. math:: f_\tau(\theta, x) = [q(\theta) q(x)]^{1-\tau} [p(\theta) p(x, y \mid \theta)]^\tau,
+
+which is a member of the model's own family at every inverse temperature, with interpolated natural parameters and
+statistics. The hidden variables are summed out of the weights, whose mean is the evidence; see `skvbem.evidence.starts`
+for q(theta), and for labelings and modes. Weights are averaged as weights: the log of a mean is too low, never too high, in
+expectation.
+
+Raising p(y | x, theta) alone to the power tau, from p(theta) p(x | theta), is unbiased as well; its log weights spread two
+to four times as far as those from the prior here. The Metropolis sampler as published is in `skvbem.evidence.metropolis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from skvbem.evidence.base import Evidence, check_whole_weights
+from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.starts import Starts
+
+# Steps between two looks at whether the user wants the run to end.
+_STEPS_AT_ONCE = 256
+_PILOT, _N_PILOT = 2, 16
+
+
+def anchored_ais(
+    evaluation: Evaluation,
+    *,
+    n_chains: int = 32,
+    n_steps: int = 128,
+    shares: Sequence[float] = (0.5, 0.0),
+    n_fits: int = 8,
+    bend: float = np.inf,
+    conditional_ess: float | None = None,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Evidence:
+    """Log evidence by annealed importance sampling with Gibbs chains, from VB fits made wider and from the prior.
+
+    Where nothing is uncertain the value is the exact evidence.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    n_chains : int, default=32
+        Dealt out to the starts; starts that would get fewer than two are left out.
+    n_steps : int, default=128
+        Inverse temperatures after 0.
+    shares : sequence of float, default=(0.5, 0.0)
+        Of the uncertain expected counts of a VB fit, how much q(theta) keeps, 0 to 1.
+    n_fits : int, default=8
+        Most of the optima found by the restarts of the VB fit from which chains start.
+    bend : float, default=inf
+        Of the schedule; see `nonlinear_schedule`.
+    conditional_ess : float, optional
+        If given, inverse temperatures are chosen by a pilot run so that each step keeps this share (as 0.98) of the
+        effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say. The
+        chains do not know the pilot: still no bias.
+    time_budget : float, optional
+        Seconds after which no further batch of chains is begun. A first batch is always run.
+    progress : callable of (int, int), optional
+        Told how many batches of chains are done, and of how many.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    ValueError
+        If rows have weights that are no whole numbers.
+    """
+    kind = "ais" if any(shares) else "ais_prior"
+    check_whole_weights(evaluation, kind)
+    check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
+    starts = Starts(evaluation, shares, n_fits)
+    which = starts.deal(n_chains)
+    paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
+    if conditional_ess is None:
+        schedule = nonlinear_schedule(n_steps, bend)
+    else:
+        schedule = adaptive_schedule(evaluation, starts, conditional_ess, n_steps)
+    streams = evaluation.seeds(n_chains).T
+
+    def batch(lanes):
+        mine = np.ascontiguousarray(streams[:, lanes])
+        log_points = evaluation.model.draw_points(starts.concentrations(which[lanes]), mine)
+        log_points, log_ratios = gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
+        return log_ratios, starts.log_parts(which[lanes], log_points)
+
+    found = run_tasks(
+        batch, batches(evaluation, n_chains), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+    )
+    log_ratios = np.concatenate([ratios for ratios, _ in found], axis=1)
+    trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
+    log_weights = trace[-1] + np.concatenate([parts for _, parts in found])
+    return summary(
+        evaluation,
+        kind,
+        strata_of(starts, which, schedule, trace, log_weights),
+        form="vb" if any(shares) else None,
+        relabelings=starts.labelings,
+    )
+
+
+def prior_ais(evaluation: Evaluation, *, n_chains: int = 16, n_steps: int = 1024, **options) -> Evidence:
+    """Log evidence by Gibbs chains that start at the prior; see `anchored_ais`.
+
+    Right whatever the shape of the posterior, but for small data only: the steps needed grow fast with the rows.
+    """
+    return anchored_ais(evaluation, n_chains=n_chains, n_steps=n_steps, shares=(0.0,), **options)
+
+
+def batches(evaluation: Evaluation, n_chains: int) -> list[slice]:
+    """Chains cut into batches that run side by side, at least one for each thread; no chain's numbers depend on it."""
+    width = min(evaluation.model.lanes_at_once(evaluation.program), -(-n_chains // max(evaluation.n_jobs, 1)))
+    return [slice(at, min(at + width, n_chains)) for at in range(0, n_chains, width)]
+
+
+def strata_of(starts: Starts, which, schedule, trace, log_weights) -> list[Stratum]:
+    """Chains put together by the start they came from."""
+    which = which[: len(log_weights)]
+    return [
+        Stratum(float(share), schedule, trace[:, which == k], log_weights[which == k])
+        for k, share in enumerate(starts.shares)
+        if np.any(which == k)
+    ]
+
+
+def gibbs_chains(
+    evaluation: Evaluation, paths, temperatures: np.ndarray, streams: np.ndarray, log_points: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Chains, each along its own path: where they end, and ln of the ratio of densities at each step.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    paths : Path of the model
+        As many as there are chains.
+    temperatures : ndarray of shape (n_steps + 1,)
+    streams : ndarray of uint64, shape (4, n_chains)
+        Moved on in place.
+    log_points : ndarray of shape (n_cells, n_chains)
+        ln theta, draws at the first inverse temperature.
+
+    Returns
+    -------
+    log_points : ndarray of shape (n_cells, n_chains)
+    log_ratios : ndarray of shape (n_steps, n_chains)
+    """
+    model, n = evaluation.model, streams.shape[1]
+    log_points = np.array(log_points, order="C")
+    workspace = model.workspace(evaluation.program, n)
+    log_ratios = np.empty((len(temperatures) - 1, n))
+    for at in range(0, len(log_ratios), _STEPS_AT_ONCE):
+        some = slice(at, at + _STEPS_AT_ONCE)
+        here = temperatures[at : at + _STEPS_AT_ONCE + 1]
+        log_ratios[some], _ = model.anneal(workspace, paths, here, streams, log_points)
+    return log_points, log_ratios
+
+
+def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: float, least: int = 1) -> np.ndarray:
+    """Inverse temperatures at which a step keeps a share of the effective sample size, found by a pilot run.
+
+    Of equally weighted particles at one temperature, (mean w)^2 / mean w^2 of the ratios w to the next is that share. The
+    pilot runs from the last start, the widest one.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    starts : Starts
+    conditional_ess : float
+        In (0, 1).
+    least : int, default=1
+        With fewer steps than these, the schedule is made finer, of the same shape.
+
+    Returns
+    -------
+    ndarray of shape (n_steps + 1,)
+    """
+    if not 0.0 < conditional_ess < 1.0:
+        raise ValueError(f"'conditional_ess' must lie between 0 and 1. Got {conditional_ess!r} instead.")
+    model = evaluation.model
+    streams = evaluation.generator(_PILOT).integers(0, 2**64, size=(4, _N_PILOT), dtype=np.uint64)
+    workspace, which = model.workspace(evaluation.program, _N_PILOT), np.full(_N_PILOT, len(starts) - 1)
+    log_points = model.draw_points(starts.concentrations(which), streams)
+    statistics = starts.statistics[-1]
+    paths = model.paths(evaluation.program, statistics[:, None])[np.zeros(_N_PILOT, dtype=int)]
+    schedule, length = [0.0], 1.0
+    while schedule[-1] < 1.0:
+        here = schedule[-1]
+        length = min(length, 1.0 - here)
+        slopes = statistics @ log_points
+        before = model.log_normalizers(workspace, paths, np.array([here]), log_points)[0]
+        for _ in range(30):
+            after = model.log_normalizers(workspace, paths, np.array([here + length]), log_points)[0]
+            log_ratios = after - before - length * slopes
+            ratios = np.exp(log_ratios - log_ratios.max())
+            kept = float(ratios.sum() ** 2 / (ratios**2).sum()) / _N_PILOT
+            # the loss grows as the square of the step
+            wanted = length * np.sqrt((1.0 - conditional_ess) / max(1.0 - kept, 1e-12))
+            enough = wanted > 0.5 * length and (wanted < 2.0 * length or length == 1.0 - here)
+            length = min(max(wanted, 1e-9), 1.0 - here)
+            if enough:
+                break
+        there = here + length if here + length < 1.0 - 1e-9 else 1.0
+        model.anneal(workspace, paths, np.array([here, there]), streams, log_points)
+        schedule.append(there)
+    if len(schedule) <= least:
+        schedule = np.interp(np.linspace(0, 1, least + 1), np.linspace(0, 1, len(schedule)), schedule)
+    return np.array(schedule)

@@ -1,0 +1,133 @@
+"""What a score of the evidence is, what it may ask for, and the value it returns.
+
+A score approximates ln p(data | structure), the log marginal likelihood, in total nats with every constant: values
+compare across structures, numbers of states and estimator classes, and more is better. Scores know families and the
+algorithm, never models: what a score needs of one it declares by name, and a model that lacks it gets an error that
+says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import total_ordering
+from typing import Any
+
+from skvbem.evidence.evaluation import Evaluation
+
+
+@total_ordering
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """An approximation to the log marginal likelihood.
+
+    Evidences compare by value, with each other and with numbers.
+
+    Parameters
+    ----------
+    value : float
+        Total nats; higher is better.
+    kind : str
+        Name of the score.
+    is_lower_bound : bool
+        Whether the value cannot exceed the log marginal likelihood; of sampling scores, in expectation.
+    standard_error : float or None
+        Of the value, nats, where it is random.
+    form : {"vb", "map", "ml"} or None
+        The fit the score was evaluated at.
+    n_free_parameters : int
+        The dimension d that entered, or the count of free parameters.
+    n_samples : float
+        The n that entered: sum of the weights of the rows.
+    details : mapping
+        What else the score found, such as effective sample sizes and traces.
+    """
+
+    value: float
+    kind: str
+    is_lower_bound: bool
+    standard_error: float | None = None
+    form: str | None = None
+    n_free_parameters: int = 0
+    n_samples: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        if math.isnan(self.value):
+            raise FloatingPointError(f"The score {self.kind!r} is not a number. That is a defect: please report it.")
+
+    def __float__(self):
+        return float(self.value)
+
+    def __lt__(self, other):
+        return self.value < float(other)
+
+    def __eq__(self, other):
+        try:
+            return self.value == float(other)
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __hash__(self):
+        return hash(self.value)
+
+    def __repr__(self):
+        error = "" if self.standard_error is None else f" ± {self.standard_error:.2g}"
+        bound = ", lower bound" if self.is_lower_bound else ""
+        form = f", at the {self.form.upper()} fit" if self.form else ""
+        return f"Evidence({self.value:.4f}{error} nats, {self.kind}{bound}{form}, d={self.n_free_parameters})"
+
+
+@dataclass(frozen=True)
+class Score:
+    """A way to approximate the evidence.
+
+    Parameters
+    ----------
+    name : str
+    compute : callable of (Evaluation, **options) to Evidence
+    needs : tuple of str
+        Names of the methods it asks of a model.
+    form : {"vb", "map", "ml"} or None
+        The form of fit it is evaluated at by default.
+    """
+
+    name: str
+    compute: Callable[..., Evidence]
+    needs: tuple[str, ...] = ()
+    form: str | None = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options it takes."""
+        parameters = inspect.signature(self.compute).parameters.values()
+        return tuple(p.name for p in parameters if p.kind == p.KEYWORD_ONLY)
+
+    def __call__(self, evaluation: Evaluation, **options) -> Evidence:
+        """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
+        for name in options:
+            if name not in self.options:
+                known = f"Its options are {', '.join(self.options)}." if self.options else "It has none."
+                raise TypeError(f"The score {self.name!r} has no option {name!r}. {known}")
+        check_needs(evaluation, f"score {self.name!r}", self.needs)
+        return self.compute(evaluation, **options)
+
+
+def check_needs(evaluation: Evaluation, what: str, needs: Sequence[str]) -> None:
+    """Raise if a model lacks a method that something needs."""
+    missing = [need for need in needs if not hasattr(evaluation.model, need)]
+    if missing:
+        raise TypeError(
+            f"The {what} needs {', '.join(missing)} of a model, which {type(evaluation.model).__name__} does not have."
+        )
+
+
+def check_whole_weights(evaluation: Evaluation, kind: str) -> None:
+    """Scores that complete rows draw or enumerate hidden states row by row: a row counts a whole number of times."""
+    if not evaluation.program.has_whole_weights:
+        raise ValueError(
+            f"The score {kind!r} completes rows and needs whole-number sample weights. Use 'importance' or "
+            "'ais_metropolis', which sum hidden variables out, or a deterministic score such as 'lower_bound'."
+        )

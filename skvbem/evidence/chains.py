@@ -1,0 +1,189 @@
+"""What all sampling scores share: work in batches under a time budget, weights pooled as weights, and when not to trust them.
+
+An estimate may be a sum over *strata*: groups of chains (or draws) from different starts, each of which estimates its own
+part of the evidence without bias. With one stratum that is the plain mean of weights.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skvbem.errors import EvidenceWarning
+from skvbem.evidence.base import Evidence
+from skvbem.evidence.evaluation import Evaluation
+
+# An estimate is not to be trusted where its weights are worth fewer equal ones than this.
+_FEWEST = 4.0
+_LEAST_SHARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Stratum:
+    """Chains from one start, whose mean weight estimates one part of the evidence.
+
+    Parameters
+    ----------
+    share : float or None
+        How much of the VB fit's uncertain counts the start keeps; None where the start is another.
+    inverse_temperatures : ndarray of shape (n_steps + 1,)
+    trace : ndarray of shape (n_steps + 1, n_chains)
+        ln of the weight gathered so far at each inverse temperature, nats.
+    log_weights : ndarray of shape (n_chains,)
+        Final, with whatever puts labelings and strata right.
+    """
+
+    share: float | None
+    inverse_temperatures: np.ndarray
+    trace: np.ndarray
+    log_weights: np.ndarray
+
+
+def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
+    """Inverse temperatures from 0 to 1: linear, or with small steps first where `bend` is small.
+
+    tau(k) = e (k/K) / (1 - k/K + e) with e = `bend`; e = 0.2 makes the last step 36 times the first.
+
+    Parameters
+    ----------
+    n_steps : int
+    bend : float, default=inf
+        inf is linear.
+
+    Returns
+    -------
+    ndarray of shape (n_steps + 1,)
+
+    Examples
+    --------
+    >>> nonlinear_schedule(4, bend=0.2).round(3).tolist()
+    [0.0, 0.053, 0.143, 0.333, 1.0]
+    """
+    share = np.linspace(0.0, 1.0, n_steps + 1)
+    return share if np.isinf(bend) else bend * share / (1.0 - share + bend)
+
+
+def pooled(strata: Sequence[np.ndarray]) -> tuple[float, float, float]:
+    """ln of the sum of mean weights, its standard error (delta method), and the effective number of weights.
+
+    Parameters
+    ----------
+    strata : sequence of ndarray
+        ln weights of each stratum.
+
+    Returns
+    -------
+    value, standard_error, effective_sample_size : float
+        The last is the number of weights whose mean, were all of them one mean with the spread found, would be as
+        uncertain: (sum of w)^2 / sum of w^2 in a single stratum.
+    """
+    value = float(logsumexp([logsumexp(weights) - np.log(len(weights)) for weights in strata]))
+    variance, n = 0.0, sum(map(len, strata))
+    for weights in strata:
+        ratios = np.exp(weights - value)
+        variance += float(np.mean((ratios - ratios.mean()) ** 2)) / len(weights)
+    error = np.sqrt(variance * n / (n - len(strata))) if min(map(len, strata)) > 1 else np.nan
+    return value, float(error), float(1.0 / (variance + 1.0 / n))
+
+
+def run_tasks(
+    work: Callable,
+    tasks: Sequence,
+    *,
+    n_threads: int = 1,
+    required: int = 1,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> list:
+    """Results of `work` on every task in order, as far as the time allows: none begins after `time_budget` seconds.
+
+    Parameters
+    ----------
+    work : callable of a task
+    tasks : sequence
+    n_threads : int
+        The results do not depend on it, unless time runs out.
+    required : int
+        Tasks that are done whatever the time.
+    time_budget : float, optional
+        Seconds.
+    progress : callable of (int, int), optional
+        Told the number of tasks done and the number of all, in the caller's thread.
+    """
+    began = time.monotonic()
+    skipped = object()
+
+    def one(k):
+        late = time_budget is not None and time.monotonic() - began > time_budget
+        return skipped if late and k >= required else work(tasks[k])
+
+    done: list = []
+
+    def note(result):
+        if result is not skipped:
+            done.append(result)
+            if progress is not None:
+                progress(len(done), len(tasks))
+
+    if n_threads <= 1 or len(tasks) == 1:
+        for k in range(len(tasks)):
+            note(one(k))
+        return done
+    pool = ThreadPoolExecutor(min(n_threads, len(tasks)))
+    try:
+        for result in pool.map(one, range(len(tasks))):
+            note(result)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return done
+
+
+def check_at_least(kind: str, **counts: float) -> None:
+    """Each of these options is at least the least that makes sense of it, given as (value, least)."""
+    for name, (value, least) in counts.items():
+        if not value >= least:
+            raise ValueError(f"The score {kind!r} needs {name} >= {least}. Got {value!r} instead.")
+
+
+def summary(
+    evaluation: Evaluation, kind: str, strata: Sequence[Stratum], *, form: str | None = None, unbiased=True, **details
+) -> Evidence:
+    """The evidence that weights amount to, with a warning where they should not be trusted."""
+    weights = [stratum.log_weights for stratum in strata]
+    value, error, effective = pooled(weights)
+    n = sum(map(len, weights))
+    everything = np.concatenate([w + np.log(n / len(w)) for w in weights])
+    if np.isnan(error):
+        warn(f"{kind}: one chain per start has no standard error. Run more.")
+    elif effective < max(_FEWEST if n >= _FEWEST else n / 2, _LEAST_SHARE * n):
+        warn(
+            f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The value "
+            "and its standard error are not to be trusted; take more steps, or more chains."
+        )
+    return Evidence(
+        value,
+        kind,
+        is_lower_bound=unbiased,
+        standard_error=error,
+        form=form,
+        n_free_parameters=evaluation.model.prior.n_free_parameters,
+        n_samples=evaluation.n_samples,
+        details={
+            "log_weights": everything,
+            "mean_log_weight": float(everything.mean()),
+            "effective_sample_size": effective,
+            "strata": tuple(strata),
+            **details,
+        },
+    )
+
+
+def warn(message: str) -> None:
+    """An `EvidenceWarning`, at the line that asked for the score."""
+    warnings.warn(message, EvidenceWarning, stacklevel=4)

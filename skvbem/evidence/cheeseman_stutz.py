@@ -1,0 +1,91 @@
+r"""Scores of completed data: Cheeseman-Stutz and MLED [CH (13), §2; Beal §2.6.2].
+
+At any point theta, with expected counts N and H the entropy of the hidden variables given theta,
+
+.. math::
+
+    \mathrm{CS}(\theta) = \ln \mathrm{BD}(\bar N) + L(\theta) - \sum \bar N \ln\theta = \ln \mathrm{BD}(\bar N) + H,
+
+which is the lower bound right after an M step from q(x) = p(x | y, theta) [Beal (2.151)]: a bound for every theta,
+below the converged variational one. MLED = ln BD(N) = CS - H leaves the entropy out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skvbem._numerics import safe_log, times_log
+from skvbem.evidence.aliasing import alias_correction, alias_gain
+from skvbem.evidence.base import Evidence
+from skvbem.evidence.dimension import dimension_of
+from skvbem.evidence.evaluation import Evaluation
+
+
+def cheeseman_stutz(
+    evaluation: Evaluation, *, form: str = "map", corrected: bool = False, alias: bool = False
+) -> Evidence:
+    """The Cheeseman-Stutz score at a point estimate, a lower bound.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    form : {"map", "ml", "vb"}, default="map"
+    corrected : bool, default=False
+        CS†: adds (d' - d)/2 ln n, where d' counts free parameters and d is the identifiable dimension. No bound then,
+        unless d = d'.
+    alias : bool, default=False
+        Whether q is mixed over all labelings, which stays a bound (see `skvbem.evidence.aliasing.alias_gain`); with
+        `corrected`, whether ln of their number is added.
+    """
+    completed = _completed(evaluation, form)
+    value, kind, d = completed.log_bd + completed.entropy, "cheeseman_stutz", evaluation.model.prior.n_free_parameters
+    if corrected:
+        free, d, kind = d, dimension_of(evaluation, "identifiable"), "cheeseman_stutz_dagger"
+        value += 0.5 * (free - d) * np.log(evaluation.n_samples)
+        gain = alias_correction(evaluation) if alias else 0.0
+    else:
+        gain = completed.alias_gain(evaluation) if alias else 0.0
+    return completed.evidence(evaluation, float(value + gain), kind, not corrected, d, gain)
+
+
+def mled(evaluation: Evaluation, *, form: str = "map", alias: bool = False) -> Evidence:
+    """The Bayesian Dirichlet score of expected counts; see `cheeseman_stutz`, which it never passes."""
+    completed = _completed(evaluation, form)
+    gain = completed.alias_gain(evaluation) if alias else 0.0
+    d = evaluation.model.prior.n_free_parameters
+    return completed.evidence(evaluation, completed.log_bd + gain, "mled", True, d, gain)
+
+
+@dataclass(frozen=True, eq=False)
+class _Completed:
+    """Expected counts at a point, ln BD of them, and the entropy of the hidden variables there."""
+
+    form: str
+    log_point: np.ndarray
+    counts: np.ndarray
+    log_bd: float
+    entropy: float
+
+    def alias_gain(self, evaluation: Evaluation) -> float:
+        return alias_gain(evaluation, self.log_point, self.counts)
+
+    def evidence(self, evaluation, value, kind, is_lower_bound, d, gain) -> Evidence:
+        return Evidence(
+            value,
+            kind,
+            is_lower_bound=is_lower_bound,
+            form=self.form,
+            n_free_parameters=d,
+            n_samples=evaluation.n_samples,
+            details={"log_bd": self.log_bd, "entropy": self.entropy, "alias": gain},
+        )
+
+
+def _completed(evaluation: Evaluation, form: str) -> _Completed:
+    log_point = safe_log(evaluation.point(form))
+    expectation = evaluation.model.expect(log_point[:, None], evaluation.program)
+    counts = expectation.statistics[:, 0]
+    entropy = float(expectation.log_normalizer[0] - times_log(counts, log_point).sum())
+    return _Completed(form, log_point, counts, float(evaluation.model.prior.log_evidence(counts)), max(entropy, 0.0))

@@ -1,0 +1,70 @@
+"""A fitted model on its data, as scores see it; estimators make one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from skvbem._numerics import safe_log
+from skvbem.vbem import posteriors
+from skvbem.vbem.fit import Fit
+
+#: The forms of q(theta) by name.
+FORMS = {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}
+
+
+class Evaluation:
+    """A model, its data, and its fits of every form.
+
+    Parameters
+    ----------
+    model : model
+        With `prior` and `expect`; see `skvbem.evidence.base.Score` for what else a score may need.
+    program : object
+        The data as the model compiled them.
+    run : callable of (Form, Fit or None) to Fit
+        Fits a form of q(theta), from the starts of the fit at hand and from its statistics.
+    fit : Fit
+        The fit at hand.
+    method : {"vb", "map", "ml"}
+        Its form.
+    n_samples : float
+        Sum of the weights of the rows.
+    hidden : tuple
+        Names of nodes never observed.
+    seed : sequence of int
+    n_jobs : int
+    """
+
+    def __init__(
+        self, model, program, run: Callable, fit: Fit, method: str, n_samples: float, hidden: tuple, seed, n_jobs: int = 1
+    ):
+        self.model, self.program, self.method = model, program, method
+        self.n_samples, self.hidden, self.n_jobs = n_samples, hidden, n_jobs
+        self._run, self._seed, self._fits = run, list(seed), {method: fit}
+
+    def fit(self, form: str) -> Fit:
+        """The fit of a form: the one at hand, or one started from its statistics and from the same starts."""
+        if form not in FORMS:
+            raise ValueError(f"A form of fit must be 'vb', 'map' or 'ml'. Got {form!r} instead.")
+        if form not in self._fits:
+            self._fits[form] = self._run(FORMS[form], self._fits[self.method])
+        return self._fits[form]
+
+    def point(self, form: str) -> np.ndarray:
+        """The point of a fit, (n_cells,): the mode found, or the posterior mean of a VB fit."""
+        statistics = self.fit(form).statistics
+        return FORMS[form].point(self.model.prior, statistics)
+
+    def log_likelihood(self, point: np.ndarray) -> float:
+        """ln p(data | point), nats."""
+        return float(self.model.expect(safe_log(point)[:, None], self.program).log_normalizer[0])
+
+    def seeds(self, n: int) -> np.ndarray:
+        """Seeds of n independent random streams, (n, 4) of uint64; the first ones the same for any n."""
+        return np.array([np.random.SeedSequence([*self._seed, k]).generate_state(4, np.uint64) for k in range(n)])
+
+    def generator(self, *key: int) -> np.random.Generator:
+        """A random generator of its own for every key."""
+        return np.random.default_rng([*self._seed, 2**32, *key])

@@ -1,0 +1,200 @@
+r"""Importance sampling of the parameters, with the hidden variables summed out [Beal chapter 4; Neal 2001].
+
+The proposal is a mixture of posteriors p(theta) after statistics N_m, made symmetric over all labelings:
+
+.. math::
+
+    w(\theta) = \frac{p(y \mid \theta)\,p(\theta)}{\sum_m \pi_m\,\bar q_m(\theta)}, \qquad
+    \frac{\bar q_m(\theta)}{p(\theta)} = \frac{1}{S} \sum_g e^{N_m \cdot g \ln\theta} / \mathrm{BD}(N_m).
+
+The mean weight is the evidence. N_m are shares of the expected counts of the VB fit, which makes q(theta) wider (q itself
+has weights of unbounded variance, the prior bounded ones), or counts completed at Gibbs draws of the hidden variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skvbem.evidence.base import Evidence, check_whole_weights
+from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary, warn
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.psis import pareto_smoothed
+from skvbem.evidence.starts import Starts
+
+_DRAWS_AT_ONCE = 512
+# Operations that sums over labelings may take before components are left out.
+_MOST_WORK = 2e10
+_FEWEST_COMPONENTS = 16
+_DRAWS, _GIBBS = 4, 5
+_N_CHAINS, _BURN_IN, _SWEEPS_BETWEEN = 16, 100, 5
+# Of a mixture of completions, the share of components that keep weights bounded.
+_DEFENSE = 0.1
+
+
+def importance(
+    evaluation: Evaluation,
+    *,
+    n_draws: int = 4096,
+    shares: Sequence[float] = (1.0, 0.5, 0.25, 0.0),
+    n_fits: int = 8,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Evidence:
+    """Log evidence by importance sampling from q(theta) of the VB fit and wider versions of it.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        Weights of rows need not be whole numbers.
+    n_draws : int, default=4096
+    shares : sequence of float, default=(1.0, 0.5, 0.25, 0.0)
+        Parts of the proposal, of equal weight: of the uncertain expected counts of VB fits, how much q(theta) keeps; 0 is
+        the prior, which bounds the weights.
+    n_fits : int, default=8
+        Most of the optima found by the restarts of the VB fit that are in the proposal.
+    time_budget : float, optional
+        Seconds after which no further batch of draws is begun.
+    progress : callable of (int, int), optional
+        Told how many batches of draws are done, and of how many.
+
+    Returns
+    -------
+    Evidence
+        `details["pareto_k"]` is the shape of the tail of the weights; see `skvbem.evidence.psis`.
+    """
+    kind = "importance"
+    check_at_least(kind, n_draws=(n_draws, 2), n_fits=(n_fits, 1))
+    starts = Starts(evaluation, shares, n_fits)
+    return _importance(evaluation, kind, starts, starts.statistics, _log_parts(starts), n_draws, time_budget, progress)
+
+
+def importance_gibbs(
+    evaluation: Evaluation,
+    *,
+    n_draws: int = 4096,
+    n_completions: int = 256,
+    n_fits: int = 8,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Evidence:
+    """Log evidence by importance sampling from a mixture of p(theta | x, y) at Gibbs draws of the hidden variables.
+
+    Gibbs chains start from q(theta) and from the prior in equal numbers. Where they have found the modes and little hangs
+    on the hidden variables of single rows, weights are nearly equal.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    n_draws : int, default=4096
+    n_completions : int, default=256
+        Components; fewer where sums over labelings would take too long.
+    n_fits : int, default=8
+        Most of the optima found by the restarts of the VB fit that Gibbs chains start from.
+    time_budget, progress
+        As in `importance`.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    ValueError
+        If rows have weights that are no whole numbers.
+    """
+    kind = "importance_gibbs"
+    check_whole_weights(evaluation, kind)
+    check_at_least(kind, n_draws=(n_draws, 2), n_completions=(n_completions, 1), n_fits=(n_fits, 1))
+    starts = Starts(evaluation, (0.5, 0.0), n_fits)
+    relabelings = starts.relabelings
+    if relabelings is not None and np.isfinite(relabelings.cost):
+        affordable = int(_MOST_WORK / (relabelings.cost * n_draws))
+        n_completions = min(n_completions, max(affordable, _FEWEST_COMPONENTS))
+    completed = gibbs_statistics(evaluation, starts, n_completions)
+    log_parts = np.concatenate(
+        [np.full(n_completions, np.log((1 - _DEFENSE) / n_completions)), np.log(_DEFENSE) + _log_parts(starts)]
+    )
+    statistics = np.concatenate([completed, starts.statistics])
+    return _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress)
+
+
+def _log_parts(starts: Starts) -> np.ndarray:
+    """ln of the weights of starts in a mixture, the same for each share."""
+    shares, position, times = np.unique(starts.shares, return_inverse=True, return_counts=True)
+    return -np.log(len(shares) * times[position])
+
+
+def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int) -> np.ndarray:
+    """Statistics of complete data at Gibbs draws of the hidden variables, (n_completions, n_cells).
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    starts : Starts
+        Where the chains start, in turn.
+    n_completions : int
+    """
+    model, program = evaluation.model, evaluation.program
+    n_chains = min(_N_CHAINS, n_completions)
+    which = (np.arange(n_chains) * len(starts)) // n_chains
+    streams = evaluation.generator(_GIBBS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
+    log_points = model.draw_points(starts.concentrations(which), streams)
+    workspace, paths = model.workspace(program, n_chains), model.paths(program, starts.statistics[which].T)
+    model.anneal(workspace, paths, np.ones(_BURN_IN + 1), streams, log_points)
+    kept = []
+    while len(kept) * n_chains < n_completions:
+        kept.append(model.anneal(workspace, paths, np.ones(_SWEEPS_BETWEEN + 1), streams, log_points)[1].T)
+    return np.concatenate(kept)[:n_completions]
+
+
+def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress) -> Evidence:
+    model, program, relabelings = evaluation.model, evaluation.program, starts.relabelings
+    log_evidences = model.prior.log_evidence(statistics.T)
+    concentrations = (model.prior + statistics.T).concentration
+    # draw i comes from the component that holds (i + 1/2) / n_draws of the mixture, in an order that mixes batches
+    component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + 0.5) / n_draws)
+    component = evaluation.generator(_DRAWS).permutation(np.minimum(component, len(statistics) - 1))
+
+    def batch(at):
+        mine = component[at : at + _DRAWS_AT_ONCE]
+        streams = evaluation.generator(_DRAWS, at).integers(0, 2**64, size=(4, len(mine)), dtype=np.uint64)
+        log_points = model.draw_points(concentrations[:, mine], streams)
+        if relabelings is None or not np.isfinite(relabelings.cost):
+            log_sums, log_n = statistics @ log_points, 0.0
+        else:
+            log_sums, log_n = relabelings.log_sums(statistics, log_points), np.log(relabelings.n)
+        log_proposal = logsumexp((log_parts - log_evidences)[:, None] + log_sums - log_n, axis=0)
+        log_weights = model.log_likelihoods(program, log_points) - log_proposal
+        if relabelings is not None and not np.isfinite(relabelings.cost):
+            log_weights += relabelings.correction(evaluation.fit("vb").statistics, log_points)
+        return log_weights
+
+    found = run_tasks(
+        batch,
+        range(0, n_draws, _DRAWS_AT_ONCE),
+        n_threads=evaluation.n_jobs,
+        time_budget=time_budget,
+        progress=progress,
+    )
+    log_weights = np.concatenate(found)
+    smoothed, shape = pareto_smoothed(log_weights)
+    limit = min(1.0 - 1.0 / np.log10(max(len(log_weights), 11)), 0.7)
+    if shape > limit:
+        warn(
+            f"{kind}: the tail of the weights has Pareto shape {shape:.2f}, above {limit:.2f}. The value and its standard "
+            "error are not to be trusted; use 'ais'."
+        )
+    trace = np.vstack([np.zeros(len(log_weights)), log_weights])
+    return summary(
+        evaluation,
+        kind,
+        [Stratum(None, np.array([0.0, 1.0]), trace, log_weights)],
+        form="vb",
+        pareto_k=shape,
+        smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
+        n_components=len(statistics),
+        relabelings=starts.labelings,
+    )

@@ -1,0 +1,138 @@
+r"""Laplace's approximation: a Gaussian at the MAP point in the natural (softmax) basis [CH (8); CH97].
+
+.. math::
+
+    \ln p(y \mid \hat\theta) + \ln p(\hat\theta) + \tfrac{d}{2}\ln 2\pi - \tfrac12 \ln\det A,
+
+A the negative Hessian of the log posterior, exact by Louis' identity: with N expected counts and lambda the prior, per
+table row :math:`(\lambda_l + N_l)(\mathrm{diag}\,\theta_l - \theta_l\theta_l^\top)`, less the covariance of the scores
+of complete data given what was observed. The density of theta is with respect to the softmax coordinates, and so is A.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigvalsh
+
+from skvbem._numerics import safe_log
+from skvbem.errors import EvidenceWarning
+from skvbem.evidence.aliasing import alias_correction
+from skvbem.evidence.base import Evidence
+from skvbem.evidence.evaluation import Evaluation
+
+#: Which entries of A enter, most first.
+VARIANTS = ("full", "block", "diagonal")
+
+
+def laplace(evaluation: Evaluation, *, variant: str = "full", max_states: int = 4096, alias: bool = False) -> Evidence:
+    """Laplace's approximation at the MAP fit. No bound.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    variant : {"full", "block", "diagonal"}, default="full"
+        Whether all entries of A enter, those between parameters of one table, or the diagonal alone.
+    max_states : int, default=4096
+        Most joint states of what is hidden in one row, which the full variant sums over.
+    alias : bool, default=False
+        Whether ln of the number of labelings is added, a heuristic; see `skvbem.evidence.aliasing.alias_correction`.
+
+    Returns
+    -------
+    Evidence
+        `details` hold the variant that entered and, if it is not the one asked for, the reason.
+
+    Raises
+    ------
+    TooLargeError
+        If a row has more joint states than `max_states`, with their number.
+    ValueError
+        If even the diagonal of A is not positive: the point is no maximum.
+
+    Warns
+    -----
+    EvidenceWarning
+        If A is not positive definite: the next smaller variant enters instead.
+    """
+    if variant not in VARIANTS:
+        raise ValueError(
+            f"A variant of the score 'laplace' must be 'full', 'block' or 'diagonal'. Got {variant!r} instead."
+        )
+    model, prior = evaluation.model, evaluation.model.prior
+    point = evaluation.point("map")
+    expectation = model.expect(safe_log(point)[:, None], evaluation.program)
+    mass = prior.row_sums(prior.concentration + expectation.statistics[:, 0])
+    log_det, reasons = None, []
+    for name in VARIANTS[VARIANTS.index(variant) :]:
+        blocks = model.score_covariance(point, evaluation.program, joint=name == "full", max_states=max_states)
+        log_det, reason = _log_det(prior, point, mass, blocks, name == "diagonal")
+        if reason is None:
+            break
+        reasons.append(f"{name}: {reason}")
+    if log_det is None:
+        raise ValueError(
+            "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
+            f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
+        )
+    if reasons:
+        warnings.warn(
+            f"laplace: the Hessian at the MAP fit is not negative definite ({'; '.join(reasons)}); the variant "
+            f"{name!r} was taken instead.",
+            EvidenceWarning,
+            stacklevel=2,
+        )
+    log_likelihood, d = float(expectation.log_normalizer[0]), prior.n_free_parameters
+    log_prior = float(prior.log_density(point, basis="natural"))
+    correction = alias_correction(evaluation) if alias else 0.0
+    return Evidence(
+        log_likelihood + log_prior + 0.5 * d * np.log(2 * np.pi) - 0.5 * log_det + correction,
+        "laplace",
+        is_lower_bound=False,
+        form="map",
+        n_free_parameters=d,
+        n_samples=evaluation.n_samples,
+        details={
+            "log_likelihood": log_likelihood,
+            "log_prior": log_prior,
+            "log_det": log_det,
+            "variant": name,
+            "reason": "; ".join(reasons),
+            "alias": correction,
+        },
+    )
+
+
+def _log_det(prior, point, mass, blocks, diagonal: bool) -> tuple[float | None, str | None]:
+    """ln det A, or None and the reason why there is none."""
+    starts, sizes = prior.row_starts, np.diff(prior.row_starts)
+    alone = np.ones(prior.n_rows, dtype=bool)
+    total = 0.0
+    for block in blocks:
+        alone[block.rows] = False
+        information = np.negative(block.covariance, out=block.covariance)
+        at = 0
+        for row in block.rows.tolist():
+            theta = point[starts[row] : starts[row + 1] - 1]
+            here = slice(at, at + len(theta))
+            information[here, here] += mass[row] * (np.diag(theta) - np.outer(theta, theta))
+            at += len(theta)
+        if diagonal:
+            entries = np.diag(information)
+            if np.any(entries <= 0):
+                return None, f"{np.count_nonzero(entries <= 0)} entries are not positive"
+            total += float(np.log(entries).sum())
+            continue
+        try:
+            total += 2.0 * float(np.log(np.diag(cholesky(information, lower=True, check_finite=False))).sum())
+        except LinAlgError:
+            return None, f"{np.count_nonzero(eigvalsh(information) <= 0)} of {at} eigenvalues are not positive"
+    # det (diag theta - theta theta') over all but the last state is the product of all theta
+    theta = point[prior.per_cell(alone)]
+    if diagonal:
+        rest = alone.copy()
+        free = prior.per_cell(rest)
+        free[starts[1:] - 1] = False
+        return total + float(np.log(prior.per_cell(mass)[free] * point[free] * (1.0 - point[free])).sum()), None
+    return total + float(np.log(theta).sum() + ((sizes - 1) * np.log(mass))[alone].sum()), None

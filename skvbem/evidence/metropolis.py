@@ -1,0 +1,143 @@
+r"""Annealed importance sampling as published: Metropolis chains along :math:`p(\theta) p(y \mid \theta)^\tau` [BG §4.2].
+
+At every inverse temperature all rows of all tables are proposed anew from Dirichlets about where they are, with
+concentrations no lower than the prior's, and taken or left together. The hidden variables are summed out throughout, so that weights of rows need not be whole. How far proposals
+reach is tuned by a pilot run, so that the chains themselves do not adapt and stay unbiased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from skvbem.evidence.ais import batches
+from skvbem.evidence.base import Evidence
+from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.evaluation import Evaluation
+
+_STEPS_AT_ONCE = 1024
+_TUNING = 3
+_N_PILOT, _N_PIECES, _STEPS_OF_PIECE, _GAIN = 8, 64, 16, 8.0
+
+
+def metropolis_ais(
+    evaluation: Evaluation,
+    *,
+    n_chains: int = 8,
+    n_steps: int = 16384,
+    bend: float = 0.2,
+    acceptance: float = 0.3,
+    start: np.ndarray | None = None,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Evidence:
+    """Log evidence by annealed importance sampling with Metropolis chains from the prior.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    n_chains : int, default=8
+    n_steps : int, default=16384
+        Inverse temperatures after 0, one proposal at each.
+    bend : float, default=0.2
+        Of the schedule; see `nonlinear_schedule`.
+    acceptance : float, default=0.3
+        Share of proposals taken that the pilot run tunes for.
+    start : ndarray of shape (n_cells,), optional
+        A point that all chains start from in place of draws from the prior, such as the parameters that made the data. The
+        result is then no unbiased estimate.
+    time_budget, progress
+        As in `skvbem.evidence.ais.anchored_ais`.
+
+    Returns
+    -------
+    Evidence
+        `details["acceptance"]` (n_steps,) is the share of the chains whose proposal was taken, `details["strengths"]` the
+        concentrations of the proposals.
+    """
+    kind = "ais_metropolis"
+    check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
+    model, program = evaluation.model, evaluation.program
+    temperatures = nonlinear_schedule(n_steps, bend)
+    strengths = tuned_strengths(evaluation, n_steps, bend, acceptance)
+    streams = np.ascontiguousarray(evaluation.seeds(n_chains).T)
+
+    def batch(lanes):
+        mine = np.ascontiguousarray(streams[:, lanes])
+        if start is None:
+            log_points = _prior_draws(model, mine)
+        else:
+            with np.errstate(divide="ignore"):
+                log_points = np.repeat(np.maximum(np.log(start), -1e3)[:, None], mine.shape[1], 1)
+        log_likelihoods = model.log_likelihoods(program, log_points)
+        workspace = model.workspace(program, mine.shape[1])
+        pieces = []
+        for at in range(0, n_steps, _STEPS_AT_ONCE):
+            here = slice(at, at + _STEPS_AT_ONCE)
+            pieces.append(
+                model.metropolis(
+                    workspace,
+                    temperatures[at : at + _STEPS_AT_ONCE + 1],
+                    strengths[here],
+                    mine,
+                    log_points,
+                    log_likelihoods,
+                )
+            )
+        return [np.concatenate(of) for of in zip(*pieces)]
+
+    found = run_tasks(
+        batch, batches(evaluation, n_chains), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+    )
+    log_ratios, accepted = (np.concatenate(of, axis=1) for of in zip(*found))
+    trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
+    return summary(
+        evaluation,
+        kind,
+        [Stratum(None, temperatures, trace, trace[-1])],
+        unbiased=start is None,
+        acceptance=accepted.mean(axis=1),
+        acceptance_rate=float(accepted.mean()),
+        strengths=strengths,
+        start="prior" if start is None else "given",
+    )
+
+
+def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptance: float) -> np.ndarray:
+    """Concentrations of proposals along the schedule that a pilot run found to be taken as often as wanted.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    n_steps : int
+    bend : float
+    acceptance : float
+        In (0, 1).
+
+    Returns
+    -------
+    ndarray of shape (n_steps,)
+    """
+    if not 0.0 < acceptance < 1.0:
+        raise ValueError(f"'acceptance' must lie between 0 and 1. Got {acceptance!r} instead.")
+    model, program = evaluation.model, evaluation.program
+    streams = evaluation.generator(_TUNING).integers(0, 2**64, size=(4, _N_PILOT), dtype=np.uint64)
+    log_points = _prior_draws(model, streams)
+    log_likelihoods = model.log_likelihoods(program, log_points)
+    workspace = model.workspace(program, _N_PILOT)
+    temperatures = nonlinear_schedule(_N_PIECES * _STEPS_OF_PIECE, bend)
+    log_strength, found = 0.0, np.empty(_N_PIECES)
+    for piece in range(_N_PIECES):
+        at = piece * _STEPS_OF_PIECE
+        strengths = np.full(_STEPS_OF_PIECE, np.exp(log_strength))
+        here = temperatures[at : at + _STEPS_OF_PIECE + 1]
+        _, accepted = model.metropolis(workspace, here, strengths, streams, log_points, log_likelihoods)
+        found[piece] = log_strength
+        log_strength = max(log_strength + _GAIN * (acceptance - accepted.mean()), 0.0)
+    middle = (np.arange(_N_PIECES) + 0.5) / _N_PIECES
+    return np.exp(np.interp((np.arange(n_steps) + 1) / n_steps, middle, found))
+
+
+def _prior_draws(model, streams: np.ndarray) -> np.ndarray:
+    return model.draw_points(np.repeat(model.prior.concentration[:, None], streams.shape[1], 1), streams)

@@ -1,0 +1,191 @@
+"""What sampling scores ask of a network: chains along paths of densities, draws of parameters, likelihoods of many points.
+
+Arrays of chains have the chains last, (n_cells, n_chains). Streams are (4, n_chains) words, moved on in place, so that a
+run may be cut into pieces and a chain's numbers depend on its own stream alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skvbem._kernels._annealing import anneal, draw_latent, log_normalizers, metropolis
+from skvbem._kernels._contraction import Workspace
+from skvbem._kernels._random import log_dirichlet
+from skvbem.models._symmetries import Relabelings, relabelings
+
+# Bytes of tables that one batch of lanes may hold, so that they stay in cache.
+_LANES_BYTES = 2**19
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    r"""Densities from q(theta) q(x) at t = 0 to the posterior at t = 1, all of the model's own family; one path per chain.
+
+    Given theta, x has natural parameters (1 - t) `natural` + t ln theta; given x, theta has concentrations
+    prior + (1 - t) `statistics` + t counts. With x summed out and Z_t its normalizer,
+
+    .. math:: \ln f_t(\theta) = \ln Z_t(\theta) + t\,[\mathrm{slope} - \mathrm{statistics} \cdot \ln\theta]
+              + \ln q(\theta) - \ln Z_0.
+
+    Parameters
+    ----------
+    statistics, natural : ndarray of shape (n_cells, n_chains)
+        q(theta) is the prior after these statistics; natural parameters of q(x).
+    slope : ndarray of shape (n_chains,)
+        ln Z_0 + ln p(theta) - ln q(theta) + statistics . ln theta, which is the same for every theta.
+    """
+
+    statistics: np.ndarray
+    natural: np.ndarray
+    slope: np.ndarray
+
+    def __getitem__(self, chains) -> Path:
+        """The paths of some chains, by slice or by index."""
+        statistics, natural = (np.ascontiguousarray(x[:, chains]) for x in (self.statistics, self.natural))
+        return Path(statistics, natural, self.slope[chains])
+
+
+class Sampling:
+    """Methods of a model whose parameters are one block of Dirichlet rows, with `prior`, `layout` and `expect`."""
+
+    def paths(self, program, statistics: np.ndarray) -> Path:
+        """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
+        statistics = np.ascontiguousarray(statistics, dtype=float)
+        natural = (self.prior + statistics).expected_natural()
+        slope = self.expect(natural, program).log_normalizer + self.prior.log_evidence(statistics)
+        return Path(statistics, natural, slope)
+
+    def certain_statistics(self, program, statistics: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The part of expected statistics that no hidden variable has a say in, (n_cells,)."""
+        anywhere = self.expect(np.log(self.random_point(rng))[:, None], program).statistics[:, 0]
+        if np.allclose(anywhere, statistics, rtol=1e-9, atol=1e-9):
+            return statistics
+        return program.contraction.certain_counts()
+
+    def draw_points(self, concentration: np.ndarray, streams: np.ndarray) -> np.ndarray:
+        """ln theta of Dirichlet draws with concentrations (n_cells, n_lanes), each lane from its stream."""
+        log_point = np.empty(concentration.shape)
+        log_dirichlet(self.prior.row_starts, np.array(concentration, dtype=float, order="C"), streams, log_point)
+        return log_point
+
+    def log_normalizers(
+        self, workspace: Workspace, path: Path, temperatures: np.ndarray, log_point: np.ndarray
+    ) -> np.ndarray:
+        """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
+        found = np.empty((len(temperatures), log_point.shape[1]))
+        log_normalizers(workspace, path.natural, temperatures, np.ascontiguousarray(log_point), found)
+        return found
+
+    def log_likelihoods(self, program, log_points: np.ndarray) -> np.ndarray:
+        """ln p(data | theta), nats, of many points (n_cells, n_points)."""
+        found = np.empty(log_points.shape[1])
+        width = min(self.lanes_at_once(program), len(found))
+        nothing, workspace = np.zeros((self.layout.n_cells, width)), self.workspace(program, width)
+        path = Path(nothing, nothing, np.zeros(width))
+        for at in range(0, len(found), width):
+            at = min(at, len(found) - width)
+            batch = slice(at, at + width)
+            found[batch] = self.log_normalizers(workspace, path, np.ones(1), log_points[:, batch])[0]
+        return found
+
+    def lanes_at_once(self, program) -> int:
+        """Lanes whose tables stay in cache together, 1 to 16."""
+        per_lane = 16 * (program.contraction.n_table_cells + 2 * self.layout.n_cells)
+        return min(max(_LANES_BYTES // per_lane, 1), 16)
+
+    def workspace(self, program, n_lanes: int) -> Workspace:
+        """Memory for chains, to be handed to `anneal` and `metropolis` again and again."""
+        return Workspace(program.contraction, n_lanes)
+
+    def anneal(
+        self, workspace: Workspace, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Gibbs chains along paths of their own, from `log_point` at the first inverse temperature, moved in place.
+
+        Parameters
+        ----------
+        workspace : Workspace
+        path : Path
+        temperatures : ndarray of shape (n_steps + 1,)
+            Inverse temperatures in the order visited; equal ones are sweeps at one density.
+        streams : ndarray of uint64, shape (4, n_chains)
+        log_point : ndarray of shape (n_cells, n_chains)
+
+        Returns
+        -------
+        log_ratios : ndarray of shape (n_steps, n_chains)
+            ln of the ratio of densities at each step, nats.
+        statistics : ndarray of shape (n_cells, n_chains)
+            Statistics of the last hidden states drawn.
+        """
+        temperatures = np.ascontiguousarray(temperatures, dtype=float)
+        statistics, log_ratios = np.empty(log_point.shape), np.empty((len(temperatures) - 1, log_point.shape[1]))
+        anneal(
+            workspace,
+            self.prior.row_starts,
+            self.prior.concentration,
+            path.statistics,
+            path.natural,
+            temperatures,
+            streams,
+            log_point,
+            statistics,
+            log_ratios,
+        )
+        log_ratios += np.diff(temperatures)[:, None] * path.slope
+        return log_ratios, statistics
+
+    def metropolis(
+        self,
+        workspace: Workspace,
+        temperatures: np.ndarray,
+        strengths: np.ndarray,
+        streams: np.ndarray,
+        log_point: np.ndarray,
+        log_likelihood: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Metropolis-Hastings chains along p(theta) p(data | theta)^t, state and log likelihood moved in place.
+
+        Parameters
+        ----------
+        workspace : Workspace
+        temperatures : ndarray of shape (n_steps + 1,)
+        strengths : ndarray of shape (n_steps,)
+            Each row theta is proposed anew from Dir(max(strength theta, prior)), all rows at once.
+        streams : ndarray of uint64, shape (4, n_chains)
+        log_point : ndarray of shape (n_cells, n_chains)
+        log_likelihood : ndarray of shape (n_chains,)
+
+        Returns
+        -------
+        log_ratios : ndarray of shape (n_steps, n_chains)
+        accepted : ndarray of bool, shape (n_steps, n_chains)
+        """
+        shape = (len(strengths), log_point.shape[1])
+        log_ratios, accepted = np.empty(shape), np.empty(shape, dtype=np.uint8)
+        metropolis(
+            workspace,
+            self.prior.row_starts,
+            self.prior.concentration,
+            np.ascontiguousarray(temperatures, dtype=float),
+            np.ascontiguousarray(strengths, dtype=float),
+            streams,
+            log_point,
+            log_likelihood,
+            log_ratios,
+            accepted,
+        )
+        return log_ratios, accepted.astype(bool)
+
+    def sample_latent(self, natural: np.ndarray, program, streams: np.ndarray) -> np.ndarray:
+        """Complete-data statistics with hidden states drawn from q(x) at natural parameters (n_cells, n_lanes)."""
+        workspace = Workspace(program.contraction, natural.shape[1])
+        drawn = np.empty(natural.shape)
+        draw_latent(workspace, np.ascontiguousarray(natural), streams, drawn)
+        return drawn
+
+    def relabelings(self, hidden, limit: int = 50_000) -> Relabelings | None:
+        """Ways in which hidden labels can change unnoticed, None if too many; see `skvbem.models._symmetries`."""
+        return relabelings(self.layout, self.prior.concentration, [self.position[node] for node in hidden], limit)

@@ -1,0 +1,88 @@
+"""What deterministic scores ask of a network: row marginals, completions, score covariances, dimension, labelings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from skvbem._kernels import _contexts
+from skvbem.errors import TooLargeError
+from skvbem.families import Dirichlet
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.dimension import identifiable_dimension
+from skvbem.models._aliases import listed, log_n_labelings
+from skvbem.models._completions import Completions, completions
+from skvbem.models._covariance import ScoreCovariance, score_covariance
+from skvbem.models._layout import Layout
+from skvbem.models._marginals import RowMarginals, row_marginals
+from skvbem.models._program import Program
+
+
+class Scoring:
+    """Methods of a discrete network."""
+
+    dag: DAG
+    layout: Layout
+    prior: Dirichlet
+    tables: Callable
+    relabelings: Callable
+
+    def row_marginals(self, natural: np.ndarray, program: Program) -> RowMarginals:
+        """Where each distinct row of data falls in the tables under q(x) at natural parameters (n_cells,)."""
+        return row_marginals(program, natural)
+
+    def complete_counts(self, program: Program) -> np.ndarray:
+        """Counts in which nothing is hidden, (n_cells,)."""
+        return _contexts.complete_counts(program.contraction)
+
+    def completions(self, program: Program, max_terms: int) -> list[Completions]:
+        """All ways to complete the rows, in groups whose sums multiply; TooLargeError beyond `max_terms` of them."""
+        return completions(program, max_terms)
+
+    def score_covariance(
+        self, point: np.ndarray, program: Program, *, joint: bool = True, max_states: int = 4096
+    ) -> list[ScoreCovariance]:
+        """The sum over rows of data of the covariance of complete-data scores at a point, in softmax coordinates.
+
+        Parameters
+        ----------
+        point : ndarray of shape (n_cells,)
+        program : Program
+        joint : bool, default=True
+            Whether with covariances between tables; else there is a block for each table.
+        max_states : int, default=4096
+            Most joint states of what is hidden in one row, which `joint` sums over; TooLargeError beyond.
+
+        Returns
+        -------
+        list of ScoreCovariance
+            Blocks. Table rows in no block have no part in what is hidden.
+        """
+        return score_covariance(program, point, joint, max_states)
+
+    def identifiable_dimension(self, hidden: Sequence) -> int:
+        """The generic rank of the map from parameters to the distribution of all nodes but the hidden ones."""
+        sizes = dict(zip(self.dag.nodes, self.layout.cardinalities))
+        return identifiable_dimension(self.dag, sizes, [node for node in self.dag.nodes if node not in hidden])
+
+    def log_n_labelings(self, hidden: Sequence) -> float:
+        """ln of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart."""
+        hidden = self._seen_through(hidden)
+        tables = self.tables(self.prior.concentration)
+        return log_n_labelings(self.dag, tables, hidden, self.relabelings(hidden))
+
+    def labelings(self, hidden: Sequence, limit: int) -> np.ndarray:
+        """These relabelings as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
+        found = listed(self.relabelings(self._seen_through(hidden)), self.layout.n_cells, limit)
+        if found is None:
+            raise TooLargeError(
+                f"There are {np.exp(self.log_n_labelings(hidden)):.4g} labelings of the hidden nodes, more than the "
+                f"{limit} that are mixed."
+            )
+        return found
+
+    def _seen_through(self, hidden: Sequence) -> list:
+        """The hidden nodes that have observed descendants."""
+        ancestors = self.dag.ancestors([node for node in self.dag.nodes if node not in hidden])
+        return [node for node in hidden if node in ancestors]

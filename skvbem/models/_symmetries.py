@@ -1,0 +1,278 @@
+r"""Relabelings of hidden nodes and of their states that leave graph, prior and data as they are; sums over all of them.
+
+A relabeling g permutes the cells of the tables. What depends on the data alone does not see it, but a density q(theta) at
+one labeling does, and whoever puts all labelings right needs :math:`\sum_g e^{N \cdot g \ln\theta}`. Where all that can
+be relabeled is one hidden node, :math:`N \cdot g \ln\theta` is a sum over its states, the sum over g is a permanent, and
+permanents of positive matrices are summed over subsets of states rather than over permutations.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import permutations, product
+from math import factorial, prod
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from skvbem.models._layout import Layout
+
+# Numbers that one intermediate array of a sum over relabelings may hold.
+_CHUNK = 2**21
+# Most states of a hidden node whose labelings are summed over subsets of states.
+_MOST_STATES = 14
+
+
+class Relabelings(ABC):
+    """All relabelings that leave graph, prior and data as they are.
+
+    Parameters
+    ----------
+    n : int
+        How many there are, the identity included.
+    cost : float
+        Operations of a sum over all of them, for one vector of statistics and one point; inf where there is none.
+    """
+
+    n: int
+    cost: float
+
+    @abstractmethod
+    def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """ln of the sum over relabelings g of exp(statistics . g ln theta), for all statistics and points.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_statistics, n_cells)
+        log_points : ndarray of shape (n_cells, n_points)
+
+        Returns
+        -------
+        ndarray of shape (n_statistics, n_points)
+        """
+
+    @abstractmethod
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """g ln theta for a g drawn in proportion to exp(statistics . g ln theta), (n_cells,)."""
+
+    def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        r"""ln h, where h(theta) >= 0 averages to one over the labelings of every theta and is large near an anchor.
+
+        What has weights w that are right for all labelings together has weights w h that are right for them too, and
+        steady where only the labeling of the anchor is visited: :math:`h(\theta) = n\,r(\theta) / \sum_g r(g\theta)`
+        with :math:`r = e^{N \cdot \ln\theta}`.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_cells,)
+            N, of the anchor.
+        log_points : ndarray of shape (n_cells, n_points)
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+        """
+        if self.n == 1:
+            return np.zeros(log_points.shape[1])
+        return np.log(self.n) + statistics @ log_points - self.log_sums(statistics[None], log_points)[0]
+
+
+class ListedRelabelings(Relabelings):
+    """Relabelings listed one by one, (n, n_cells): the cell that takes each cell's place."""
+
+    def __init__(self, cells: np.ndarray):
+        self.cells, self.n, self.cost = cells, len(cells), float(cells.size)
+
+    def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """See `Relabelings`."""
+        n_statistics, n_points = len(statistics), log_points.shape[1]
+        found = np.full((n_statistics, n_points), -np.inf)
+        at_once = max(1, _CHUNK // (n_statistics * max(n_points, statistics.shape[1])))
+        for first in range(0, self.n, at_once):
+            # relabeling the statistics instead of the points runs through the inverses, which are the same group
+            relabeled = statistics[:, self.cells[first : first + at_once]]
+            some = relabeled.reshape(-1, statistics.shape[1]) @ log_points
+            some = _log_sum(some.reshape(n_statistics, -1, n_points).swapaxes(0, 1))
+            np.logaddexp(found, some, out=found)
+        return found
+
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """See `Relabelings`."""
+        return log_point[self.cells[_choice(log_point[self.cells] @ statistics, rng)]]
+
+
+class StateRelabelings(Relabelings):
+    """All permutations of the states of one hidden node: `cells` (n_states, n_own) are the cells of each state."""
+
+    def __init__(self, cells: np.ndarray):
+        self.cells, self.n = cells, factorial(len(cells))
+        self.cost = float(len(cells) * cells.size + 5 * len(cells) * 2 ** len(cells))
+
+    def _parts(self, statistics, log_points):
+        """statistics of state k . ln theta of state l, (n_states, n_states, ...), and of the cells of no state."""
+        n_states, n_own = self.cells.shape
+        others = np.setdiff1d(np.arange(statistics.shape[1]), self.cells)
+        own = statistics[:, self.cells].reshape(-1, n_own) @ log_points[self.cells].swapaxes(0, 1).reshape(n_own, -1)
+        own = own.reshape(len(statistics), n_states, n_states, -1).transpose(1, 2, 0, 3)
+        return own, statistics[:, others] @ log_points[others]
+
+    def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """See `Relabelings`."""
+        found = np.empty((len(statistics), log_points.shape[1]))
+        at_once = max(1, _CHUNK // (2 ** len(self.cells) * len(statistics)))
+        for first in range(0, log_points.shape[1], at_once):
+            some = slice(first, first + at_once)
+            own, rest = self._parts(statistics, log_points[:, some])
+            found[:, some] = _log_permanents(own)[-1] + rest
+        return found
+
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """See `Relabelings`."""
+        own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
+        partial, taken = _log_permanents(own), 2 ** len(own) - 1
+        drawn = log_point.copy()
+        for k in reversed(range(len(own))):
+            free = [state for state in range(len(own)) if taken >> state & 1]
+            state = free[_choice(np.array([partial[taken ^ (1 << l)] + own[k, l] for l in free]), rng)]
+            drawn[self.cells[k]] = log_point[self.cells[state]]
+            taken ^= 1 << state
+        return drawn
+
+
+class NearestRelabelings(StateRelabelings):
+    """`StateRelabelings` of so many states that h is n at points nearest the anchor among their relabelings, 0 elsewhere."""
+
+    def __init__(self, cells: np.ndarray):
+        super().__init__(cells)
+        self.cost = np.inf
+
+    def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """See `Relabelings`."""
+        own = self._parts(statistics[None], log_points)[0][:, :, 0]
+        found = np.full(log_points.shape[1], -np.inf)
+        for i in range(len(found)):
+            rows, columns = linear_sum_assignment(own[:, :, i], maximize=True)
+            if np.array_equal(rows, columns):
+                found[i] = float(np.sum(np.log(np.arange(1, len(own) + 1))))
+        return found
+
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The relabeling nearest the anchor."""
+        columns = linear_sum_assignment(self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0], maximize=True)[1]
+        drawn = log_point.copy()
+        drawn[self.cells] = log_point[self.cells[columns]]
+        return drawn
+
+
+def relabelings(layout: Layout, prior: np.ndarray, hidden: Sequence[int], limit: int) -> Relabelings | None:
+    """Every relabeling; None where there are more than `limit` and they are not those of the states of one node.
+
+    Hidden nodes without children are left alone: their labels touch no data.
+
+    Parameters
+    ----------
+    layout : Layout
+    prior : ndarray of shape (n_cells,)
+    hidden : sequence of int
+        Nodes never observed.
+    limit : int
+    """
+    hidden = [node for node in hidden if layout.children[node] and layout.cardinalities[node] > 1]
+    if not hidden:
+        return ListedRelabelings(np.arange(layout.n_cells)[None])
+    if len(hidden) == 1:
+        cells = _cells_of_states(layout, hidden[0])
+        if np.all(prior[cells] == prior[cells[0]]):
+            return (StateRelabelings if len(cells) <= _MOST_STATES else NearestRelabelings)(cells)
+    alike = _alike(layout, hidden)
+    if prod(factorial(layout.cardinalities[node]) for node in hidden) * prod(map(factorial, map(len, alike))) > limit:
+        return None
+    found = []
+    for nodes in _node_permutations(layout, alike):
+        cells = _relabeled_cells(layout, nodes, hidden)
+        found.append(cells[(prior[cells] == prior).all(axis=1)])
+    return ListedRelabelings(np.concatenate(found))
+
+
+def _cells_of_states(layout: Layout, node: int) -> np.ndarray:
+    """The cells that belong to each state of a node, in its own table and its children's, (n_states, n_own)."""
+    every = np.arange(layout.n_cells)
+    tables = [np.moveaxis(layout.table(every, node), -1, 0)]
+    for child in layout.children[node]:
+        tables.append(np.moveaxis(layout.table(every, child), layout.parents[child].index(node), 0))
+    return np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
+
+
+def _alike(layout: Layout, hidden: Sequence[int]) -> list[list[int]]:
+    """Groups of hidden nodes with as many states and the same relatives among all other nodes: only they may trade places."""
+    groups: dict[tuple, list[int]] = {}
+    for node in hidden:
+        children, parents = (frozenset(of[node]) - set(hidden) for of in (layout.children, layout.parents))
+        groups.setdefault((layout.cardinalities[node], children, parents), []).append(node)
+    return list(groups.values())
+
+
+def _node_permutations(layout: Layout, alike: list[list[int]]) -> Iterator[dict[int, int]]:
+    """Permutations of hidden nodes within their groups that leave the graph unchanged."""
+    families = {node: frozenset(layout.parents[node]) for node in range(len(layout.names))}
+    for images in product(*map(permutations, alike)):
+        moved = {a: b for group, image in zip(alike, images) for a, b in zip(group, image)}
+        if all(
+            families[moved.get(node, node)] == frozenset(moved.get(p, p) for p in parents)
+            for node, parents in families.items()
+        ):
+            yield moved
+
+
+def _relabeled_cells(layout: Layout, nodes: dict[int, int], hidden: Sequence[int]) -> np.ndarray:
+    """For each permutation of states, each cell's stand-in among the relabeled tables, (n_permutations, n_cells)."""
+    states = {node: np.array(list(permutations(range(layout.cardinalities[node])))) for node in hidden}
+    which = np.indices([len(states[node]) for node in hidden]).reshape(len(hidden), -1)
+    picked = {node: states[node][k] for node, k in zip(hidden, which)}
+    cells = np.empty((which.shape[1], layout.n_cells), dtype=np.int64)
+    for node in range(len(layout.names)):
+        members = (*layout.parents[node], node)
+        digits = dict(zip(members, np.unravel_index(np.arange(layout.table_cells(node)), layout.table_shape(node))))
+        image = nodes.get(node, node)
+        first = layout.first_cell[node]
+        target = cells[:, first : first + layout.table_cells(node)]
+        target[...] = layout.first_cell[image]
+        for member, digit in digits.items():
+            relabeled = picked[member][:, digit] if member in picked else digit
+            target += relabeled * layout.strides[image][nodes.get(member, member)]
+    return cells
+
+
+def _log_permanents(log_entries: np.ndarray) -> np.ndarray:
+    """For every subset of columns, as a bit mask, ln of the permanent of these columns and as many first rows.
+
+    Parameters
+    ----------
+    log_entries : ndarray of shape (n, n, ...)
+
+    Returns
+    -------
+    ndarray of shape (2^n, ...)
+    """
+    n = len(log_entries)
+    found = np.empty((2**n, *log_entries.shape[2:]))
+    found[0] = 0.0
+    for subset in range(1, 2**n):
+        row = log_entries[subset.bit_count() - 1]
+        columns = [column for column in range(n) if subset >> column & 1]
+        terms = row[columns] + found[[subset ^ (1 << column) for column in columns]]
+        found[subset] = terms[0] if len(columns) == 1 else _log_sum(terms)
+    return found
+
+
+def _log_sum(terms: np.ndarray) -> np.ndarray:
+    """ln of the sum of exponentials over the first axis; faster than SciPy's on many small sums."""
+    largest = terms.max(axis=0)
+    terms -= largest
+    return largest + np.log(np.exp(terms, out=terms).sum(axis=0))
+
+
+def _choice(log_weights: np.ndarray, rng: np.random.Generator) -> int:
+    weights = np.exp(log_weights - log_weights.max())
+    return int(rng.choice(len(weights), p=weights / weights.sum()))

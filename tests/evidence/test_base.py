@@ -1,0 +1,85 @@
+"""The value a score returns, what a score asks for, and the registry."""
+
+import math
+
+import numpy as np
+import pytest
+from evidence.evaluations import evaluation_of
+from reference import facts
+from reference.discrete_network import Data, Problem, uniform_prior
+
+from skvbem.evidence import SCORES, get_score
+from skvbem.evidence.base import Evidence, Score
+
+LC2 = facts.latent_class(2, (2, 2, 2))
+
+
+@pytest.fixture
+def evaluation():
+    return evaluation_of(Problem(LC2, facts.TWENTY_ROWS, uniform_prior(LC2)))
+
+
+def evidence(value, **fields):
+    return Evidence(value, "bic", is_lower_bound=False, n_free_parameters=7, n_samples=20.0, **fields)
+
+
+def test_evidences_compare_by_value_with_each_other_and_with_numbers():
+    low, high = evidence(-46.1), evidence(-45.0)
+    assert low < high
+    assert high >= low
+    assert high == -45.0
+    assert high > -45.5
+    assert low != high
+    assert hash(high) == hash(evidence(-45.0))
+    assert max([low, high]) is high
+    assert float(high) == -45.0
+    assert high != "high"
+
+
+def test_an_evidence_prints_in_one_line():
+    assert repr(evidence(-46.126006, form="ml")) == "Evidence(-46.1260 nats, bic, at the ML fit, d=7)"
+    drawn = Evidence(-42.6, "ais", is_lower_bound=True, standard_error=0.0123, n_free_parameters=7)
+    assert repr(drawn) == "Evidence(-42.6000 ± 0.012 nats, ais, lower bound, d=7)"
+
+
+def test_an_evidence_is_never_nan():
+    with pytest.raises(FloatingPointError, match=r"'bic' is not a number"):
+        evidence(math.nan)
+
+
+def test_a_model_that_lacks_what_a_score_needs_gets_one_error(evaluation):
+    score = Score("sums", lambda evaluation: evidence(0.0), ("row_marginals", "forward_messages"))
+    with pytest.raises(
+        TypeError, match=r"score 'sums' needs forward_messages of a model, which DiscreteDAG does not have"
+    ):
+        score(evaluation)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_needs_of_the_registry_are_methods_of_the_network(name, evaluation):
+    assert all(callable(getattr(evaluation.model, need)) for need in SCORES[name].needs)
+    found = get_score(name)(evaluation)
+    assert found.kind == SCORES[name].name == name
+    assert found.form == SCORES[name].form
+    assert found.n_samples == 20
+    assert np.isfinite(found.value)
+
+
+def test_unknown_names_and_options_are_named(evaluation):
+    with pytest.raises(ValueError, match=r"no score 'elbo'. The scores are lower_bound, collapsed"):
+        get_score("elbo")
+    with pytest.raises(TypeError, match=r"'exact' has no option 'n_steps'. Its options are max_terms"):
+        get_score("exact")(evaluation, n_steps=3)
+    with pytest.raises(ValueError, match=r"form of fit must be 'vb', 'map' or 'ml'. Got 'em'"):
+        get_score("bic")(evaluation, form="em")
+    with pytest.raises(ValueError, match=r"'free' or 'identifiable'. Got 'true'"):
+        get_score("bic")(evaluation, dimension="true")
+
+
+@pytest.mark.parametrize("name", ["collapsed", "collapsed_ascent", "exact"])
+def test_scores_that_complete_rows_want_whole_weights(name):
+    data = Data(("y0", "y1", "y2"), np.array([[0, 0, 0], [0, 1, 1]]), np.array([1.5, 2.0]))
+    evaluation = evaluation_of(Problem(LC2, data, uniform_prior(LC2)))
+    with pytest.raises(ValueError, match=r"completes rows and needs whole-number sample weights"):
+        get_score(name)(evaluation)
+    assert np.isfinite(get_score("laplace")(evaluation).value)
