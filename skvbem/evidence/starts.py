@@ -21,12 +21,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.vbem.fit import Fit
 
-# Of two VB fits whose bounds differ by less, one is a start.
-_ALIKE = 0.01
-# A VB fit whose bound is lower than the best by more is none.
-_HOPELESS = 50.0
 # One chain in so many starts from the prior.
 _PRIOR_EVERY = 4
 _ANYWHERE = 1
@@ -59,7 +54,7 @@ class Starts:
         if certain is fit.statistics:
             pairs = [(1.0, certain)]
         else:
-            pairs = [(share, counts) for counts in distinct_fits(fit)[:n_fits] for share in shares if share]
+            pairs = [(share, counts) for counts in fit.optima.T[:n_fits] for share in shares if share]
             pairs += [(0.0, certain)] * (0.0 in shares)
         self.shares = np.array([share for share, _ in pairs])
         # subtracting rounds, and a count may not be negative
@@ -116,17 +111,3 @@ class Starts:
         """How many labelings results are right for, as `Evidence.details` says it."""
         return "too many to correct for: one labeling" if self.relabelings is None else self.relabelings.n
 
-
-def distinct_fits(fit: Fit) -> list[np.ndarray]:
-    """Statistics of the different optima that the starts of a fit ended in, the best first."""
-    if fit.restart_statistics is None:
-        return [fit.statistics]
-    objectives = fit.restart_objectives[~np.isnan(fit.restart_objectives)]
-    found, last = [], np.inf
-    for k in np.argsort(-objectives, kind="stable"):
-        if objectives[k] < fit.objective - _HOPELESS:
-            break
-        if objectives[k] < last - _ALIKE:
-            found.append(fit.restart_statistics[:, k])
-            last = objectives[k]
-    return found
