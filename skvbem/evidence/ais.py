@@ -6,11 +6,12 @@ Gibbs chains walk from q(theta) q(x) to p(theta, x | y),
 
 which is a member of the model's own family at every inverse temperature, with interpolated natural parameters and
 statistics. The hidden variables are summed out of the weights, whose mean is the evidence; see `skvbem.evidence.starts`
-for q(theta), and for labelings and modes. Weights are averaged as weights: the log of a mean is too low, never too high, in
-expectation.
+for q(theta), and for labelings and modes. Weights are averaged as weights: the log of a mean is too low, never too
+high, in expectation.
 
-Raising p(y | x, theta) alone to the power tau, from p(theta) p(x | theta), is unbiased as well; its log weights spread two
-to four times as far as those from the prior here. The Metropolis sampler as published is in `skvbem.evidence.metropolis`.
+Raising p(y | x, theta) alone to the power tau, from p(theta) p(x | theta), is unbiased as well; its log weights spread
+two to four times as far as those from the prior here. The Metropolis sampler as published is in
+`skvbem.evidence.metropolis`.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def anchored_ais(
         Of the schedule; see `nonlinear_schedule`.
     conditional_ess : float, optional
         If given, inverse temperatures are chosen by a pilot run so that each step keeps this share (as 0.98) of the
-        effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say. The
-        chains do not know the pilot: still no bias.
+        effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say.
+        The chains do not know the pilot: still no bias.
     time_budget : float, optional
         Seconds after which no further batch of chains is begun. A first batch is always run.
     progress : callable of (int, int), optional
@@ -168,8 +169,8 @@ def gibbs_chains(
 def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: float, least: int = 1) -> np.ndarray:
     """Inverse temperatures at which a step keeps a share of the effective sample size, found by a pilot run.
 
-    Of equally weighted particles at one temperature, (mean w)^2 / mean w^2 of the ratios w to the next is that share. The
-    pilot runs from the last start, the widest one.
+    Of equally weighted particles at one temperature, (mean w)^2 / mean w^2 of the ratios w to the next is that share.
+    The pilot runs from the last start, the widest one.
 
     Parameters
     ----------
@@ -212,6 +213,5 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
         there = here + length if here + length < 1.0 - 1e-9 else 1.0
         model.anneal(workspace, paths, np.array([here, there]), streams, log_points)
         schedule.append(there)
-    if len(schedule) <= least:
-        schedule = np.interp(np.linspace(0, 1, least + 1), np.linspace(0, 1, len(schedule)), schedule)
-    return np.array(schedule)
+    n = max(len(schedule), least + 1)
+    return np.interp(np.linspace(0, 1, n), np.linspace(0, 1, len(schedule)), schedule)

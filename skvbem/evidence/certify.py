@@ -1,8 +1,9 @@
 r"""Evidence between two bounds: annealed chains forwards, and backwards from an exact draw of the posterior.
 
 Weights of forward chains average to p(y), those of backward chains to 1 / p(y), if these start at exact draws of
-p(theta | y). So ln of the one mean is too low in expectation and minus ln of the other too high, and by Markov's inequality
-neither is wrong by more than c nats on its wrong side with a probability above e^-c [Grosse, Ghahramani & Adams 2015].
+p(theta | y). So ln of the one mean is too low in expectation and minus ln of the other too high, and by Markov's
+inequality neither is wrong by more than c nats on its wrong side with a probability above e^-c [Grosse, Ghahramani &
+Adams 2015].
 
 Parameters that made the data, if drawn from the prior, are one exact draw; Gibbs sweeps from it give more.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +71,12 @@ def certify_evidence(
     -------
     Certificate
     """
-    options = {"n_chains": n_chains, "n_steps": n_steps, "time_budget": time_budget, "progress": progress}
+    options: dict[str, Any] = {
+        "n_chains": n_chains,
+        "n_steps": n_steps,
+        "time_budget": time_budget,
+        "progress": progress,
+    }
     lower = anchored_ais(evaluation, **options)
     return Certificate(lower, reverse_ais(evaluation, log_point, share=share, **options))
 
@@ -91,7 +98,8 @@ def reverse_ais(
     ----------
     evaluation : Evaluation
     log_point : ndarray of shape (n_cells,) or (n_cells, n_chains)
-        ln theta of an exact draw of the posterior, from which Gibbs sweeps make a start for each chain; or one for each.
+        ln theta of an exact draw of the posterior, from which Gibbs sweeps make a start for each chain; or one for
+        each.
     n_chains, n_steps, share, bend, time_budget, progress
         As in `anchored_ais`.
 

@@ -1,7 +1,7 @@
-"""What all sampling scores share: work in batches under a time budget, weights pooled as weights, and when not to trust them.
+"""What all sampling scores share: work in batches under a time budget, weights pooled as weights, doubts spoken.
 
-An estimate may be a sum over *strata*: groups of chains (or draws) from different starts, each of which estimates its own
-part of the evidence without bias. With one stratum that is the plain mean of weights.
+An estimate may be a sum over *strata*: groups of chains (or draws) from different starts, each of which estimates its
+own part of the evidence without bias. With one stratum that is the plain mean of weights.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def run_tasks(
     return done
 
 
-def check_at_least(kind: str, **counts: float) -> None:
+def check_at_least(kind: str, **counts: tuple[float, float]) -> None:
     """Each of these options is at least the least that makes sense of it, given as (value, least)."""
     for name, (value, least) in counts.items():
         if not value >= least:
@@ -163,8 +163,8 @@ def summary(
         warn(f"{kind}: one chain per start has no standard error. Run more.")
     elif effective < max(_FEWEST if n >= _FEWEST else n / 2, _LEAST_SHARE * n):
         warn(
-            f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The value "
-            "and its standard error are not to be trusted; take more steps, or more chains."
+            f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
+            "value and its standard error are not to be trusted; take more steps, or more chains."
         )
     return Evidence(
         value,

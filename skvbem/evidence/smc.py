@@ -1,9 +1,9 @@
 r"""Sequential Monte Carlo: annealed chains of one population, the heavy ones continued in place of the light.
 
-A run's evidence is the product over steps of the mean ratio of densities; where weights have grown unequal, particles are
-drawn again in proportion to them (systematic resampling). For inverse temperatures fixed beforehand the product is
-unbiased, and so is the mean over independent runs, from whose spread the standard error comes [Del Moral, Doucet & Jasra
-2006].
+A run's evidence is the product over steps of the mean ratio of densities; where weights have grown unequal, particles
+are drawn again in proportion to them (systematic resampling). For inverse temperatures fixed beforehand the product is
+unbiased, and so is the mean over independent runs, from whose spread the standard error comes [Del Moral, Doucet &
+Jasra 2006].
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def smc(
     shares, n_fits, bend
         As in `anchored_ais`.
     conditional_ess : float, default=0.95
-        Without `n_steps`: the share of the effective sample size that each step keeps, in a pilot run that the populations
-        do not know of.
+        Without `n_steps`: the share of the effective sample size that each step keeps, in a pilot run that the
+        populations do not know of.
     resample_below : float, default=0.5
         Particles are drawn again where the effective sample size falls below this share of them; 0 is never.
     time_budget, progress

@@ -1,10 +1,10 @@
 r"""Densities that chains and draws start from, and how the evidence is split among them.
 
-A start is q(theta) = p(theta) after statistics, the expected counts of a VB fit made smaller: a share of what is uncertain
-in them, all of what is not. Share 0 is the prior, or the posterior of what is certain. Chains from VB fits are steady but
-seldom leave their mode, chains from the prior find every mode but only of small data. So there are many starts, each of
-which estimates a part of the evidence, split at every point theta in proportion to the densities of the starts, made
-symmetric over labelings: start a has the part
+A start is q(theta) = p(theta) after statistics, the expected counts of a VB fit made smaller: a share of what is
+uncertain in them, all of what is not. Share 0 is the prior, or the posterior of what is certain. Chains from VB fits
+are steady but seldom leave their mode, chains from the prior find every mode but only of small data. So there are many
+starts, each of which estimates a part of the evidence, split at every point theta in proportion to the densities of the
+starts, made symmetric over labelings: start a has the part
 
 .. math:: h_a(\theta) = q_a(\theta) / \sum_b \bar q_b(\theta), \qquad
           \bar q(\theta) = \frac{1}{S} \sum_g q(g \theta),
@@ -74,15 +74,11 @@ class Starts:
         """Concentrations of q(theta) of start after start, (n_cells, n)."""
         return (self._model.prior + self.statistics[which].T).concentration
 
-    def keep(self, n: int) -> None:
-        """Leave out all but the first n."""
-        self.shares, self.statistics = self.shares[:n], self.statistics[:n]
-
     def deal(self, n_chains: int) -> np.ndarray:
-        """The start of each chain, (n_chains,), the first ones the same for any number; starts not dealt are left out.
+        """The start of each chain, (n_chains,); starts not dealt are left out.
 
-        One chain in four starts from the prior, if that and others are there. No start gets a single chain, but if there
-        is a single chain.
+        One chain in four starts from the prior, if that and others are there. No start gets a single chain, unless
+        there is no other.
         """
         n_fits = int(np.count_nonzero(self.shares))
         from_prior = np.arange(n_chains) % _PRIOR_EVERY == _PRIOR_EVERY - 1
@@ -99,7 +95,7 @@ class Starts:
         return which
 
     def log_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """ln of the part of a point's weight that a start has, of point after point and start after start, (n_points,)."""
+        """ln of the part that start `which` has of the weight of each point, (n_points,)."""
         log_scales = -(self._model.prior + self.statistics.T).log_normalizer()
         inner = self.statistics @ log_points
         own = log_scales[which] + inner[which, np.arange(len(which))]

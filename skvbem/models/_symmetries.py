@@ -1,9 +1,9 @@
 r"""Relabelings of hidden nodes and of their states that leave graph, prior and data as they are; sums over all of them.
 
-A relabeling g permutes the cells of the tables. What depends on the data alone does not see it, but a density q(theta) at
-one labeling does, and whoever puts all labelings right needs :math:`\sum_g e^{N \cdot g \ln\theta}`. Where all that can
-be relabeled is one hidden node, :math:`N \cdot g \ln\theta` is a sum over its states, the sum over g is a permanent, and
-permanents of positive matrices are summed over subsets of states rather than over permutations.
+A relabeling g permutes the cells of the tables. What depends on the data alone does not see it, but a density q(theta)
+at one labeling does, and whoever puts all labelings right needs :math:`\sum_g e^{N \cdot g \ln\theta}`. Where all that
+can be relabeled is one hidden node, :math:`N \cdot g \ln\theta` is a sum over its states, the sum over g is a
+permanent, and permanents of positive matrices are summed over subsets of states rather than over permutations.
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ class StateRelabelings(Relabelings):
         drawn = log_point.copy()
         for k in reversed(range(len(own))):
             free = [state for state in range(len(own)) if taken >> state & 1]
-            state = free[_choice(np.array([partial[taken ^ (1 << l)] + own[k, l] for l in free]), rng)]
+            state = free[_choice(np.array([partial[taken ^ (1 << s)] + own[k, s] for s in free]), rng)]
             drawn[self.cells[k]] = log_point[self.cells[state]]
             taken ^= 1 << state
         return drawn
 
 
 class NearestRelabelings(StateRelabelings):
-    """`StateRelabelings` of so many states that h is n at points nearest the anchor among their relabelings, 0 elsewhere."""
+    """`StateRelabelings` of so many states that h is n at points nearest the anchor, 0 at their relabelings."""
 
     def __init__(self, cells: np.ndarray):
         super().__init__(cells)
@@ -159,7 +159,8 @@ class NearestRelabelings(StateRelabelings):
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The relabeling nearest the anchor."""
-        columns = linear_sum_assignment(self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0], maximize=True)[1]
+        own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
+        columns = linear_sum_assignment(own, maximize=True)[1]
         drawn = log_point.copy()
         drawn[self.cells] = log_point[self.cells[columns]]
         return drawn
@@ -205,7 +206,7 @@ def _cells_of_states(layout: Layout, node: int) -> np.ndarray:
 
 
 def _alike(layout: Layout, hidden: Sequence[int]) -> list[list[int]]:
-    """Groups of hidden nodes with as many states and the same relatives among all other nodes: only they may trade places."""
+    """Groups of hidden nodes of as many states and the same relatives outside: only they may trade places."""
     groups: dict[tuple, list[int]] = {}
     for node in hidden:
         children, parents = (frozenset(of[node]) - set(hidden) for of in (layout.children, layout.parents))
