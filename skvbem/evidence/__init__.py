@@ -6,13 +6,21 @@ better, with every constant kept.
 
 from functools import partial
 
+from skvbem.evidence.ais import anchored_ais, prior_ais
 from skvbem.evidence.asymptotic import bic, bicp, draper
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.cheeseman_stutz import cheeseman_stutz, mled
 from skvbem.evidence.collapsed import collapsed
 from skvbem.evidence.exact import exact
+from skvbem.evidence.importance import importance, importance_gibbs
 from skvbem.evidence.laplace import laplace
 from skvbem.evidence.lower_bound import lower_bound
+from skvbem.evidence.metropolis import metropolis_ais
+from skvbem.evidence.smc import smc
+
+_STARTS = ("certain_statistics", "relabelings", "draw_points")
+_CHAINS = (*_STARTS, "paths", "workspace", "anneal", "log_normalizers")
+_METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
 
 _SCORES = (
     Score("lower_bound", lower_bound, form="vb"),
@@ -26,6 +34,12 @@ _SCORES = (
     Score("bicp", bicp, form="map"),
     Score("bic", bic, form="ml"),
     Score("exact", exact, ("completions", "complete_counts")),
+    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True),
+    Score("ais_prior", prior_ais, (*_CHAINS, "lanes_at_once"), random=True),
+    Score("ais_metropolis", metropolis_ais, _METROPOLIS, random=True),
+    Score("importance", importance, (*_STARTS, "log_likelihoods"), form="vb", random=True),
+    Score("importance_gibbs", importance_gibbs, (*_CHAINS, "log_likelihoods"), form="vb", random=True),
+    Score("smc", smc, _CHAINS, form="vb", random=True),
 )
 
 #: Every score by name.

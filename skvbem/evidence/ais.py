@@ -23,7 +23,7 @@ import numpy as np
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import Starts, first_of_each, make_starts
 
 # Steps between two looks at whether the user wants the run to end.
 _STEPS_AT_ONCE = 256
@@ -64,7 +64,7 @@ def anchored_ais(
         effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say.
         The chains do not know the pilot: still no bias.
     time_budget : float, optional
-        Seconds after which no further batch of chains is begun. A first batch is always run.
+        Seconds after which no further batch of chains is begun; two chains of every start are run whatever the time.
     progress : callable of (int, int), optional
         Told how many batches of chains are done, and of how many.
 
@@ -80,8 +80,7 @@ def anchored_ais(
     kind = "ais" if any(shares) else "ais_prior"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
-    starts = Starts(evaluation, shares, n_fits)
-    which = starts.deal(n_chains)
+    starts, which = make_starts(evaluation, shares, n_fits).dealt(n_chains)
     paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
     if conditional_ess is None:
         schedule = nonlinear_schedule(n_steps, bend)
@@ -92,30 +91,53 @@ def anchored_ais(
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
         log_points = evaluation.model.draw_points(starts.concentrations(which[lanes]), mine)
-        log_points, log_ratios = gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
-        return log_ratios, starts.log_parts(which[lanes], log_points)
+        return gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
 
+    tasks = batches(evaluation, n_chains)
     found = run_tasks(
-        batch, batches(evaluation, n_chains), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        batch,
+        tasks,
+        n_threads=evaluation.n_jobs,
+        required=sum(lanes.start < first_of_each(which) for lanes in tasks),
+        time_budget=time_budget,
+        progress=progress,
     )
-    log_ratios = np.concatenate([ratios for ratios, _ in found], axis=1)
+    log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*found))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
-    log_weights = trace[-1] + np.concatenate([parts for _, parts in found])
+    log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)
     return summary(
         evaluation,
         kind,
         strata_of(starts, which, schedule, trace, log_weights),
         form="vb" if any(shares) else None,
-        relabelings=starts.labelings,
+        n_labelings=starts.n_labelings,
     )
 
 
-def prior_ais(evaluation: Evaluation, *, n_chains: int = 16, n_steps: int = 1024, **options) -> Evidence:
-    """Log evidence by Gibbs chains that start at the prior; see `anchored_ais`.
+def prior_ais(
+    evaluation: Evaluation,
+    *,
+    n_chains: int = 16,
+    n_steps: int = 1024,
+    bend: float = np.inf,
+    conditional_ess: float | None = None,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Evidence:
+    """Log evidence by Gibbs chains that start at the prior; for the parameters see `anchored_ais`.
 
     Right whatever the shape of the posterior, but for small data only: the steps needed grow fast with the rows.
     """
-    return anchored_ais(evaluation, n_chains=n_chains, n_steps=n_steps, shares=(0.0,), **options)
+    return anchored_ais(
+        evaluation,
+        n_chains=n_chains,
+        n_steps=n_steps,
+        shares=(0.0,),
+        bend=bend,
+        conditional_ess=conditional_ess,
+        time_budget=time_budget,
+        progress=progress,
+    )
 
 
 def batches(evaluation: Evaluation, n_chains: int) -> list[slice]:

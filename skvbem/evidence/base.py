@@ -92,12 +92,15 @@ class Score:
         Names of the methods it asks of a model.
     form : {"vb", "map", "ml"} or None
         The form of fit it is evaluated at by default.
+    random : bool
+        Whether it draws random numbers; its values then have standard errors.
     """
 
     name: str
     compute: Callable[..., Evidence]
     needs: tuple[str, ...] = ()
     form: str | None = None
+    random: bool = False
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from skvbem.evidence.ais import anchored_ais, batches, gibbs_chains
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, pooled, run_tasks
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import make_starts
 
 _LABELS, _BACKWARDS = 6, 7
 _SWEEPS = 50
@@ -111,7 +111,7 @@ def reverse_ais(
     kind = "ais_reverse"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
-    starts = Starts(evaluation, (share,), 1)
+    starts = make_starts(evaluation, (share,), 1)
     paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
     # a sweep at the posterior comes first, the reverse of the one that a forward chain ends with
     schedule = np.concatenate([[1.0], nonlinear_schedule(n_steps, bend)[::-1]])
@@ -140,8 +140,14 @@ def reverse_ais(
         _, log_ratios = gibbs_chains(evaluation, paths[which], schedule, mine, log_points)
         return -log_ratios, parts
 
+    tasks = batches(evaluation, n_chains)
     found = run_tasks(
-        batch, batches(evaluation, n_chains), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        batch,
+        tasks,
+        n_threads=evaluation.n_jobs,
+        required=sum(lanes.start < 2 for lanes in tasks),
+        time_budget=time_budget,
+        progress=progress,
     )
     log_ratios = np.concatenate([ratios for ratios, _ in found], axis=1)
     log_weights = log_ratios.sum(axis=0) + np.concatenate([parts for _, parts in found])
@@ -160,6 +166,6 @@ def reverse_ais(
             "mean_log_weight": float(log_weights.mean()),
             "effective_sample_size": effective,
             "strata": (Stratum(share, schedule[1:], trace, log_weights),),
-            "relabelings": starts.labelings,
+            "n_labelings": starts.n_labelings,
         },
     )

@@ -23,7 +23,7 @@ from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary, warn
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.psis import pareto_smoothed
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import Starts, make_starts
 
 _DRAWS_AT_ONCE = 512
 # Operations that sums over labelings may take before components are left out.
@@ -68,7 +68,7 @@ def importance(
     """
     kind = "importance"
     check_at_least(kind, n_draws=(n_draws, 2), n_fits=(n_fits, 1))
-    starts = Starts(evaluation, shares, n_fits)
+    starts = make_starts(evaluation, shares, n_fits)
     return _importance(evaluation, kind, starts, starts.statistics, _log_parts(starts), n_draws, time_budget, progress)
 
 
@@ -109,7 +109,7 @@ def importance_gibbs(
     kind = "importance_gibbs"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_draws=(n_draws, 2), n_completions=(n_completions, 1), n_fits=(n_fits, 1))
-    starts = Starts(evaluation, (0.5, 0.0), n_fits)
+    starts = make_starts(evaluation, (0.5, 0.0), n_fits)
     relabelings = starts.relabelings
     if relabelings is not None and np.isfinite(relabelings.cost):
         affordable = int(_MOST_WORK / (relabelings.cost * n_draws))
@@ -155,9 +155,10 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
     model, program, relabelings = evaluation.model, evaluation.program, starts.relabelings
     log_evidences = model.prior.log_evidence(statistics.T)
     concentrations = (model.prior + statistics.T).concentration
-    # draw i comes from the component that holds (i + 1/2) / n_draws of the mixture, in an order that mixes batches
-    component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + 0.5) / n_draws)
-    component = evaluation.generator(_DRAWS).permutation(np.minimum(component, len(statistics) - 1))
+    # as many draws from each component as its share asks, rounded up or down, in an order that mixes batches
+    rng = evaluation.generator(_DRAWS)
+    component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + rng.random()) / n_draws)
+    component = rng.permutation(np.minimum(component, len(statistics) - 1))
 
     def batch(at):
         mine = component[at : at + _DRAWS_AT_ONCE]
@@ -197,5 +198,5 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),
-        relabelings=starts.labelings,
+        n_labelings=starts.n_labelings,
     )

@@ -88,8 +88,14 @@ def metropolis_ais(
             )
         return [np.concatenate(of) for of in zip(*pieces)]
 
+    tasks = batches(evaluation, n_chains)
     found = run_tasks(
-        batch, batches(evaluation, n_chains), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        batch,
+        tasks,
+        n_threads=evaluation.n_jobs,
+        required=sum(lanes.start < 2 for lanes in tasks),
+        time_budget=time_budget,
+        progress=progress,
     )
     log_ratios, accepted = (np.concatenate(of, axis=1) for of in zip(*found))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])

@@ -17,7 +17,7 @@ from skvbem.evidence.ais import adaptive_schedule, strata_of
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import first_of_each, make_starts
 
 
 def smc(
@@ -65,8 +65,7 @@ def smc(
     check_at_least(kind, n_runs=(n_runs, 1), n_particles=(n_particles, 1))
     if n_steps is not None:
         check_at_least(kind, n_steps=(n_steps, 1))
-    starts = Starts(evaluation, shares, n_fits)
-    which = starts.deal(n_runs)
+    starts, which = make_starts(evaluation, shares, n_fits).dealt(n_runs)
     paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
     if n_steps is None:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess)
@@ -85,7 +84,12 @@ def smc(
         return trace, trace[-1] + logsumexp(log_shares + starts.log_parts(mine, log_points))
 
     found = run_tasks(
-        population, range(n_runs), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        population,
+        range(n_runs),
+        n_threads=evaluation.n_jobs,
+        required=first_of_each(which),
+        time_budget=time_budget,
+        progress=progress,
     )
     trace = np.stack([trace for trace, _ in found], axis=1)
     log_weights = np.array([log_weight for _, log_weight in found])
@@ -94,7 +98,7 @@ def smc(
         kind,
         strata_of(starts, which, schedule, trace, log_weights),
         form="vb" if any(shares) else None,
-        relabelings=starts.labelings,
+        n_labelings=starts.n_labelings,
     )
 
 

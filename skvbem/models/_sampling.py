@@ -66,12 +66,14 @@ class Sampling:
         slope = self.expect(natural, program).log_normalizer + self.prior.log_evidence(statistics)
         return Path(statistics, natural, slope)
 
-    def certain_statistics(self, program, statistics: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The part of expected statistics that no hidden variable has a say in, (n_cells,)."""
-        anywhere = self.expect(np.log(self.random_point(rng))[:, None], program).statistics[:, 0]
-        if np.allclose(anywhere, statistics, rtol=1e-9, atol=1e-9):
-            return statistics
-        return program.contraction.certain_counts()
+    def certain_statistics(self, program, rng: np.random.Generator) -> np.ndarray:
+        """The part of expected statistics that no hidden variable has a say in, (n_cells,).
+
+        Where two random points expect the same, whatever that is; elsewhere the counts of complete families.
+        """
+        points = np.stack([self.random_point(rng), self.random_point(rng)], axis=1)
+        one, other = self.expect(np.log(points), program).statistics.T
+        return np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, program.contraction.certain_counts())
 
     def draw_points(self, concentration: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """ln theta of Dirichlet draws with concentrations (n_cells, n_lanes), each lane from its stream."""
@@ -197,4 +199,4 @@ class Sampling:
 
     def relabelings(self, hidden, limit: int = 50_000) -> Relabelings | None:
         """Ways in which hidden labels can change unnoticed, None if too many; see `skvbem.models._symmetries`."""
-        return relabelings(self.layout, self.prior.concentration, [self.position[node] for node in hidden], limit)
+        return relabelings(self.layout, self.prior.concentration, {self.position[node] for node in hidden}, limit)
