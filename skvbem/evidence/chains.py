@@ -1,11 +1,12 @@
-"""What all sampling scores share: work in batches under a time budget, weights pooled as weights, and when not to trust them.
+"""What all sampling scores share: work in batches under a time budget, weights pooled as weights, doubts spoken.
 
-An estimate may be a sum over *strata*: groups of chains (or draws) from different starts, each of which estimates its own
-part of the evidence without bias. With one stratum that is the plain mean of weights.
+An estimate may be a sum over *strata*: groups of chains (or draws) from different starts, each of which estimates its
+own part of the evidence without bias. With one stratum that is the plain mean of weights.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -115,6 +116,11 @@ def run_tasks(
         Seconds.
     progress : callable of (int, int), optional
         Told the number of tasks done and the number of all, in the caller's thread.
+
+    Returns
+    -------
+    list
+        Of the first tasks, as many as were begun in time.
     """
     began = time.monotonic()
     skipped = object()
@@ -123,28 +129,24 @@ def run_tasks(
         late = time_budget is not None and time.monotonic() - began > time_budget
         return skipped if late and k >= required else work(tasks[k])
 
-    done: list = []
-
-    def note(result):
-        if result is not skipped:
+    def collected(results):
+        done: list = []
+        for result in itertools.takewhile(lambda result: result is not skipped, results):
             done.append(result)
             if progress is not None:
                 progress(len(done), len(tasks))
+        return done
 
     if n_threads <= 1 or len(tasks) == 1:
-        for k in range(len(tasks)):
-            note(one(k))
-        return done
+        return collected(map(one, range(len(tasks))))
     pool = ThreadPoolExecutor(min(n_threads, len(tasks)))
     try:
-        for result in pool.map(one, range(len(tasks))):
-            note(result)
+        return collected(pool.map(one, range(len(tasks))))
     finally:
         pool.shutdown(cancel_futures=True)
-    return done
 
 
-def check_at_least(kind: str, **counts: float) -> None:
+def check_at_least(kind: str, **counts: tuple[float, float]) -> None:
     """Each of these options is at least the least that makes sense of it, given as (value, least)."""
     for name, (value, least) in counts.items():
         if not value >= least:
@@ -152,9 +154,16 @@ def check_at_least(kind: str, **counts: float) -> None:
 
 
 def summary(
-    evaluation: Evaluation, kind: str, strata: Sequence[Stratum], *, form: str | None = None, unbiased=True, **details
+    evaluation: Evaluation,
+    kind: str,
+    strata: Sequence[Stratum],
+    *,
+    form: str | None = None,
+    unbiased: bool = True,
+    n_labelings: int | None = 1,
+    **details,
 ) -> Evidence:
-    """The evidence that weights amount to, with a warning where they should not be trusted."""
+    """The evidence that weights amount to, with a warning where it should not be trusted."""
     weights = [stratum.log_weights for stratum in strata]
     value, error, effective = pooled(weights)
     n = sum(map(len, weights))
@@ -163,8 +172,13 @@ def summary(
         warn(f"{kind}: one chain per start has no standard error. Run more.")
     elif effective < max(_FEWEST if n >= _FEWEST else n / 2, _LEAST_SHARE * n):
         warn(
-            f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The value "
-            "and its standard error are not to be trusted; take more steps, or more chains."
+            f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
+            "value and its standard error are not to be trusted; take more steps, or more chains."
+        )
+    if n_labelings is None:
+        warn(
+            f"{kind}: hidden nodes have too many labelings to correct for. The value counts those that were met, one "
+            "perhaps, and may be too low by up to ln of their number."
         )
     return Evidence(
         value,
@@ -179,6 +193,7 @@ def summary(
             "mean_log_weight": float(everything.mean()),
             "effective_sample_size": effective,
             "strata": tuple(strata),
+            "n_labelings": n_labelings,
             **details,
         },
     )

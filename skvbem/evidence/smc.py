@@ -1,9 +1,9 @@
 r"""Sequential Monte Carlo: annealed chains of one population, the heavy ones continued in place of the light.
 
-A run's evidence is the product over steps of the mean ratio of densities; where weights have grown unequal, particles are
-drawn again in proportion to them (systematic resampling). For inverse temperatures fixed beforehand the product is
-unbiased, and so is the mean over independent runs, from whose spread the standard error comes [Del Moral, Doucet & Jasra
-2006].
+A run's evidence is the product over steps of the mean ratio of densities; where weights have grown unequal, particles
+are drawn again in proportion to them (systematic resampling). For inverse temperatures fixed beforehand the product is
+unbiased, and so is the mean over independent runs, from whose spread the standard error comes [Del Moral, Doucet &
+Jasra 2006].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skvbem.evidence.ais import adaptive_schedule, strata_of
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import first_of_each, make_starts
 
 
 def smc(
@@ -48,8 +48,8 @@ def smc(
     shares, n_fits, bend
         As in `anchored_ais`.
     conditional_ess : float, default=0.95
-        Without `n_steps`: the share of the effective sample size that each step keeps, in a pilot run that the populations
-        do not know of.
+        Without `n_steps`: the share of the effective sample size that each step keeps, in a pilot run that the
+        populations do not know of.
     resample_below : float, default=0.5
         Particles are drawn again where the effective sample size falls below this share of them; 0 is never.
     time_budget, progress
@@ -65,8 +65,7 @@ def smc(
     check_at_least(kind, n_runs=(n_runs, 1), n_particles=(n_particles, 1))
     if n_steps is not None:
         check_at_least(kind, n_steps=(n_steps, 1))
-    starts = Starts(evaluation, shares, n_fits)
-    which = starts.deal(n_runs)
+    starts, which = make_starts(evaluation, shares, n_fits).dealt(n_runs)
     paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
     if n_steps is None:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess)
@@ -85,7 +84,12 @@ def smc(
         return trace, trace[-1] + logsumexp(log_shares + starts.log_parts(mine, log_points))
 
     found = run_tasks(
-        population, range(n_runs), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        population,
+        range(n_runs),
+        n_threads=evaluation.n_jobs,
+        required=first_of_each(which),
+        time_budget=time_budget,
+        progress=progress,
     )
     trace = np.stack([trace for trace, _ in found], axis=1)
     log_weights = np.array([log_weight for _, log_weight in found])
@@ -94,7 +98,7 @@ def smc(
         kind,
         strata_of(starts, which, schedule, trace, log_weights),
         form="vb" if any(shares) else None,
-        relabelings=starts.labelings,
+        n_labelings=starts.n_labelings,
     )
 
 
