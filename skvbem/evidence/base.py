@@ -92,7 +92,8 @@ class Score:
     Parameters
     ----------
     name : str
-    compute : callable of (Evaluation, **options) to Evidence
+    compute : callable
+        Of an Evaluation and options by name, to an Evidence.
     needs : tuple of str
         Names of the methods it asks of a model.
     form : {"vb", "map", "ml"} or None

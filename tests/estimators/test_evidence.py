@@ -164,6 +164,25 @@ def test_unseen_categories_are_other_data(fitted):
         fitted.log_evidence(other, kind="bic")
 
 
+def test_parameters_are_given_as_tables():
+    """Chains that start at tables of nodes start at the point that those tables are."""
+    model = VBDiscreteDAG({"A": ["h"], "B": ["h"], "C": ["A"]}, latents=["h"], random_state=0).fit(X)
+    tables = {node: np.asarray(table) for node, table in model.tables_.items()}
+    point = np.concatenate([tables[node].ravel() for node in ["h", *X.columns]])
+    options = {"n_steps": 8, "n_chains": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EvidenceWarning)  # two chains are few
+        asked = {
+            start: model.log_evidence(X, kind="ais_metropolis", start=value, **options).value
+            for start, value in {"tables": tables, "point": point}.items()
+        }
+        table = evidence_table(model, X, ["ais_metropolis"], options={"ais_metropolis": {"start": tables, **options}})
+    assert asked["tables"] == pytest.approx(asked["point"], rel=1e-12)
+    assert table["ais_metropolis"].value == asked["tables"]
+    with pytest.raises(ValueError, match="needed for every node.*'h'"):
+        model.log_evidence(X, kind="ais_metropolis", start={"A": tables["A"]})
+
+
 def test_table(fitted):
     table = evidence_table(fitted, X, ["bic", "exact", "ais", "lower_bound"], options=QUICK)
     assert set(table) == {"bic", "ais", "lower_bound"}
