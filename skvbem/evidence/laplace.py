@@ -1,4 +1,4 @@
-r"""Laplace's approximation: a Gaussian at the MAP point, in the natural (softmax) basis or in probabilities [CH (8); CH97].
+r"""Laplace's approximation: a Gaussian at the MAP point, in softmax coordinates or in probabilities [CH (8); CH97].
 
 .. math::
 
@@ -8,10 +8,10 @@ A the negative Hessian of the log posterior, exact by Louis' identity: with N ex
 table row :math:`(\lambda_l + N_l)(\mathrm{diag}\,\theta_l - \theta_l\theta_l^\top)`, less the covariance of the scores
 of complete data given what was observed. The density of theta is with respect to the softmax coordinates, and so is A.
 
-Mode, density and Gaussian are those of one basis. In probabilities lambda - 1 takes the place of lambda in A, and at the
-mode, where the gradient is zero, :math:`\ln\det A` of the softmax coordinates becomes that of the probabilities by
-:math:`-2 \sum \ln\theta` over all cells. Where a cell has no counts, the Gaussian around the mode in probabilities, near
-0, misses a factor of about 4 for a prior of 1.01; in the softmax basis it is right to a tenth.
+Mode, density and Gaussian are those of one basis. In probabilities lambda - 1 takes the place of lambda in A, and at
+the mode, where the gradient is zero, :math:`\ln\det A` of the softmax coordinates becomes that of the probabilities by
+:math:`-2 \sum \ln\theta` over all cells. Where a cell has no counts, the Gaussian around the mode in probabilities,
+near 0, misses a factor of about 4 for a prior of 1.01; in the softmax basis it is right to a tenth.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def laplace(
     ----------
     evaluation : Evaluation
     form : {"map", "map_probability"}, default="map"
-        The mode, and with it the coordinates of the Gaussian: natural, or probabilities. The latter needs a mode inside,
-        as there is at prior concentrations above 1, and even so the Gaussian is a poor one near 0 and 1. The diagonal
-        of the variant is that in natural coordinates.
+        The mode, and with it the coordinates of the Gaussian: natural, or probabilities. The latter needs a mode
+        inside, as there is at prior concentrations above 1, and even so the Gaussian is a poor one near 0 and 1. The
+        variant "diagonal" takes the diagonal in natural coordinates.
     variant : {"full", "block", "diagonal"}, default="full"
         Whether all entries of A enter, those between parameters of one table, or the diagonal alone.
     max_states : int, default=4096
