@@ -212,13 +212,13 @@ def test_variants_are_checked():
 
 
 def test_the_largest_model_of_chickering_and_heckerman():
-    """64 binary features, 32 classes, 400 rows, d = 2 079: they report 2 800 to 6 700 s."""
+    """64 binary features, 32 classes, 400 rows, d = 2 079: they report 2 800 to 6 700 s; see tests/benchmarks."""
     model = naive_bayes(32, 64)
     rows = drawn_rows(model, 400, np.random.default_rng(3), ("c",))
     evaluation = evaluate(model, rows, ("c",), method="map", n_init=2, tol=1e-6)
     began = time.perf_counter()
     full, block = laplace(evaluation), laplace(evaluation, variant="block")
-    assert time.perf_counter() - began < 10
+    assert time.perf_counter() - began < 60
     assert full.n_free_parameters == 2079
     assert full.details["variant"] == "full"
     assert abs(full.value - block.value) < 50
