@@ -409,7 +409,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
             program,
             lambda form, fit: run.recipe.refit(network.model, program, form, fit, n_threads),
             run.fit,
-            "map (probability basis)" if network.form is posteriors.MAP_IN_PROBABILITIES else network.form.name,
+            "map_probability" if network.form is posteriors.MAP_IN_PROBABILITIES else network.form.name,
             program.total_weight,
             network.latents,
             run.recipe.seed if random_state is None else self._seed(random_state),

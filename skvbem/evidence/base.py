@@ -35,8 +35,8 @@ class Evidence:
         Whether the value cannot exceed the log marginal likelihood; of sampling scores, in expectation.
     standard_error : float or None
         Of the value, nats, where it is random.
-    form : {"vb", "map", "ml"} or None
-        The fit the score was evaluated at.
+    form : {"vb", "map", "map_probability", "ml"} or None
+        The fit the score was evaluated at; modes in the natural basis or in probabilities.
     n_free_parameters : int
         The dimension d that entered, or the count of free parameters.
     n_samples : float

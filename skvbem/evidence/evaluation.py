@@ -13,7 +13,12 @@ from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
 #: The forms of q(theta) by name.
-FORMS = {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}
+FORMS = {
+    "vb": posteriors.VB,
+    "map": posteriors.MAP,
+    "map_probability": posteriors.MAP_IN_PROBABILITIES,
+    "ml": posteriors.ML,
+}
 
 
 class Evaluation:
@@ -30,7 +35,7 @@ class Evaluation:
     fit : Fit
         The fit at hand.
     method : str
-        Its form: "vb", "map" (in the natural basis) or "ml"; a fit of another form is only one to start from.
+        Its form, a name in `FORMS`; a mode is that in the natural basis ("map") or in probabilities.
     n_samples : float
         Sum of the weights of the rows.
     hidden : tuple
@@ -61,7 +66,7 @@ class Evaluation:
     def fit(self, form: str) -> Fit:
         """The fit of a form: the one at hand, or one started from its statistics and from the same starts."""
         if form not in FORMS:
-            raise ValueError(f"A form of fit must be 'vb', 'map' or 'ml'. Got {form!r} instead.")
+            raise ValueError(f"A form of fit must be one of {', '.join(map(repr, FORMS))}. Got {form!r} instead.")
         if form not in self._fits:
             found = self._run(FORMS[form], self._fits[self.method])
             if not found.converged:

@@ -70,7 +70,7 @@ def test_unknown_names_and_options_are_named(evaluation):
         get_score("elbo")
     with pytest.raises(TypeError, match=r"'exact' has no option 'n_steps'. Its options are max_terms"):
         get_score("exact")(evaluation, n_steps=3)
-    with pytest.raises(ValueError, match=r"form of fit must be 'vb', 'map' or 'ml'. Got 'em'"):
+    with pytest.raises(ValueError, match=r"form of fit must be one of 'vb', 'map', 'map_probability', 'ml'. Got 'em'"):
         get_score("bic")(evaluation, form="em")
     with pytest.raises(ValueError, match=r"'free' or 'identifiable'. Got 'true'"):
         get_score("bic")(evaluation, dimension="true")
