@@ -23,7 +23,7 @@ from skvbem.evidence.starts import first_of_each, make_starts
 def smc(
     evaluation: Evaluation,
     *,
-    n_runs: int = 16,
+    n_runs: int = 32,
     n_particles: int = 16,
     n_steps: int | None = None,
     shares: Sequence[float] = (0.5, 0.0),
@@ -39,7 +39,7 @@ def smc(
     Parameters
     ----------
     evaluation : Evaluation
-    n_runs : int, default=16
+    n_runs : int, default=32
         Independent populations, dealt out to the starts; starts that would get fewer than two are left out.
     n_particles : int, default=16
         Of each population.

@@ -17,11 +17,11 @@ RANDOM = tuple(name for name, score in SCORES.items() if score.random)
 # Settings at which a score of a small problem takes milliseconds.
 QUICK = {
     "ais": {},
-    "ais_prior": {"n_chains": 32, "n_steps": 256},
+    "ais_prior": {"n_chains": 64, "n_steps": 256},
     "ais_metropolis": {"n_chains": 16, "n_steps": 2048},
     "importance": {"n_draws": 1024},
     "importance_gibbs": {"n_draws": 1024, "n_completions": 64},
-    "smc": {"n_runs": 16, "n_particles": 16},
+    "smc": {},
 }
 # What makes a run of each longer.
 SIZES = {
