@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.starts import Starts, first_of_each, make_starts
 
@@ -33,11 +33,11 @@ _PILOT, _N_PILOT = 2, 16
 def anchored_ais(
     evaluation: Evaluation,
     *,
-    n_chains: int = 32,
+    n_chains: int = 48,
     n_steps: int = 128,
     shares: Sequence[float] = (0.5, 0.0),
     n_fits: int = 8,
-    bend: float = np.inf,
+    bend: float = -1.5,
     conditional_ess: float | None = None,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -49,16 +49,16 @@ def anchored_ais(
     Parameters
     ----------
     evaluation : Evaluation
-    n_chains : int, default=32
-        Dealt out to the starts; starts that would get fewer than two are left out.
+    n_chains : int, default=48
+        Dealt out to the starts; starts that would get fewer than four are left out.
     n_steps : int, default=128
         Inverse temperatures after 0.
     shares : sequence of float, default=(0.5, 0.0)
         Of the uncertain expected counts of a VB fit, how much q(theta) keeps, 0 to 1.
     n_fits : int, default=8
         Most of the optima found by the restarts of the VB fit from which chains start.
-    bend : float, default=inf
-        Of the schedule; see `nonlinear_schedule`.
+    bend : float, default=-1.5
+        Of the schedule; see `nonlinear_schedule`. Most of the spread of weights arises at the end of the path.
     conditional_ess : float, optional
         If given, inverse temperatures are chosen by a pilot run so that each step keeps this share (as 0.98) of the
         effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say.
@@ -93,7 +93,7 @@ def anchored_ais(
         log_points = evaluation.model.draw_points(starts.concentrations(which[lanes]), mine)
         return gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
 
-    tasks = batches(evaluation, n_chains)
+    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
     found = run_tasks(
         batch,
         tasks,
@@ -138,12 +138,6 @@ def prior_ais(
         time_budget=time_budget,
         progress=progress,
     )
-
-
-def batches(evaluation: Evaluation, n_chains: int) -> list[slice]:
-    """Chains cut into batches that run side by side, at least one for each thread; no chain's numbers depend on it."""
-    width = min(evaluation.model.lanes_at_once(evaluation.program), -(-n_chains // max(evaluation.n_jobs, 1)))
-    return [slice(at, min(at + width, n_chains)) for at in range(0, n_chains, width)]
 
 
 def strata_of(starts: Starts, which, schedule, trace, log_weights) -> list[Stratum]:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.evidence.ais import anchored_ais, batches, gibbs_chains
+from skvbem.evidence.ais import anchored_ais, gibbs_chains
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, pooled, run_tasks
+from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, pooled, run_tasks
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.starts import make_starts
 
@@ -88,7 +88,7 @@ def reverse_ais(
     n_chains: int = 32,
     n_steps: int = 512,
     share: float = 0.5,
-    bend: float = np.inf,
+    bend: float = -1.5,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
@@ -140,7 +140,7 @@ def reverse_ais(
         _, log_ratios = gibbs_chains(evaluation, paths[which], schedule, mine, log_points)
         return -log_ratios, parts
 
-    tasks = batches(evaluation, n_chains)
+    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
     found = run_tasks(
         batch,
         tasks,

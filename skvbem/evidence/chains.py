@@ -47,15 +47,16 @@ class Stratum:
 
 
 def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
-    """Inverse temperatures from 0 to 1: linear, or with small steps first where `bend` is small.
+    """Inverse temperatures from 0 to 1, evenly spaced or not.
 
-    tau(k) = e (k/K) / (1 - k/K + e) with e = `bend`; e = 0.2 makes the last step 36 times the first.
+    tau(k) = e (k/K) / (1 - k/K + e) with e = `bend` [BG]. With e = 0.2 the last step is 36 times the first, with
+    e = -1.2 the first is 36 times the last.
 
     Parameters
     ----------
     n_steps : int
     bend : float, default=inf
-        inf is linear.
+        Above 0 small steps come first, below -1 last; inf is linear.
 
     Returns
     -------
@@ -66,6 +67,8 @@ def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
     >>> nonlinear_schedule(4, bend=0.2).round(3).tolist()
     [0.0, 0.053, 0.143, 0.333, 1.0]
     """
+    if not (bend > 0.0 or bend < -1.0):
+        raise ValueError(f"'bend' must be above 0 (small steps first) or below -1 (small steps last). Got {bend!r}.")
     share = np.linspace(0.0, 1.0, n_steps + 1)
     return share if np.isinf(bend) else bend * share / (1.0 - share + bend)
 
@@ -91,6 +94,15 @@ def pooled(strata: Sequence[np.ndarray]) -> tuple[float, float, float]:
         variance += float(np.mean((ratios - ratios.mean()) ** 2)) / len(weights)
     error = np.sqrt(variance * n / (n - len(strata))) if min(map(len, strata)) > 1 else np.nan
     return value, float(error), float(1.0 / (variance + 1.0 / n))
+
+
+def batches(n: int, at_once: int, n_threads: int) -> list[slice]:
+    """0 ... n cut into batches of chains that run side by side, one for each thread or more.
+
+    No chain's numbers may depend on the batch it is in.
+    """
+    width = max(min(at_once, -(-n // max(n_threads, 1))), 1)
+    return [slice(at, min(at + width, n)) for at in range(0, n, width)]
 
 
 def run_tasks(

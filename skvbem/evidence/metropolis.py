@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skvbem.evidence.ais import batches
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
 
 _STEPS_AT_ONCE = 1024
@@ -88,7 +87,7 @@ def metropolis_ais(
             )
         return [np.concatenate(of) for of in zip(*pieces)]
 
-    tasks = batches(evaluation, n_chains)
+    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
     found = run_tasks(
         batch,
         tasks,

@@ -26,6 +26,8 @@ from skvbem.evidence.evaluation import Evaluation
 
 # One chain in so many starts from the prior.
 _PRIOR_EVERY = 4
+# With fewer chains a start would have no standard error worth the name.
+_FEWEST = 4
 _ANYWHERE = 1
 
 
@@ -68,17 +70,17 @@ class Starts:
     def dealt(self, n_chains: int) -> tuple[Starts, np.ndarray]:
         """The starts that chains start from, and which of them each does, (n_chains,).
 
-        One chain in four starts from the prior, if that and others are there. No start gets a single chain, unless
-        there is no other: the last VB fits are left out.
+        One chain in four starts from the prior, if that and others are there. Starts that would get fewer than four
+        chains are left out, the prior and the last VB fits first.
         """
         n_fits = int(np.count_nonzero(self.shares))
         from_prior = np.arange(n_chains) % _PRIOR_EVERY == _PRIOR_EVERY - 1
-        if n_fits == len(self) or (n_fits and np.count_nonzero(from_prior) < 2):
+        if n_fits == len(self) or (n_fits and np.count_nonzero(from_prior) < _FEWEST):
             from_prior[:] = False
         elif not n_fits:
             from_prior[:] = True
         n_rest = int(np.count_nonzero(~from_prior))
-        n_fits = min(n_fits, max(n_rest // 2, 1))
+        n_fits = min(n_fits, max(n_rest // _FEWEST, 1))
         starts = self[[*range(n_fits), len(self) - 1] if from_prior.any() else slice(n_fits)]
         which = np.full(n_chains, len(starts) - 1)
         which[~from_prior] = np.arange(n_rest) % max(n_fits, 1)

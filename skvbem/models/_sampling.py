@@ -102,9 +102,9 @@ class Sampling:
         return found
 
     def lanes_at_once(self, program) -> int:
-        """Lanes whose tables stay in cache together, 1 to 16."""
+        """Lanes whose tables stay in cache together, 1 to 32."""
         per_lane = 16 * (program.contraction.n_table_cells + 2 * self.layout.n_cells)
-        return min(max(_LANES_BYTES // per_lane, 1), 16)
+        return min(max(_LANES_BYTES // per_lane, 1), 32)
 
     def workspace(self, program, n_lanes: int) -> Workspace:
         """Memory for chains, to be handed to `anneal` and `metropolis` again and again."""
