@@ -1,5 +1,6 @@
 """Annealed chains: their densities by definition, what their weights average to, schedules, strata, budgets."""
 
+import itertools
 import math
 import time
 import warnings
@@ -54,7 +55,7 @@ def test_ratios_of_densities_along_a_path(rng):
         points = [random_tables(rng, network) for _ in range(2)]
         temperatures = np.array([0.0, 1.0, *rng.random(2), 0.0])
         paths = fast.model.paths(program, fast.lanes(*anchors))
-        for here, there in zip(temperatures[:-1], temperatures[1:]):
+        for here, there in itertools.pairwise(temperatures):
             log_points = np.log(fast.lanes(*points))
             workspace = fast.model.workspace(program, 2)
             found, _ = fast.model.anneal(workspace, paths, np.array([here, there]), streams_of(rng, 2), log_points)
