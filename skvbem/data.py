@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_ROWS_AT_ONCE = 2**16
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -33,6 +36,29 @@ class Rows:
         """Sum of the weights: the n of every score."""
         return float(len(self) if self.weight is None else self.weight.sum())
 
+    def fingerprint(self) -> str:
+        """The same for the same rows in any order, and for weights as for repeated rows; else different."""
+        total = 0
+        for at in range(0, len(self), _ROWS_AT_ONCE):
+            some = slice(at, at + _ROWS_AT_ONCE)
+            marks = np.zeros(len(self.codes[some]), dtype=np.uint64)
+            for column in self.codes[some].T:
+                marks = marks * _MULTIPLIER + column.astype(np.uint64) + _MULTIPLIER
+            weight = None if self.weight is None else self.weight[some]
+            if weight is None:
+                marks = _mixed(marks)
+            elif self.has_whole_weights:
+                marks = _mixed(marks) * weight.astype(np.uint64)
+            else:
+                marks = _mixed(marks ^ weight.view(np.uint64))
+            total += int(marks.sum(dtype=np.uint64))
+        return f"{total % 2**64:016x}"
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """Whether every row counts a whole number of times."""
+        return self.weight is None or bool((self.weight == np.floor(self.weight)).all())
+
     def release(self) -> None:
         """Give up the codes: whoever still holds a column keeps it, these rows are empty from now on."""
         object.__setattr__(self, "codes", np.empty((0, len(self.names)), dtype=self.codes.dtype))
@@ -40,3 +66,10 @@ class Rows:
     def column(self, name) -> np.ndarray:
         """The codes of one column."""
         return self.codes[:, self.names.index(name)]
+
+
+def _mixed(marks: np.ndarray) -> np.ndarray:
+    """Numbers whose every bit depends on every bit of those given, so that sums of them tell sets apart."""
+    marks = (marks ^ (marks >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    marks = (marks ^ (marks >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return marks ^ (marks >> np.uint64(31))

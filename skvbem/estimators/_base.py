@@ -41,16 +41,22 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
         return None if (weights == 1.0).all() else weights
 
-    def _rng(self, random_state) -> np.random.Generator:
+    def _seed(self, random_state) -> tuple[int, ...]:
+        """What a random_state stands for, drawn once if it is None or a generator."""
         try:
             if not isinstance(random_state, Integral):
-                random_state = check_random_state(random_state).randint(0, 2**31 - 1, size=4)
-            return np.random.default_rng(random_state)
+                return tuple(check_random_state(random_state).randint(0, 2**31 - 1, size=4).tolist())
+            seed = int(random_state)
+            np.random.SeedSequence(seed)
+            return (seed,)
         except ValueError:
             raise ValueError(
                 f"The 'random_state' parameter of {type(self).__name__} must be an int in the range [0, 4294967295], a "
                 f"numpy.random.RandomState or None. Got {random_state!r} instead."
             ) from None
+
+    def _rng(self, random_state) -> np.random.Generator:
+        return np.random.default_rng(self._seed(random_state))
 
     def _cycle(self, report: IterationReport) -> Callable[[int, float], bool]:
         """What the driver calls after every cycle; true stops the run."""

@@ -1,9 +1,9 @@
-"""From a network and rows to the best fit: starts, the run, and the prior learned on the way."""
+"""From a network and rows to the best fit: starts, the run, and the prior learned on the way; fits of other forms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,26 +24,36 @@ def random_points(model: DiscreteDAG, n_points: int, rng: np.random.Generator) -
 
 def given_point(model: DiscreteDAG, init: Mapping, columns: tuple, owner: str) -> np.ndarray:
     """Tables given as a start, (n_cells, 1); nodes that are not named start uniform."""
+    point = point_of(model, init, f"the 'init' parameter of {owner}")
+    _refuse_saddle(model, point, columns)
+    return point[:, None]
+
+
+def point_of(model: DiscreteDAG, tables: Mapping, where: str) -> np.ndarray:
+    """Tables of nodes, checked, as one vector (n_cells,); uniform for nodes that are not named."""
     flat = np.empty(model.layout.n_cells)
-    strange = [node for node in init if node not in model.position]
+    strange = [node for node in tables if node not in model.position]
     if strange:
-        raise ValueError(f"The 'init' parameter of {owner} names {strange[0]!r}, which is not a node of the structure.")
+        raise ValueError(f"{_capital(where)} names {strange[0]!r}, which is not a node of the structure.")
     for node, k in model.position.items():
         target = model.layout.table(flat, k)
-        table = np.asarray(init.get(node, np.full(target.shape, 1.0 / target.shape[-1])), dtype=float)
+        table = np.asarray(tables.get(node, np.full(target.shape, 1.0 / target.shape[-1])), dtype=float)
         if table.shape != target.shape:
             raise ValueError(
-                f"The table of node {node!r} in 'init' must have the shape {target.shape}, axes "
+                f"The table of node {node!r} in {where} must have the shape {target.shape}, axes "
                 f"{model.dag.family(node)}. Got shape {table.shape} instead."
             )
         if not (np.isfinite(table).all() and (table > 0).all() and np.allclose(table.sum(axis=-1), 1.0, atol=1e-6)):
             raise ValueError(
-                f"The table of node {node!r} in 'init' must hold probabilities > 0 that sum to 1 along the last axis. "
+                f"The table of node {node!r} in {where} must hold probabilities > 0 that sum to 1 along the last axis. "
                 f"Got {np.array2string(table, threshold=20, separator=', ')} instead."
             )
         target[...] = table / table.sum(axis=-1, keepdims=True)
-    _refuse_saddle(model, flat, columns)
-    return flat[:, None]
+    return flat
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: tuple) -> None:
@@ -63,17 +73,73 @@ def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: tuple) -> Non
             )
 
 
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """Where a fit starts and when it stops, so that another form of q(theta) can be fitted in the same way.
+
+    Parameters
+    ----------
+    seed : sequence of int
+        Of random starts.
+    n_starts : int
+    given : ndarray of shape (n_cells, 1) or None
+        A start in place of random ones.
+    of_counts : bool
+        Whether it holds expected counts rather than tables.
+    select : bool
+        Whether starts meet in a tournament.
+    inverse_temperatures : tuple of float
+    tol : float
+    max_iter : int
+    accelerate : bool
+    """
+
+    seed: tuple[int, ...]
+    n_starts: int
+    given: np.ndarray | None
+    of_counts: bool
+    select: bool
+    inverse_temperatures: tuple[float, ...]
+    tol: float
+    max_iter: int
+    accelerate: bool
+
+    @property
+    def limits(self) -> dict:
+        """When a run stops, as `skvbem.vbem.fit.best_of` takes it."""
+        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.accelerate}
+
+    def statistics(self, ascent: DirichletAscent) -> np.ndarray:
+        """Expected statistics to start from, (n_cells, n_starts)."""
+        if self.of_counts and self.given is not None:
+            return self.given
+        points = self.given
+        if points is None:
+            points = random_points(ascent.model, self.n_starts, np.random.default_rng(self.seed))
+        return ascent.expect(safe_log(points))
+
+    def refit(self, model: DiscreteDAG, program: Program, form: Form, fit: Fit, n_threads: int = 1) -> Fit:
+        """The best fit of another form, from the starts of a fit and from where it ended."""
+        ascent = DirichletAscent(model, program, form, n_threads)
+        starts = np.column_stack([beyond_zero(fit.statistics), self.statistics(ascent)])
+        return best_of(ascent, starts, select=self.select, **self.limits)
+
+
+def beyond_zero(counts: np.ndarray) -> np.ndarray:
+    """Counts to start from: what an earlier fit ruled out (by ML, say) may occur."""
+    return np.maximum(counts, 1e-6)
+
+
 def run_from(
     model: DiscreteDAG,
     program: Program,
     form: Form,
-    start: np.ndarray,
+    recipe: Recipe,
     *,
-    of_counts: bool = False,
     n_threads: int = 1,
     learn_prior: bool = False,
+    stop: Callable[[int, float], bool] | None = None,
     stopped: Callable[[], bool] = lambda: False,
-    **options,
 ) -> tuple[Fit, DiscreteDAG]:
     """The best fit from some starts, and the network with its prior as learned.
 
@@ -82,31 +148,34 @@ def run_from(
     model : DiscreteDAG
     program : Program
     form : Form
-    start : ndarray of shape (n_cells, n_starts)
-        Tables to start from.
-    of_counts : bool
-        Whether `start` holds expected counts instead.
+    recipe : Recipe
     n_threads : int
     learn_prior : bool
         Whether strengths of the prior and runs alternate until the bound gains less than `tol`.
+    stop : callable, optional
+        As in `skvbem.vbem.fit.best_of`.
     stopped : callable
         Whether a run was asked to stop, so that no other should follow.
-    **options
-        As in `skvbem.vbem.fit.best_of`.
     """
     ascent = DirichletAscent(model, program, form, n_threads)
-    fit = best_of(ascent, start if of_counts else ascent.expect(safe_log(start)), **options)
+    fit = best_of(
+        ascent,
+        recipe.statistics(ascent),
+        select=recipe.select,
+        inverse_temperatures=recipe.inverse_temperatures,
+        stop=stop,
+        **recipe.limits,
+    )
     if not learn_prior or stopped():
         return fit, model
     base, layout = model.prior, model.layout
     rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities)]
     group_starts = np.concatenate([[0], np.cumsum(rows)])
-    again = {name: options[name] for name in ("tol", "max_iter", "accelerate", "stop")}
     for _ in range(100):
         prior = strengthened(model.prior, fit.statistics, base, group_starts)
         model = with_prior(model, prior)
         ascent = DirichletAscent(model, program, form, n_threads)
-        better = best_of(ascent, fit.statistics[:, None], **again)
+        better = best_of(ascent, fit.statistics[:, None], stop=stop, **recipe.limits)
         gain = better.objective - fit.objective
         fit = replace(
             fit,
@@ -115,8 +184,9 @@ def run_from(
             trace=fit.trace + better.trace,
             n_iter=fit.n_iter + better.n_iter,
             converged=better.converged,
+            optima=better.optima,
         )
-        if stopped() or gain < max(options["tol"], 1e-12 * abs(fit.objective)):
+        if stopped() or gain < max(recipe.tol, 1e-12 * abs(fit.objective)):
             break
     return fit, model
 

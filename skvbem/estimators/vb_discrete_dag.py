@@ -13,19 +13,22 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
+from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.errors import DataWarning
 from skvbem.estimators import _network
 from skvbem.estimators._base import VBEstimator, feature_names
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import CategoryEncoder, Table, read_table
+from skvbem.estimators._evidence import EvidenceMixin, FittedRun
 from skvbem.estimators._fitted import FittedNetwork
-from skvbem.estimators._fitting import given_point, random_points, run_from, with_prior
+from skvbem.estimators._fitting import Recipe, beyond_zero, given_point, point_of, run_from, with_prior
 from skvbem.estimators._reports import fit_indices, table_summary
 from skvbem.estimators._tables import LabeledTable
+from skvbem.evidence.evaluation import Evaluation
 from skvbem.models import DiscreteDAG, queries
 from skvbem.models._program import Program
-from skvbem.vbem.fit import Fit
+from skvbem.vbem import posteriors
 
 # What the first batch fixes; the rest is told anew by each.
 _KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
@@ -40,7 +43,7 @@ def _online(estimator) -> bool:
     return True
 
 
-class VBDiscreteDAG(VBEstimator):
+class VBDiscreteDAG(EvidenceMixin, VBEstimator):
     r"""A discrete Bayesian network with hidden nodes anywhere, fitted to incomplete data.
 
     Every table has a Dirichlet prior; q(theta) is a product of Dirichlet distributions, and q of the hidden variables
@@ -300,11 +303,12 @@ class VBDiscreteDAG(VBEstimator):
         if len(data) == 1:
             warn("X has one row: the fit is mostly prior.", DataWarning)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        n_empty = _n_empty(data)
-        fit, network, program = self._fit_rows(encoder, data, report)
-        self._warn_unless_converged(fit, report)
-        state = names | self._run_state(fit, network.form) | self._network_state(network)
+        n_empty, fingerprint = _n_empty(data), data.fingerprint()
+        run, network, program = self._fit_rows(encoder, data, report)
+        self._warn_unless_converged(run.fit, report)
+        state = names | self._run_state(run.fit, network.form) | self._network_state(network)
         state |= {
+            "_run_": replace(run, fingerprint=fingerprint),
             "n_samples_": program.total_weight,
             "n_rows_all_missing_": n_empty,
             "treewidth_": program.treewidth,
@@ -372,7 +376,8 @@ class VBDiscreteDAG(VBEstimator):
         n_empty = _n_empty(data)
         program = self._compiled(model, data, 1)
         start = model.expect(prior.expected_natural()[:, None], program).statistics
-        fit, _ = run_from(model, program, network.form, start, of_counts=True, **self._run_options(report))
+        recipe = Recipe((), 1, start, True, select=False, inverse_temperatures=(), **self._limits_of_run())
+        fit, _ = run_from(model, program, network.form, recipe, **self._run_options(report))
         self._warn_unless_converged(fit, report)
         network = replace(network, counts=network.counts + fit.statistics)
         kept = {name: value for name, value in vars(self).items() if name in _KEPT_BY_PARTIAL_FIT}
@@ -389,6 +394,57 @@ class VBDiscreteDAG(VBEstimator):
         report.close(lambda: state)
         return self
 
+    def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
+        network, table = self._asked(X)
+        run = self._scored_run()
+        data = network.rows(*self._counted(table, sample_weight))
+        self._check_same_data(run, data)
+        return self._evaluate(network, run, self._compiled(network.model, data, run.recipe.n_starts), random_state)
+
+    def _evaluate(self, network: FittedNetwork, run: FittedRun, program: Program, random_state) -> Evaluation:
+        """What scores take: a fitted network on the program of its data."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        return Evaluation(
+            network.model,
+            program,
+            lambda form, fit: run.recipe.refit(network.model, program, form, fit, n_threads),
+            run.fit,
+            "map_probability" if network.form is posteriors.MAP_IN_PROBABILITIES else network.form.name,
+            program.total_weight,
+            network.latents,
+            run.recipe.seed if random_state is None else self._seed(random_state),
+            n_threads,
+            run.note,
+        )
+
+    def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
+        network, table = self._asked(X)
+        run = self._scored_run()
+        like = network.rows(*self._counted(table, sample_weight))
+        if not like.has_whole_weights:
+            raise ValueError("Data can be simulated only like rows of whole-number weights.")
+        seed = run.recipe.seed if random_state is None else self._seed(random_state)
+        rng = np.random.default_rng([*seed, 2**31])
+        point = network.model.prior.sample(rng)
+        missing = np.repeat(like.codes < 0, 1 if like.weight is None else like.weight.astype(int), axis=0)
+        drawn = queries.sample(network.model, point, len(missing), rng)
+        codes = np.stack([drawn[name] for name in like.names], axis=1).astype(like.codes.dtype)
+        codes[missing] = -1
+        program = self._compiled(network.model, Rows(like.names, codes), run.recipe.n_starts)
+        fit, _ = run_from(network.model, program, posteriors.VB, run.recipe)
+        run, network = FittedRun(fit, run.recipe), replace(network, form=posteriors.VB, counts=fit.statistics)
+        return self._evaluate(network, run, program, random_state), safe_log(point)
+
+    def _log_point(self, tables: Mapping) -> np.ndarray:
+        check_is_fitted(self)
+        model = self._fitted_.model
+        lacking = [node for node in model.dag.nodes if node not in tables]
+        if lacking:
+            raise ValueError(
+                f"The tables that made the data are needed for every node. There is none of {lacking[0]!r}."
+            )
+        return safe_log(point_of(model, tables, "the tables that made the data"))
+
     def _counted(self, table: Table, sample_weight) -> tuple[Table, np.ndarray | None]:
         """The rows of weight > 0, and their weights."""
         weights = self._weights(sample_weight, table.n_samples)
@@ -399,7 +455,7 @@ class VBDiscreteDAG(VBEstimator):
 
     def _fit_rows(
         self, encoder: CategoryEncoder, data: Rows, report: IterationReport
-    ) -> tuple[Fit, FittedNetwork, Program]:
+    ) -> tuple[FittedRun, FittedNetwork, Program]:
         """The best fit to rows in the codes of an encoder, the network so fitted, and the program of the rows."""
         owner = type(self).__name__
         if self.learn_prior and self.method != "vb":
@@ -407,19 +463,12 @@ class VBDiscreteDAG(VBEstimator):
         temperatures = _network.resolve_annealing(self.annealing, owner)
         model = self._model_for(encoder, data)
         program = self._compiled(model, data, self._n_starts())
-        start, of_counts = self._start(encoder, model, data)
+        recipe = self._recipe(encoder, model, data, temperatures)
         fit, model = run_from(
-            model,
-            program,
-            self._form(),
-            start,
-            of_counts=of_counts,
-            learn_prior=self.learn_prior,
-            select=isinstance(self.init, str) and self.init == "tournament",
-            inverse_temperatures=() if of_counts else temperatures,
-            **self._run_options(report),
+            model, program, self._form(), recipe, learn_prior=self.learn_prior, **self._run_options(report)
         )
-        return fit, FittedNetwork(encoder, model, self._form(), fit.statistics), program
+        network = FittedNetwork(encoder, model, self._form(), fit.statistics)
+        return FittedRun(fit, recipe, "given the optimized prior" if self.learn_prior else ""), network, program
 
     def _model_for(self, encoder: CategoryEncoder, data: Rows) -> DiscreteDAG:
         """The network to fit, its nodes in the order latents, then columns."""
@@ -435,28 +484,36 @@ class VBDiscreteDAG(VBEstimator):
     def _n_starts(self) -> int:
         return self.n_init if isinstance(self.init, str) else 1
 
-    def _start(self, encoder: CategoryEncoder, model: DiscreteDAG, data: Rows) -> tuple[np.ndarray, bool]:
-        """Tables or expected counts to start from, (n_cells, n_starts); and whether they are counts."""
+    def _recipe(self, encoder: CategoryEncoder, model: DiscreteDAG, data: Rows, inverse_temperatures) -> Recipe:
+        """Where to start and when to stop."""
         last = getattr(self, "_fitted_", None) if self.warm_start else None
+        given, of_counts = None, False
         if last is not None and last.continues(encoder, model):
-            # what an earlier fit ruled out (by ML, say) may occur now
-            return np.maximum(last.counts, 1e-6)[:, None], True
-        if isinstance(self.init, Mapping):
-            return given_point(model, self.init, data.names, type(self).__name__), False
-        return random_points(model, self.n_init, self._rng(self.random_state)), False
+            given, of_counts = beyond_zero(last.counts)[:, None], True
+        elif isinstance(self.init, Mapping):
+            given = given_point(model, self.init, data.names, type(self).__name__)
+        return Recipe(
+            self._seed(self.random_state),
+            self._n_starts(),
+            given,
+            of_counts,
+            select=isinstance(self.init, str) and self.init == "tournament",
+            inverse_temperatures=() if of_counts else tuple(inverse_temperatures),
+            **self._limits_of_run(),
+        )
 
     def _compiled(self, model: DiscreteDAG, data: Rows, n_starts: int) -> Program:
         return model.compile(data, n_lanes=n_starts, release=True, **self._limits())
 
     def _run_options(self, report: IterationReport) -> dict:
         return {
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "accelerate": self.acceleration,
             "stop": self._cycle(report),
             "stopped": lambda: report.stopped,
             "n_threads": effective_n_jobs(self.n_jobs),
         }
+
+    def _limits_of_run(self) -> dict:
+        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
 
     def _limits(self) -> dict:
         return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}

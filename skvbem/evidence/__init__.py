@@ -1,62 +1,23 @@
 """Approximations to the log marginal likelihood ln p(data | structure), and its exact value for tiny data.
 
 Every score takes an `Evaluation` (a model, its data and its fits) and returns an `Evidence`, in total nats, higher is
-better, with every constant kept.
+better, with every constant kept. Users ask estimators (`log_evidence`), or for several scores at once `evidence_table`.
 """
 
-from functools import partial
-
-from skvbem.evidence.ais import anchored_ais, prior_ais
-from skvbem.evidence.asymptotic import bic, bicp, draper
 from skvbem.evidence.base import Evidence, Score
-from skvbem.evidence.cheeseman_stutz import cheeseman_stutz, mled
-from skvbem.evidence.collapsed import collapsed
-from skvbem.evidence.exact import exact
-from skvbem.evidence.importance import importance, importance_gibbs
-from skvbem.evidence.laplace import laplace
-from skvbem.evidence.lower_bound import lower_bound
-from skvbem.evidence.metropolis import metropolis_ais
-from skvbem.evidence.smc import smc
+from skvbem.evidence.certify import Certificate
+from skvbem.evidence.faces import EvidenceScorer, EvidenceTable, certify_evidence, evidence_table, scorer
+from skvbem.evidence.registry import SCORES, get_score
 
-_STARTS = ("certain_statistics", "relabelings", "draw_points")
-_CHAINS = (*_STARTS, "paths", "workspace", "anneal", "log_normalizers")
-_METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
-
-_SCORES = (
-    Score("lower_bound", lower_bound, form="vb"),
-    Score("collapsed", collapsed, ("row_marginals",), form="vb"),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("row_marginals",), form="vb"),
-    Score("laplace", laplace, ("score_covariance",), form="map"),
-    Score("cheeseman_stutz", cheeseman_stutz, form="map"),
-    Score("cheeseman_stutz_dagger", partial(cheeseman_stutz, corrected=True), ("identifiable_dimension",), form="map"),
-    Score("mled", mled, form="map"),
-    Score("draper", draper, form="map"),
-    Score("bicp", bicp, form="map"),
-    Score("bic", bic, form="ml"),
-    Score("exact", exact, ("completions", "complete_counts")),
-    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True),
-    Score("ais_prior", prior_ais, (*_CHAINS, "lanes_at_once"), random=True),
-    Score("ais_metropolis", metropolis_ais, _METROPOLIS, random=True),
-    Score("importance", importance, (*_STARTS, "log_likelihoods"), form="vb", random=True),
-    Score("importance_gibbs", importance_gibbs, (*_CHAINS, "log_likelihoods"), form="vb", random=True),
-    Score("smc", smc, _CHAINS, form="vb", random=True),
-)
-
-#: Every score by name.
-SCORES = {score.name: score for score in _SCORES}
-
-
-def get_score(name: str) -> Score:
-    """The score of a name.
-
-    Raises
-    ------
-    ValueError
-        If there is none, with all names.
-    """
-    if name not in SCORES:
-        raise ValueError(f"There is no score {name!r}. The scores are {', '.join(SCORES)}.")
-    return SCORES[name]
-
-
-__all__ = ["SCORES", "Evidence", "Score", "get_score"]
+__all__ = [
+    "SCORES",
+    "Certificate",
+    "Evidence",
+    "EvidenceScorer",
+    "EvidenceTable",
+    "Score",
+    "certify_evidence",
+    "evidence_table",
+    "get_score",
+    "scorer",
+]

@@ -27,7 +27,7 @@ def bic(evaluation: Evaluation, *, form: str = "ml", dimension: str = "free", al
     Parameters
     ----------
     evaluation : Evaluation
-    form : {"ml", "map", "vb"}, default="ml"
+    form : {"ml", "map", "map_probability", "vb"}, default="ml"
         The point it is evaluated at.
     dimension : {"free", "identifiable"}, default="free"
         See `skvbem.evidence.dimension.dimension_of`.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import total_ordering
 from typing import Any
 
@@ -35,14 +35,16 @@ class Evidence:
         Whether the value cannot exceed the log marginal likelihood; of sampling scores, in expectation.
     standard_error : float or None
         Of the value, nats, where it is random.
-    form : {"vb", "map", "ml"} or None
-        The fit the score was evaluated at.
+    form : {"vb", "map", "map_probability", "ml"} or None
+        The fit the score was evaluated at; modes in the natural basis or in probabilities.
     n_free_parameters : int
         The dimension d that entered, or the count of free parameters.
     n_samples : float
         The n that entered: sum of the weights of the rows.
     details : mapping
         What else the score found, such as effective sample sizes and traces.
+    note : str
+        What else the value is conditional on, such as a prior optimized on the same data.
     """
 
     value: float
@@ -53,6 +55,7 @@ class Evidence:
     n_free_parameters: int = 0
     n_samples: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
 
     def __post_init__(self):
         if math.isnan(self.value):
@@ -77,7 +80,9 @@ class Evidence:
         error = "" if self.standard_error is None else f" ± {self.standard_error:.2g}"
         bound = ", lower bound" if self.is_lower_bound else ""
         form = f", at the {self.form.upper()} fit" if self.form else ""
-        return f"Evidence({self.value:.4f}{error} nats, {self.kind}{bound}{form}, d={self.n_free_parameters})"
+        note = f", {self.note}" if self.note else ""
+        size = f"d={self.n_free_parameters}, n={self.n_samples:g}"
+        return f"Evidence({self.value:.4f}{error} nats, {self.kind}{bound}{form}, {size}{note})"
 
 
 @dataclass(frozen=True)
@@ -87,13 +92,14 @@ class Score:
     Parameters
     ----------
     name : str
-    compute : callable of (Evaluation, **options) to Evidence
+    compute : callable
+        Of an Evaluation and options by name, to an Evidence.
     needs : tuple of str
         Names of the methods it asks of a model.
     form : {"vb", "map", "ml"} or None
         The form of fit it is evaluated at by default.
     random : bool
-        Whether it draws random numbers; its values then have standard errors.
+        Whether it draws, so that its value has a standard error and depends on a seed.
     """
 
     name: str
@@ -108,14 +114,19 @@ class Score:
         parameters = inspect.signature(self.compute).parameters.values()
         return tuple(p.name for p in parameters if p.kind == p.KEYWORD_ONLY)
 
-    def __call__(self, evaluation: Evaluation, **options) -> Evidence:
-        """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise a TypeError if there is an option it does not have."""
         for name in options:
             if name not in self.options:
                 known = f"Its options are {', '.join(self.options)}." if self.options else "It has none."
                 raise TypeError(f"The score {self.name!r} has no option {name!r}. {known}")
+
+    def __call__(self, evaluation: Evaluation, **options) -> Evidence:
+        """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
+        self.check_options(options)
         check_needs(evaluation, f"score {self.name!r}", self.needs)
-        return self.compute(evaluation, **options)
+        found = self.compute(evaluation, **options)
+        return replace(found, note=evaluation.note) if evaluation.note else found
 
 
 def check_needs(evaluation: Evaluation, what: str, needs: Sequence[str]) -> None:

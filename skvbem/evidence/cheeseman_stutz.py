@@ -31,7 +31,7 @@ def cheeseman_stutz(
     Parameters
     ----------
     evaluation : Evaluation
-    form : {"map", "ml", "vb"}, default="map"
+    form : {"map", "map_probability", "ml", "vb"}, default="map"
     corrected : bool, default=False
         CS†: adds (d' - d)/2 ln n, where d' counts free parameters and d is the identifiable dimension. No bound then,
         unless d = d'.

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from skvbem._numerics import safe_log
+from skvbem.errors import EvidenceWarning
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
 #: The forms of q(theta) by name.
-FORMS = {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}
+FORMS = {
+    "vb": posteriors.VB,
+    "map": posteriors.MAP,
+    "map_probability": posteriors.MAP_IN_PROBABILITIES,
+    "ml": posteriors.ML,
+}
 
 
 class Evaluation:
@@ -27,29 +34,48 @@ class Evaluation:
         Fits a form of q(theta), from the starts of the fit at hand and from its statistics.
     fit : Fit
         The fit at hand.
-    method : {"vb", "map", "ml"}
-        Its form.
+    method : str
+        Its form, a name in `FORMS`; a mode is that in the natural basis ("map") or in probabilities.
     n_samples : float
         Sum of the weights of the rows.
     hidden : tuple
         Names of nodes never observed.
     seed : sequence of int
     n_jobs : int
+    note : str
+        What every score of it is conditional on.
     """
 
     def __init__(
-        self, model, program, run: Callable, fit: Fit, method: str, n_samples: float, hidden: tuple, seed, n_jobs: int = 1
+        self,
+        model,
+        program,
+        run: Callable,
+        fit: Fit,
+        method: str,
+        n_samples: float,
+        hidden: tuple,
+        seed: Sequence[int],
+        n_jobs: int = 1,
+        note: str = "",
     ):
         self.model, self.program, self.method = model, program, method
-        self.n_samples, self.hidden, self.n_jobs = n_samples, hidden, n_jobs
+        self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
         self._run, self._seed, self._fits = run, list(seed), {method: fit}
 
     def fit(self, form: str) -> Fit:
         """The fit of a form: the one at hand, or one started from its statistics and from the same starts."""
         if form not in FORMS:
-            raise ValueError(f"A form of fit must be 'vb', 'map' or 'ml'. Got {form!r} instead.")
+            raise ValueError(f"A form of fit must be one of {', '.join(map(repr, FORMS))}. Got {form!r} instead.")
         if form not in self._fits:
-            self._fits[form] = self._run(FORMS[form], self._fits[self.method])
+            found = self._run(FORMS[form], self._fits[self.method])
+            if not found.converged:
+                warnings.warn(
+                    f"The {form.upper()} fit of this score did not converge. Raise 'max_iter' of the estimator.",
+                    EvidenceWarning,
+                    stacklevel=2,
+                )
+            self._fits[form] = found
         return self._fits[form]
 
     def point(self, form: str) -> np.ndarray:

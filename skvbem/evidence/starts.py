@@ -23,12 +23,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.vbem.fit import Fit
 
-# Of two VB fits whose bounds differ by less, one is a start.
-_ALIKE = 0.01
-# A VB fit whose bound is lower than the best by more is none.
-_HOPELESS = 50.0
 # One chain in so many starts from the prior.
 _PRIOR_EVERY = 4
 # With fewer chains a start would have no standard error worth the name.
@@ -121,7 +116,7 @@ def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) ->
         raise ValueError(f"Starts keep shares between 0 and 1 of expected counts. Got {shares!r} instead.")
     model = evaluation.model
     certain = model.certain_statistics(evaluation.program, evaluation.generator(_ANYWHERE))
-    fits = distinct_fits(evaluation.fit("vb"))[:n_fits] if any(shares) else []
+    fits = list(evaluation.fit("vb").optima.T[:n_fits]) if any(shares) else []
     pairs = [(share, counts) for counts in fits for share in shares if share]
     if not fits or np.allclose(fits[0], certain, rtol=1e-9, atol=1e-9):
         pairs = [(0.0, certain)]
@@ -136,18 +131,3 @@ def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) ->
 def first_of_each(which: np.ndarray, n: int = 2) -> int:
     """Of how many first chains `n` are from each start, or all there are."""
     return int(max(np.flatnonzero(which == k)[:n][-1] for k in np.unique(which))) + 1
-
-
-def distinct_fits(fit: Fit) -> list[np.ndarray]:
-    """Statistics of the different optima that the starts of a fit ended in, the best first."""
-    if fit.restart_statistics is None:
-        return [fit.statistics]
-    objectives = fit.restart_objectives[~np.isnan(fit.restart_objectives)]
-    found, last = [], np.inf
-    for k in np.argsort(-objectives, kind="stable"):
-        if objectives[k] < fit.objective - _HOPELESS:
-            break
-        if objectives[k] < last - _ALIKE:
-            found.append(fit.restart_statistics[:, k])
-            last = objectives[k]
-    return found

@@ -51,6 +51,7 @@ def score_covariance(program: Program, point: np.ndarray, joint: bool, max_state
         blocks = [involved] if len(involved) else []
         _check_states(program, max_states)
     else:
+        counts = _expected_counts(marginals)
         node_of = np.searchsorted(layout.first_cell, layout.row_starts[:-1], side="right") - 1
         blocks = [rows for node in range(len(layout.names)) if len(rows := involved[node_of[involved] == node])]
     row_of = np.repeat(np.arange(n_rows), np.diff(layout.row_starts))
@@ -64,9 +65,7 @@ def score_covariance(program: Program, point: np.ndarray, joint: bool, max_state
         free = np.flatnonzero(inside)
         mean = probability[:, free] - probability[:, n_cells + row_of[free]] @ diags_array(point[free])
         mean = diags_array(np.sqrt(marginals.weight)) @ mean
-        products = (
-            _joint_products(program, point, marginals, free) if joint else _products(marginals, point, free, row_of)
-        )
+        products = _joint_products(program, point, marginals, free) if joint else _products(counts, point, free, row_of)
         found.append(ScoreCovariance(rows, products - _gram(mean.tocsr())))
     return found
 
@@ -93,10 +92,14 @@ def _gram(rows) -> np.ndarray:
     return total
 
 
-def _products(marginals: RowMarginals, point: np.ndarray, free: np.ndarray, row_of: np.ndarray) -> np.ndarray:
-    """E[s s'] of one table, summed over rows of data: a row of data is in one row of a table."""
+def _expected_counts(marginals: RowMarginals) -> np.ndarray:
+    """What is uncertain in the counts of all cells, then of all table rows."""
     weight = marginals.weight[marginals.context] * marginals.probability
-    counts = np.add.reduceat(np.append(weight, 0.0), marginals.starts[:-1]) * (np.diff(marginals.starts) > 0)
+    return np.add.reduceat(np.append(weight, 0.0), marginals.starts[:-1]) * (np.diff(marginals.starts) > 0)
+
+
+def _products(counts: np.ndarray, point: np.ndarray, free: np.ndarray, row_of: np.ndarray) -> np.ndarray:
+    """E[s s'] of one table, summed over rows of data: a row of data is in one row of a table."""
     theta, n, row = point[free], counts[free], row_of[free]
     total = counts[len(point) + row]
     same = row[:, None] == row[None, :]

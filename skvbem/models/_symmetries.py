@@ -11,10 +11,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import permutations, product
-from math import factorial, prod
+from math import factorial, lgamma, prod
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from skvbem._numerics import log_sum_exp
 from skvbem.models._layout import Layout
@@ -141,29 +140,37 @@ class StateRelabelings(Relabelings):
         return drawn
 
 
-class NearestRelabelings(StateRelabelings):
-    """`StateRelabelings` of so many states that h is n at points nearest the anchor, 0 at their relabelings."""
+class SequentialRelabelings(StateRelabelings):
+    r"""`StateRelabelings` of so many states that permanents cost too much: states of the anchor pick theirs in turn.
+
+    The anchor's states, largest first, each pick a state of theta among those left, with weights
+    :math:`e^{N_k \cdot \ln\theta_l}`. Any picks in turn make a distribution over the permutations g, which knows theta
+    only by its entries: h(theta), n times the probability of the identity, averages to one over the labelings.
+    """
 
     def __init__(self, cells: np.ndarray):
         super().__init__(cells)
         self.cost = np.inf
 
+    def _turns(self, statistics: np.ndarray) -> np.ndarray:
+        return np.argsort(-statistics[self.cells].sum(axis=1), kind="stable")
+
     def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """See `Relabelings`."""
         own = self._parts(statistics[None], log_points)[0][:, :, 0]
-        found = np.full(log_points.shape[1], -np.inf)
-        for i in range(len(found)):
-            rows, columns = linear_sum_assignment(own[:, :, i], maximize=True)
-            if np.array_equal(rows, columns):
-                found[i] = float(np.sum(np.log(np.arange(1, len(own) + 1))))
+        found = np.full(log_points.shape[1], lgamma(len(own) + 1.0))
+        turns = self._turns(statistics)
+        for at, k in enumerate(turns):
+            found += own[k, k] - _log_sum(own[k, turns[at:]])
         return found
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The relabeling nearest the anchor."""
+        """g ln theta for a g drawn by the picks in turn."""
         own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
-        columns = linear_sum_assignment(own, maximize=True)[1]
-        drawn = log_point.copy()
-        drawn[self.cells] = log_point[self.cells[columns]]
+        free, drawn = list(range(len(own))), log_point.copy()
+        for k in self._turns(statistics):
+            state = free.pop(_choice(own[k, free], rng))
+            drawn[self.cells[k]] = log_point[self.cells[state]]
         return drawn
 
 
@@ -187,7 +194,7 @@ def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limi
     if len(hidden) == 1:
         cells = _cells_of_states(layout, hidden[0], children)
         if np.all(prior[cells] == prior[cells[0]]):
-            return (StateRelabelings if len(cells) <= _MOST_STATES else NearestRelabelings)(cells)
+            return (StateRelabelings if len(cells) <= _MOST_STATES else SequentialRelabelings)(cells)
     alike = _alike(layout, hidden, children)
     if prod(factorial(layout.cardinalities[node]) for node in hidden) * prod(map(factorial, map(len, alike))) > limit:
         return None

@@ -10,6 +10,11 @@ import numpy as np
 from skvbem.vbem.driver import Ascent, Run, run
 from skvbem.vbem.starts import tournament
 
+# Optima kept, and numbers they may take together.
+_MOST_OPTIMA, _MOST_NUMBERS = 8, 2**21
+# Of two runs whose objectives differ by less, one is kept; none of an objective lower than the best by more. Nats.
+_ALIKE, _HOPELESS = 0.01, 50.0
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -28,8 +33,8 @@ class Fit:
     converged : bool
     restart_objectives, restart_n_iter, restart_converged : ndarray of shape (n_starts,)
         Where every start ended; NaN and 0 for a start dropped from a tournament.
-    restart_statistics : ndarray of shape (n_cells, n_runs), optional
-        The statistics of every start that was run to the end.
+    optima : ndarray of shape (n_cells, n_optima)
+        Statistics of the different optima that the starts ended in, the best first.
     """
 
     statistics: np.ndarray
@@ -40,7 +45,7 @@ class Fit:
     restart_objectives: np.ndarray
     restart_n_iter: np.ndarray
     restart_converged: np.ndarray
-    restart_statistics: np.ndarray | None = None
+    optima: np.ndarray
 
 
 def best_of(
@@ -90,5 +95,28 @@ def best_of(
         objectives,
         n_iter,
         converged,
-        result.statistics,
+        result.statistics[:, distinct_optima(result.objective, len(starts))],
     )
+
+
+def distinct_optima(objectives: np.ndarray, n_cells: int) -> list[int]:
+    """Which runs to keep: one for each optimum worth a start of its own, the best first.
+
+    Relabelings of one optimum have one objective, so that runs whose objectives agree are taken for one.
+
+    Parameters
+    ----------
+    objectives : ndarray of shape (n_runs,)
+    n_cells : int
+        Numbers that one run takes; large ones are not kept beside the best.
+    """
+    order = np.argsort(-objectives, kind="stable")
+    kept = [int(order[0])]
+    for run_at in order[1:]:
+        if len(kept) == _MOST_OPTIMA or (len(kept) + 1) * n_cells > _MOST_NUMBERS:
+            break
+        if objectives[run_at] < objectives[kept[0]] - _HOPELESS:
+            break
+        if objectives[run_at] < objectives[kept[-1]] - _ALIKE:
+            kept.append(int(run_at))
+    return kept

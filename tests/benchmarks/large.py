@@ -10,20 +10,10 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 from ours import ENDLESS, fit
-from timing import interleave, timed
-
-
-def _status(field: str) -> int | None:
-    """A line of this process's /proc status, in bytes."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return None
-    line = next(line for line in status.read_text().splitlines() if line.startswith(field))
-    return 1024 * int(line.split()[1])
+from timing import interleave, peak_growth, timed
 
 
 def main(path: str, n_states: int, threads: int, rounds: int):
@@ -34,11 +24,7 @@ def main(path: str, n_states: int, threads: int, rounds: int):
     fit(small, structure, {"h0": n_states}, **settings, max_iter=2)  # whatever is imported late is imported now
 
     codes = np.load(path)
-    before = _status("VmRSS")
-    if before is not None:
-        Path("/proc/self/clear_refs").write_text("5")  # VmHWM starts again from here
-    fit(codes, structure, {"h0": n_states}, **settings, max_iter=2)
-    growth = None if before is None else _status("VmHWM") - before
+    growth = peak_growth(fit, codes, structure, {"h0": n_states}, **settings, max_iter=2)
 
     copy = np.empty_like(codes)
 

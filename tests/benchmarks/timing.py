@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -12,6 +13,25 @@ def timed(work, *args, **kwargs):
     began = time.perf_counter()
     result = work(*args, **kwargs)
     return time.perf_counter() - began, result
+
+
+def _status(field: str) -> int | None:
+    """A line of this process's /proc status, in bytes."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    line = next(line for line in status.read_text().splitlines() if line.startswith(field))
+    return 1024 * int(line.split()[1])
+
+
+def peak_growth(work, *args, **kwargs) -> int | None:
+    """The bytes by which resident memory grew at the peak of a call; None where there is no /proc, as Linux has it."""
+    before = _status("VmRSS")
+    if before is None:
+        return None
+    Path("/proc/self/clear_refs").write_text("5")  # VmHWM starts again from here
+    work(*args, **kwargs)
+    return _status("VmHWM") - before
 
 
 def interleave(cases, repeats: int) -> dict[str, np.ndarray]:

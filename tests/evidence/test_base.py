@@ -37,9 +37,9 @@ def test_evidences_compare_by_value_with_each_other_and_with_numbers():
 
 
 def test_an_evidence_prints_in_one_line():
-    assert repr(evidence(-46.126006, form="ml")) == "Evidence(-46.1260 nats, bic, at the ML fit, d=7)"
+    assert repr(evidence(-46.126006, form="ml")) == "Evidence(-46.1260 nats, bic, at the ML fit, d=7, n=20)"
     drawn = Evidence(-42.6, "ais", is_lower_bound=True, standard_error=0.0123, n_free_parameters=7)
-    assert repr(drawn) == "Evidence(-42.6000 ± 0.012 nats, ais, lower bound, d=7)"
+    assert repr(drawn) == "Evidence(-42.6000 ± 0.012 nats, ais, lower bound, d=7, n=0)"
 
 
 def test_an_evidence_is_never_nan():
@@ -70,7 +70,7 @@ def test_unknown_names_and_options_are_named(evaluation):
         get_score("elbo")
     with pytest.raises(TypeError, match=r"'exact' has no option 'n_steps'. Its options are max_terms"):
         get_score("exact")(evaluation, n_steps=3)
-    with pytest.raises(ValueError, match=r"form of fit must be 'vb', 'map' or 'ml'. Got 'em'"):
+    with pytest.raises(ValueError, match=r"form of fit must be one of 'vb', 'map', 'map_probability', 'ml'. Got 'em'"):
         get_score("bic")(evaluation, form="em")
     with pytest.raises(ValueError, match=r"'free' or 'identifiable'. Got 'true'"):
         get_score("bic")(evaluation, dimension="true")

@@ -12,6 +12,7 @@ from evidence.evaluations import drawn_rows, evaluate, evaluation_of, naive_baye
 from reference import facts, scores
 from reference.discrete_network import Data, Network, Problem, latent_posterior, logs, uniform_prior
 from reference.random_networks import random_problem
+from scipy.special import betaln
 
 from skvbem.data import Rows
 from skvbem.errors import EvidenceWarning, TooLargeError
@@ -83,6 +84,44 @@ def test_against_finite_differences(rng):
         assert not math.isnan(expected)
         assert laplace(evaluation).value == approx(expected, abs=1e-8)
         tried += 1
+
+
+def test_in_probabilities_against_finite_differences():
+    """Mode, density and Hessian of one basis; a prior above 1 keeps the mode inside."""
+    network = facts.latent_class(2, (2, 3))
+    data = Data(("y0", "y1"), np.array([[0, 0], [1, 1], [1, 2], [0, 0], [1, 2], [0, 1], [1, 2]]))
+    prior = uniform_prior(network, 1.3)
+    evaluation = evaluation_of(Problem(network, data, prior), method="map_probability")
+    point = evaluation.point("map_probability")
+    assert point.min() > 0.01
+    log_theta = logs(FastNetwork(network, prior).tables(point))
+    expected = scores.laplace(network, log_theta, data, prior, digits=40, basis="probability")
+    found = laplace(evaluation, form="map_probability")
+    assert found.value == approx(expected, abs=1e-8)
+    assert found.form == "map_probability"
+    d, parts = found.n_free_parameters, found.details
+    parts = parts["log_likelihood"] + parts["log_prior"] - 0.5 * parts["log_det"]
+    assert found.value == approx(parts + 0.5 * d * math.log(2 * math.pi), abs=1e-10)
+
+
+def test_in_probabilities_of_complete_data_near_the_edge():
+    """Beta(1.01, 11.01): the Gaussian in probabilities is a quarter of the truth, that in the softmax basis 0.92."""
+    network = Network({"y": 2}, {"y": ()})
+    data = Data(("y",), np.ones((10, 1), dtype=int))
+    evaluation = evaluation_of(Problem(network, data, uniform_prior(network, 1.01)), n_init=1)
+    exact = betaln(1.01, 11.01) - betaln(1.01, 1.01)
+    assert laplace(evaluation).value - exact == approx(math.log(0.916), abs=0.01)
+    assert laplace(evaluation, form="map_probability").value - exact == approx(math.log(0.25), abs=0.05)
+
+
+def test_a_mode_at_the_edge_is_refused():
+    network = Network({"y": 2}, {"y": ()})
+    data = Data(("y",), np.ones((10, 1), dtype=int))
+    evaluation = evaluation_of(Problem(network, data, uniform_prior(network)), n_init=1)
+    with pytest.raises(ValueError, match=r"at the edge, with 1 probabilities of 0. Take form='map'"):
+        laplace(evaluation, form="map_probability")
+    with pytest.raises(ValueError, match=r"form='map' or 'map_probability', a mode. Got 'ml'"):
+        laplace(evaluation, form="ml")
 
 
 @pytest.mark.parametrize("variant", ["full", "block", "diagonal"])
@@ -173,13 +212,13 @@ def test_variants_are_checked():
 
 
 def test_the_largest_model_of_chickering_and_heckerman():
-    """64 binary features, 32 classes, 400 rows, d = 2 079: they report 2 800 to 6 700 s."""
+    """64 binary features, 32 classes, 400 rows, d = 2 079: they report 2 800 to 6 700 s; see tests/benchmarks."""
     model = naive_bayes(32, 64)
     rows = drawn_rows(model, 400, np.random.default_rng(3), ("c",))
     evaluation = evaluate(model, rows, ("c",), method="map", n_init=2, tol=1e-6)
     began = time.perf_counter()
     full, block = laplace(evaluation), laplace(evaluation, variant="block")
-    assert time.perf_counter() - began < 10
+    assert time.perf_counter() - began < 60
     assert full.n_free_parameters == 2079
     assert full.details["variant"] == "full"
     assert abs(full.value - block.value) < 50

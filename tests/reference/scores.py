@@ -56,33 +56,41 @@ def log_prior(log_tables, prior, basis):
     return total(each(lambda a, t: (exponent(a) * t).sum(-1) - log_beta(a), prior, log_tables))
 
 
-def laplace(network, log_tables, data, prior, digits=50):
-    """ln p(y | θ) + ln p(θ) + d'/2 ln 2π − ½ ln det A in softmax parameters [CH (8)]; nan where A is indefinite.
+def laplace(network, log_tables, data, prior, digits=50, basis="natural"):
+    """ln p(y | θ) + ln p(θ) + d'/2 ln 2π − ½ ln det A at a mode [CH (8)]; nan where A is indefinite.
 
-    A is minus the Hessian over ln θ_k − ln θ_r, k < r, of each row: central differences in ``digits`` digits.
+    A is minus the Hessian over ln θ_k − ln θ_r, k < r, of each row, or over θ_k in the basis "probability": central
+    differences in ``digits`` digits.
     """
+    natural = basis == "natural"
     states = {node: range(card) for node, card in network.cards.items()}
     cases = [
         (weight, [[(node, network.cell(node, x)) for node in x] for x in completions(network, row)])
         for row, weight in data.rows()
     ]
 
+    def row_of(free):
+        odds = [mpmath.exp(x) if natural else x for x in free]
+        last = mpmath.mpf(1) if natural else 1 - sum(odds)
+        return [x / (sum(odds) + last) for x in [*odds, last]]
+
     def log_posterior(phi):
         phi, theta, value = iter(phi), {}, mpmath.mpf(0)
         for node in network.cards:
             for c in np.ndindex(network.shape(node)[:-1]):
-                odds = [mpmath.exp(next(phi)) for _ in states[node][1:]] + [mpmath.mpf(1)]
+                row = row_of([next(phi) for _ in states[node][1:]])
                 a = [mpmath.mpf(float(a)) for a in prior[node][c]]
                 for k in states[node]:
-                    theta[node, (*c, k)] = odds[k] / sum(odds)
-                    value += a[k] * mpmath.log(theta[node, (*c, k)]) - mpmath.loggamma(a[k])
+                    theta[node, (*c, k)] = row[k]
+                    value += (a[k] if natural else a[k] - 1) * mpmath.log(row[k]) - mpmath.loggamma(a[k])
                 value += mpmath.loggamma(sum(a))
         for weight, choices in cases:
             value += weight * mpmath.log(sum(mpmath.fprod(theta[cell] for cell in choice) for choice in choices))
         return value
 
     with mpmath.workdps(digits):
-        phi = [mpmath.mpf(t) - row[-1] for row in all_rows(network, log_tables) for t in row[:-1]]
+        rows = [[mpmath.mpf(t) for t in row] for row in all_rows(network, log_tables)]
+        phi = [t - row[-1] if natural else mpmath.exp(t) for row in rows for t in row[:-1]]
         d, h = len(phi), mpmath.mpf(10) ** -(digits // 4)
         a = mpmath.zeros(d)
         for i, j in itertools.combinations_with_replacement(range(d), 2):

@@ -1,0 +1,260 @@
+"""Scores of fitted estimators: several in one table, one as scikit-learn's scoring, and both sides of the evidence."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skvbem.errors import EvidenceWarning
+from skvbem.evidence.base import Evidence
+from skvbem.evidence.certify import Certificate
+from skvbem.evidence.certify import certify_evidence as certify
+from skvbem.evidence.registry import SCORES, get_score
+
+#: Scores of a table that names none: every deterministic one, and annealed importance sampling.
+IN_TABLE = (
+    "lower_bound",
+    "collapsed",
+    "collapsed_ascent",
+    "ais",
+    "laplace",
+    "cheeseman_stutz",
+    "draper",
+    "bicp",
+    "bic",
+    "mled",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceTable(Mapping):
+    """Scores of one fit by name, best first; nats, more is better.
+
+    Parameters
+    ----------
+    evidences : mapping of str to Evidence
+    seconds : mapping of str to float
+        What each score took, with the fits it needed if no score before it had made them.
+    remarks : mapping of str to str
+        Warnings of a score, or why there is no value.
+    """
+
+    evidences: Mapping[str, Evidence]
+    seconds: Mapping[str, float]
+    remarks: Mapping[str, str]
+
+    def __getitem__(self, kind: str) -> Evidence:
+        return self.evidences[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.evidences)
+
+    def __len__(self) -> int:
+        return len(self.evidences)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A dict for each score asked for, those without a value last."""
+        found = [
+            {
+                "score": kind,
+                "nats": evidence.value,
+                "standard_error": evidence.standard_error,
+                "is_lower_bound": evidence.is_lower_bound,
+                "form": evidence.form,
+                "n_free_parameters": evidence.n_free_parameters,
+                "seconds": self.seconds[kind],
+                "remark": self.remarks.get(kind, ""),
+            }
+            for kind, evidence in self.evidences.items()
+        ]
+        lacking = [kind for kind in self.remarks if kind not in self.evidences]
+        return found + [
+            {"score": kind, "seconds": self.seconds[kind], "remark": self.remarks[kind]} for kind in lacking
+        ]
+
+    def to_frame(self):
+        """The table as a pandas DataFrame, scores as its index."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records()).set_index("score")
+
+    def __repr__(self):
+        lines = [f"{'score':<24}{'nats':>14}{'s.e.':>9}  bound  form {'d':>6}{'seconds':>10}"]
+        for kind, evidence in self.evidences.items():
+            error = "" if evidence.standard_error is None else f"{evidence.standard_error:.2g}"
+            lines.append(
+                f"{kind:<24}{evidence.value:>14.4f}{error:>9}  {'lower' if evidence.is_lower_bound else '':<5}  "
+                f"{evidence.form or '':<4} {evidence.n_free_parameters:>6}{self.seconds[kind]:>10.3f}"
+            )
+        lines += [f"{kind}: {remark}" for kind, remark in self.remarks.items()]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        try:
+            return self.to_frame()._repr_html_()
+        except ImportError:
+            return None
+
+
+def evidence_table(
+    estimator,
+    X,
+    kinds: Iterable[str] = IN_TABLE,
+    *,
+    sample_weight=None,
+    random_state=None,
+    options: Mapping | None = None,
+) -> EvidenceTable:
+    """Scores of a fitted estimator side by side.
+
+    Parameters
+    ----------
+    estimator : estimator of this library
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        The data of the fit.
+    kinds : iterable of str
+        Names in `SCORES`; by default all deterministic approximations and "ais".
+    sample_weight : array-like of shape (n_samples,), default=None
+        As in `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Of scores that draw; by default they follow from the seed of the fit.
+    options : mapping of str to mapping, default=None
+        Options of scores by name, as in ``{"ais": {"n_chains": 64}}``.
+
+    Returns
+    -------
+    EvidenceTable
+        A mapping of names to `Evidence`, best first. A score that does not exist here (too many terms, no interior
+        mode) is missing from it, with the reason in `remarks`.
+
+    Examples
+    --------
+    >>> from skvbem import VBDiscreteDAG
+    >>> from skvbem.datasets import load_carcinoma
+    >>> from skvbem.evidence import evidence_table
+    >>> X = load_carcinoma().data
+    >>> table = evidence_table(VBDiscreteDAG(latents=3, random_state=0).fit(X), X, ["bicp", "lower_bound", "collapsed"])
+    >>> list(table)
+    ['collapsed', 'lower_bound', 'bicp']
+    """
+    options = {} if options is None else options
+    scores = [get_score(kind) for kind in kinds]
+    evaluation = estimator._evaluation(X, sample_weight, random_state)
+    found, seconds, remarks = {}, {}, {}
+    for score in scores:
+        began = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", EvidenceWarning)
+            try:
+                found[score.name] = score(evaluation, **estimator._as_scores_take(options.get(score.name, {})))
+                remark = "; ".join(str(each.message) for each in caught if each.category is EvidenceWarning)
+            except ValueError as error:
+                remark = str(error)
+        seconds[score.name] = time.perf_counter() - began
+        if remark:
+            remarks[score.name] = remark
+    best_first = sorted(found, key=lambda kind: -found[kind].value)
+    return EvidenceTable({kind: found[kind] for kind in best_first}, seconds, remarks)
+
+
+@dataclass(frozen=True)
+class EvidenceScorer:
+    """A score as scikit-learn's `scoring`: a callable of (estimator, X, y); more is better.
+
+    Parameters
+    ----------
+    kind : str
+    options : mapping
+    """
+
+    kind: str
+    options: Mapping[str, Any]
+
+    def __call__(self, estimator, X, y=None, **fit_params) -> float:
+        """The score of a fitted estimator on the data of its fit, nats; `fit_params` may hold `sample_weight`."""
+        return estimator.log_evidence(X, kind=self.kind, **fit_params, **self.options).value
+
+
+def scorer(kind: str, **options) -> EvidenceScorer:
+    """A score by name as a callable of (estimator, X, y=None), for scikit-learn's model selection.
+
+    The evidence has its penalty for complexity built in and is that of the data of the fit: a splitter that holds rows
+    out makes it an error. Use one split whose training and test rows are all rows.
+
+    Parameters
+    ----------
+    kind : str
+        A name in `SCORES`.
+    **options
+        Of the score.
+
+    Returns
+    -------
+    EvidenceScorer
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skvbem import VBDiscreteDAG
+    >>> from skvbem.datasets import load_carcinoma
+    >>> from skvbem.evidence import scorer
+    >>> X = load_carcinoma().data
+    >>> everything = np.arange(len(X))
+    >>> model, grid = VBDiscreteDAG(random_state=0), {"latents": [2, 3, 4]}
+    >>> search = GridSearchCV(model, grid, scoring=scorer("collapsed"), cv=[(everything, everything)])
+    >>> search.fit(X).best_params_
+    {'latents': 3}
+    """
+    score = get_score(kind)
+    score.check_options(options)
+    return EvidenceScorer(kind, dict(options))
+
+
+def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weight=None, random_state=None, **options):
+    """The log evidence of simulated data from both sides, each unlikely to be wrong.
+
+    Forward chains give a lower bound in expectation, backward chains from the parameters that made the data an upper
+    one: if both agree, sampling scores can be trusted on data like these.
+
+    Parameters
+    ----------
+    estimator : estimator of this library
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        The data of the fit. Without `tables` only their number of rows, weights and missing cells matter: data like
+        these are simulated from parameters drawn from the prior, and fitted by VB.
+    tables : mapping of node to array-like, default=None
+        The parameters that made X, drawn from the prior, such as axes ``(*parents, node)`` of a network.
+    sample_weight : array-like of shape (n_samples,), default=None
+        As in `fit`.
+    random_state : int, RandomState instance or None, default=None
+    **options
+        `n_chains`, `n_steps`, `share`, `time_budget` and `progress` of `skvbem.evidence.certify.certify_evidence`.
+
+    Returns
+    -------
+    Certificate
+        With `lower`, `upper` and their `gap`, nats.
+    """
+    if tables is None:
+        evaluation, log_point = estimator._simulated(X, sample_weight, random_state)
+    else:
+        evaluation, log_point = estimator._evaluation(X, sample_weight, random_state), estimator._log_point(tables)
+    return certify(evaluation, log_point, **options)
+
+
+__all__ = [
+    "IN_TABLE",
+    "SCORES",
+    "Certificate",
+    "EvidenceScorer",
+    "EvidenceTable",
+    "certify_evidence",
+    "evidence_table",
+    "scorer",
+]
