@@ -182,7 +182,7 @@ def summary(
     everything = np.concatenate([w + np.log(n / len(w)) for w in weights])
     if np.isnan(error):
         warn(f"{kind}: one chain per start has no standard error. Run more.")
-    elif effective < max(_FEWEST if n >= _FEWEST else n / 2, _LEAST_SHARE * n):
+    elif effective < max(min(_FEWEST, n / 2), _LEAST_SHARE * n):
         warn(
             f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
             "value and its standard error are not to be trusted; take more steps, or more chains."
