@@ -185,7 +185,7 @@ def summary(
     elif effective < min(max(_LEAST_SHARE * n, min(n / 2, 4.0)), _MANY):
         doubts.append(
             f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
-            "value and its standard error are not to be trusted: it may be too low. Take more weights, or longer chains."
+            "value and its standard error are not to be trusted, it may be too low. Take more, or longer chains."
         )
     if n_labelings is None:
         doubts.append(

@@ -1,7 +1,7 @@
-"""Sampling scores on the network of Beal & Ghahramani: 136 structures of two binary latents over four five-valued columns.
+"""Sampling scores on the network of Beal & Ghahramani: 136 structures, two binary latents over four five-valued columns.
 
-Prints what the published form of annealed importance sampling takes for all structures on two threads (BG: 55 000 s on a
-1 GHz Pentium III), and what anchored chains cost against the ten-start fits of the same structures, run in turns.
+Prints what the published form of annealed importance sampling takes for all structures on two threads (BG: 55 000 s on
+a 1 GHz Pentium III), and what anchored chains cost against the ten-start fits of the same structures, run in turns.
 
     python bench_evidence.py [published] [anchored] [spread]
 """
@@ -17,6 +17,7 @@ import pandas as pd
 
 from skvbem import VBDiscreteDAG
 from skvbem.errors import EvidenceWarning
+from skvbem.evidence import get_score
 
 OBSERVED = ("y0", "y1", "y2", "y3")
 LATENTS = {"h0": 2, "h1": 2}
@@ -56,17 +57,14 @@ def published(n=480, n_chains=1):
     X = rows(n)
     models = [fit(structure, X) for structure in structures()]
     evaluations = [model._evaluation(X, None, 0) for model in models]
-    from skvbem.evidence import get_score
-
     began = time.perf_counter()
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda each: get_score("ais_metropolis")(each, n_chains=n_chains, n_steps=16384), evaluations))
-    print(f"published form, 16 384 steps, {n_chains} chain(s), 136 structures, 2 threads: {time.perf_counter() - began:.1f} s")
+    took = time.perf_counter() - began
+    print(f"published form, 16 384 steps, {n_chains} chain(s), 136 structures, 2 threads: {took:.1f} s")
 
 
 def anchored(n=480):
-    from skvbem.evidence import get_score
-
     X, ratios, errors, spreads = rows(n), [], [], []
     for structure in structures():
         began = time.perf_counter()
