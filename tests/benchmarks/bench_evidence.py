@@ -1,4 +1,4 @@
-"""Sampling scores on the network of Beal & Ghahramani: 136 structures, two binary latents over four five-valued columns.
+"""Sampling scores on the network of Beal & Ghahramani: 136 structures, two binary latents, four five-valued columns.
 
 Prints what the published form of annealed importance sampling takes for all structures on two threads (BG: 55 000 s on
 a 1 GHz Pentium III), and what anchored chains cost against the ten-start fits of the same structures, run in turns.
