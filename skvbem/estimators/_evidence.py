@@ -54,52 +54,52 @@ class EvidenceMixin:
     def log_evidence(self, X=None, *, sample_weight=None, kind="lower_bound", random_state=None, **options):
         """Log marginal likelihood of the data this estimator was fitted to, by one of many approximations.
 
-        Values are total nats with every constant, more is better: they compare across structures, numbers of states and
-        estimator classes. :doc:`/user_guide/scores` says when to use which.
+                Values are total nats with every constant, more is better: they compare across structures, numbers of states and
+                estimator classes. :doc:`/user_guide/scores` says when to use which.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit, rows in any order. May be left out for ``kind="lower_bound"``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-        kind : str, default="lower_bound"
-            Name of a score in `skvbem.evidence.SCORES`, such as "ais" (the most exact one for data of any size),
-            "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
-        random_state : int, RandomState instance or None, default=None
-            Of scores that draw; by default they follow from the seed of the fit.
-        **options
-<<<<<<< HEAD
-            Of the score; :doc:`/user_guide/scores` lists them. Where a score takes parameters of the model, as `start`
-            of "ais_metropolis", they are given as a mapping of nodes to tables.
-=======
-            Of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as in `start` of "ais_metropolis",
-            are given as a mapping of nodes to tables.
->>>>>>> docs
+                Parameters
+                ----------
+                X : array-like of shape (n_samples, n_features)
+                    The data of the fit, rows in any order. May be left out for ``kind="lower_bound"``.
+                sample_weight : array-like of shape (n_samples,), default=None
+                    As in `fit`.
+                kind : str, default="lower_bound"
+                    Name of a score in `skvbem.evidence.SCORES`, such as "ais" (the most exact one for data of any size),
+                    "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
+                random_state : int, RandomState instance or None, default=None
+                    Of scores that draw; by default they follow from the seed of the fit.
+                **options
+        <<<<<<< HEAD
+                    Of the score; :doc:`/user_guide/scores` lists them. Where a score takes parameters of the model, as `start`
+                    of "ais_metropolis", they are given as a mapping of nodes to tables.
+        =======
+                    Of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as in `start` of "ais_metropolis",
+                    are given as a mapping of nodes to tables.
+        >>>>>>> docs
 
-        Returns
-        -------
-        Evidence
-            With `value` and, where it is random, `standard_error`, in nats.
+                Returns
+                -------
+                Evidence
+                    With `value` and, where it is random, `standard_error`, in nats.
 
-        Raises
-        ------
-        ValueError
-            If X is not the data of the fit, or the estimator was updated by `partial_fit`.
+                Raises
+                ------
+                ValueError
+                    If X is not the data of the fit, or the estimator was updated by `partial_fit`.
 
-        Notes
-        -----
-        A score that needs another form of fit (BIC needs maximum likelihood) makes it, from the starts of this fit and
-        from where it ended; `Evidence.form` says which.
+                Notes
+                -----
+                A score that needs another form of fit (BIC needs maximum likelihood) makes it, from the starts of this fit and
+                from where it ended; `Evidence.form` says which.
 
-        Examples
-        --------
-        >>> from skvbem import VBDiscreteDAG
-        >>> from skvbem.datasets import load_carcinoma
-        >>> X = load_carcinoma().data
-        >>> two, three = (VBDiscreteDAG(latents=k, random_state=0).fit(X) for k in (2, 3))
-        >>> three.log_evidence(X, kind="ais") > two.log_evidence(X, kind="ais")
-        True
+                Examples
+                --------
+                >>> from skvbem import VBDiscreteDAG
+                >>> from skvbem.datasets import load_carcinoma
+                >>> X = load_carcinoma().data
+                >>> two, three = (VBDiscreteDAG(latents=k, random_state=0).fit(X) for k in (2, 3))
+                >>> three.log_evidence(X, kind="ais") > two.log_evidence(X, kind="ais")
+                True
         """
         check_is_fitted(self)
         score = get_score(kind)

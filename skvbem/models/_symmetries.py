@@ -161,7 +161,7 @@ class SequentialRelabelings(StateRelabelings):
         found = np.full(log_points.shape[1], lgamma(len(own) + 1.0))
         turns = self._turns(statistics)
         for at, k in enumerate(turns):
-            found += own[k, k] - _log_sum(own[k, turns[at:]])
+            found += own[k, k] - log_sum_exp(own[k, turns[at:]])
         return found
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
