@@ -69,12 +69,11 @@ class EvidenceMixin:
                 random_state : int, RandomState instance or None, default=None
                     Of scores that draw; by default they follow from the seed of the fit.
                 **options
-        <<<<<<< HEAD
-                    Of the score; :doc:`/user_guide/scores` lists them. Where a score takes parameters of the model, as `start`
-                    of "ais_metropolis", they are given as a mapping of nodes to tables.
-        =======
                     Of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as in `start` of "ais_metropolis",
                     are given as a mapping of nodes to tables.
+        =======
+                    Of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
+                    "ais_metropolis", are given as a mapping of nodes to tables.
         >>>>>>> docs
 
                 Returns
