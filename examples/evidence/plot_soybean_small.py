@@ -4,8 +4,7 @@ How many diseases?
 
 Forty-seven soybean plants were described by 35 attributes: the month, the weather, the state of leaves, stem and roots.
 Plant pathologists know that the plants have four diseases. We hide that and ask the table itself: how many kinds of
-plants are there? This small table is the one on which AutoClass, the first program to sort records into classes by
-Bayesian means, was shown.
+plants are there? AutoClass, an early program that finds classes by Bayesian means, was shown on this table.
 
 Each number of kinds is a model of its own. Whichever model made the data more probable, before it saw them, is better
 supported. That probability is called the *evidence*, or marginal likelihood. It can seldom be computed, but it can be
@@ -36,15 +35,13 @@ from skvbem.datasets import load_soybean_small
 from skvbem.evidence import evidence_table
 
 soybean = load_soybean_small(as_frame=True)
-plants, disease = soybean.data, soybean.target
+plants, disease = soybean.data, soybean.target.rename("disease")
 print(f"{plants.shape[0]} plants, {plants.shape[1]} attributes; diseases, hidden from here on:")
 print(disease.value_counts().to_string())
 
 numbers = range(1, 9)
-models = {
-    n: VBDiscreteDAG([] if n == 1 else None, latents=None if n == 1 else n, n_init=50, random_state=0).fit(plants)
-    for n in numbers
-}
+models = {1: VBDiscreteDAG([]).fit(plants)}  # a network without arrows
+models |= {n: VBDiscreteDAG(latents=n, n_init=50, random_state=0).fit(plants) for n in numbers[1:]}
 
 # %%
 # Every score of one model
@@ -128,8 +125,8 @@ probability = np.exp(evidence - evidence.max())
 print((probability / probability.sum()).map("{:.1%}".format).to_string())
 
 # %%
-# Three classes and fewer are out. Five are not. But what would the fifth class be? The models with five and more
-# classes put no plant into them:
+# Three classes and fewer are out. Five are not. But what would the fifth class be? The models that have five classes
+# and more put plants into four of them only:
 
 for n in numbers[3:]:
     states = models[n].latent_states_["h0"]
@@ -143,9 +140,8 @@ for n in numbers[3:]:
 # -----------------------------
 
 for n in (3, 4):
-    print(
-        pd.crosstab(disease, models[n].predict(plants).ravel(), colnames=[f"{n} classes"], rownames=["disease"]), "\n"
-    )
+    found = pd.Series(models[n].predict(plants).ravel(), index=plants.index, name=f"{n} classes")
+    print(pd.crosstab(disease, found).to_string(), "\n")
 
 # %%
 # Exactly, all 47 of them. BIC's three classes throw two diseases together.

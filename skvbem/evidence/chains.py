@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,13 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from skvbem.errors import EvidenceWarning
-from skvbem.evidence.base import Evidence
+from skvbem.evidence.base import Evidence, warned
 from skvbem.evidence.evaluation import Evaluation
 
-# An estimate is not to be trusted where its weights are worth fewer equal ones than this.
-_FEWEST = 4.0
-_LEAST_SHARE = 0.05
+# An estimate is not to be trusted where its weights are worth fewer equal ones than a quarter of them, unless these are
+# many: a spread that large has a tail that so few weights do not show.
+_LEAST_SHARE, _MANY = 0.25, 200.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +171,7 @@ def summary(
     form: str | None = None,
     unbiased: bool = True,
     n_labelings: int | None = 1,
+    doubts: Sequence[str] = (),
     **details,
 ) -> Evidence:
     """The evidence that weights amount to, with a warning where it should not be trusted."""
@@ -180,15 +179,16 @@ def summary(
     value, error, effective = pooled(weights)
     n = sum(map(len, weights))
     everything = np.concatenate([w + np.log(n / len(w)) for w in weights])
+    doubts = list(doubts)
     if np.isnan(error):
-        warn(f"{kind}: one chain per start has no standard error. Run more.")
-    elif effective < max(min(_FEWEST, n / 2), _LEAST_SHARE * n):
-        warn(
+        doubts.append(f"{kind}: one chain per start has no standard error. Run more.")
+    elif effective < min(max(_LEAST_SHARE * n, min(n / 2, 4.0)), _MANY):
+        doubts.append(
             f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
-            "value and its standard error are not to be trusted; take more steps, or more chains."
+            "value and its standard error are not to be trusted: it may be too low. Take more weights, or longer chains."
         )
     if n_labelings is None:
-        warn(
+        doubts.append(
             f"{kind}: hidden nodes have too many labelings to correct for. The value counts those that were met, one "
             "perhaps, and may be too low by up to ln of their number."
         )
@@ -208,9 +208,5 @@ def summary(
             "n_labelings": n_labelings,
             **details,
         },
+        doubts=warned(*doubts),
     )
-
-
-def warn(message: str) -> None:
-    """An `EvidenceWarning`, at the line that asked for the score."""
-    warnings.warn(message, EvidenceWarning, stacklevel=4)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary, warn
+from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.psis import pareto_smoothed
 from skvbem.evidence.starts import Starts, make_starts
@@ -184,10 +184,11 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
     log_weights = np.concatenate(found)
     smoothed, shape = pareto_smoothed(log_weights)
     limit = min(1.0 - 1.0 / np.log10(max(len(log_weights), 11)), 0.7)
+    doubts = []
     if shape > limit:
-        warn(
+        doubts.append(
             f"{kind}: the tail of the weights has Pareto shape {shape:.2f}, above {limit:.2f}. The value and its "
-            "standard error are not to be trusted; use 'ais'."
+            "standard error are not to be trusted. Take more draws, or 'ais'."
         )
     trace = np.vstack([np.zeros(len(log_weights)), log_weights])
     return summary(
@@ -195,6 +196,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         kind,
         [Stratum(None, np.array([0.0, 1.0]), trace, log_weights)],
         form="vb",
+        doubts=doubts,
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),
