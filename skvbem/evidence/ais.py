@@ -114,32 +114,6 @@ def anchored_ais(
     )
 
 
-def prior_ais(
-    evaluation: Evaluation,
-    *,
-    n_chains: int = 16,
-    n_steps: int = 1024,
-    bend: float = np.inf,
-    conditional_ess: float | None = None,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Evidence:
-    """Log evidence by Gibbs chains that start at the prior; for the parameters see `anchored_ais`.
-
-    Right whatever the shape of the posterior, but for small data only: the steps needed grow fast with the rows.
-    """
-    return anchored_ais(
-        evaluation,
-        n_chains=n_chains,
-        n_steps=n_steps,
-        shares=(0.0,),
-        bend=bend,
-        conditional_ess=conditional_ess,
-        time_budget=time_budget,
-        progress=progress,
-    )
-
-
 def strata_of(starts: Starts, which, schedule, trace, log_weights) -> list[Stratum]:
     """Chains put together by the start they came from."""
     which = which[: len(log_weights)]

@@ -15,13 +15,15 @@ from reference.random_networks import random_counts, random_problem, random_tabl
 from reference.sampling import log_annealed_density
 
 from skvbem.errors import EvidenceWarning
-from skvbem.evidence.ais import adaptive_schedule, anchored_ais, prior_ais
+from skvbem.evidence import get_score
+from skvbem.evidence.ais import adaptive_schedule, anchored_ais
 from skvbem.evidence.chains import Stratum, batches, nonlinear_schedule, pooled, run_tasks, summary
 from skvbem.evidence.exact import exact
 from skvbem.evidence.starts import Starts, first_of_each, make_starts
 
 approx = pytest.approx
 LC2 = facts.latent_class(2, (2, 2, 2))
+prior_ais = get_score("ais_prior")
 HIDDEN = [fact for fact in facts.EVIDENCES if "no arcs" not in fact.name and "LC(1)" not in fact.name]
 
 
