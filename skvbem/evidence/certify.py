@@ -65,7 +65,8 @@ def certify_evidence(
     n_chains, n_steps, time_budget, progress
         As in `skvbem.evidence.ais.anchored_ais`, for each side.
     share : float, default=0.5
-        Of the VB fit's uncertain counts, kept where the backward chains end.
+        Of the VB fit's uncertain counts, kept where the chains start, and where the backward chains end. 0: both have
+        the prior there, which is better where rows are few and the posterior is in many pieces.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def certify_evidence(
         "time_budget": time_budget,
         "progress": progress,
     }
-    lower = anchored_ais(evaluation, **options)
+    lower = anchored_ais(evaluation, shares=(share, 0.0) if share else (0.0,), **options)
     return Certificate(lower, reverse_ais(evaluation, log_point, share=share, **options))
 
 

@@ -86,7 +86,9 @@ SYMMETRIC = {
 }
 
 
-@pytest.mark.parametrize("case", SYMMETRIC)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if "forty" in case else ()) for case in SYMMETRIC]
+)
 @pytest.mark.parametrize("kind", RANDOM)
 def test_right_on_average_with_labels_that_may_switch(kind, case):
     """mean(Z^ / Z) = 1 over runs of their own seeds, where a posterior has 2 or 6 equal pieces."""
