@@ -66,7 +66,8 @@ def certify_evidence(
         As in `skvbem.evidence.ais.anchored_ais`, for each side.
     share : float, default=0.5
         Of the VB fit's uncertain counts, kept where the chains start, and where the backward chains end. 0: both have
-        the prior there, which is better where rows are few and the posterior is in many pieces.
+        the prior there, which is better where rows are few: the posterior is in many pieces, and chains that change
+        labels freely come out above by up to ln of the number of labelings.
 
     Returns
     -------

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from bridge import FastNetwork
 from evidence.evaluations import evaluate, evaluation_of, naive_bayes
 from laws.problems import enumerable
 from reference import facts
@@ -12,6 +13,8 @@ from reference.discrete_network import Problem, exact_log_evidence, uniform_prio
 from skvbem.data import Rows
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence import SCORES, get_score
+from skvbem.evidence.certify import reverse_ais
+from skvbem.models import queries
 
 RANDOM = tuple(name for name, score in SCORES.items() if score.random)
 # Settings at which a score of a small problem takes milliseconds.
@@ -256,3 +259,31 @@ def test_longer_chains_have_larger_log_weights_on_average():
     assert means == sorted(means)
     error = np.std(found[-1].details["log_weights"]) / np.sqrt(400)
     assert means[-1] < exact_log_evidence(*problem) + 3 * error
+
+
+def backward_ratios(prior_of_class, share, n, **options):
+    """Z / Z^ of backward chains from the tables that made the rows: a draw of the posterior."""
+    network, columns = facts.latent_class(2, (2, 2, 2)), ("y0", "y1", "y2")
+    prior = uniform_prior(network) | {"c": np.array(prior_of_class, dtype=float)}
+    model, rng, ratios = FastNetwork(network, prior).model, np.random.default_rng(7), []
+    for seed in range(n):
+        point = model.prior.sample(rng)
+        drawn = queries.sample(model, point, 8, rng)
+        codes = np.stack([drawn[column] for column in columns], axis=1).astype(np.int8)
+        evaluation = evaluate(model, Rows(columns, codes), ["c"], seed=seed, n_init=3, tol=1e-6)
+        found = reverse_ais(evaluation, np.log(point), share=share, **options)
+        ratios.append(np.exp(exact_log_evidence(network, facts.Data(columns, codes), prior) - found.value))
+    return np.mean(ratios), np.std(ratios, ddof=1) / np.sqrt(n)
+
+
+@pytest.mark.parametrize(("prior_of_class", "share"), [((3, 1), 0.5), ((3, 1), 0.0), ((1, 1), 0.0)])
+def test_backward_chains_are_right_on_average(prior_of_class, share):
+    mean, error = backward_ratios(prior_of_class, share, 100, n_chains=8, n_steps=32)
+    assert abs(mean - 1) < 3.5 * error, (mean, error)
+    assert error < 0.1
+
+
+def test_backward_chains_to_one_labeling_are_rather_too_high():
+    """Chains of so few rows change labels freely, and seldom is one the other way round from where all others end."""
+    mean, error = backward_ratios((1, 1), 0.5, 100, n_chains=8, n_steps=32)
+    assert 0.5 < mean < 1 - 3.5 * error
