@@ -93,9 +93,7 @@ def check_size(dag: DAG, cardinalities: Mapping, *, max_table_cells: int, max_me
 def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
     """Warn of latents that cannot explain anything."""
     for name, n_states in latents.items():
-        if n_states == 1:
-            warn(f"Latent {name!r} has one state: it explains nothing.")
-        elif n_states > n_samples:
+        if n_states > n_samples:
             warn(f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty.")
         if not dag.children(name):
             warn(f"Latent {name!r} has no children: it does not change the score.")

@@ -84,6 +84,8 @@ class Evidence:
     def __repr__(self):
         error = "" if self.standard_error is None else f" ± {self.standard_error:.2g}"
         bound = ", lower bound" if self.is_lower_bound else ""
+        if bound and self.standard_error is not None:
+            bound += " on average"
         form = f", at the {self.form.upper()} fit" if self.form else ""
         note = f", {self.note}" if self.note else ""
         size = f"d={self.n_free_parameters}, n={self.n_samples:g}"

@@ -39,7 +39,7 @@ def test_evidences_compare_by_value_with_each_other_and_with_numbers():
 def test_an_evidence_prints_in_one_line():
     assert repr(evidence(-46.126006, form="ml")) == "Evidence(-46.1260 nats, bic, at the ML fit, d=7, n=20)"
     drawn = Evidence(-42.6, "ais", is_lower_bound=True, standard_error=0.0123, n_free_parameters=7)
-    assert repr(drawn) == "Evidence(-42.6000 ± 0.012 nats, ais, lower bound, d=7, n=0)"
+    assert repr(drawn) == "Evidence(-42.6000 ± 0.012 nats, ais, lower bound on average, d=7, n=0)"
 
 
 def test_an_evidence_is_never_nan():
