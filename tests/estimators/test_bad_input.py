@@ -734,7 +734,7 @@ def test_warnings_point_at_the_line_of_the_user():
     gappy[0] = 7.0
     fitted = model().fit(X)
     calls = [
-        lambda: model(latents=1).fit(X),
+        lambda: model(latents=7).fit(X),
         lambda: model(max_iter=1, n_init=1).fit(X),
         lambda: model().fit(X[:1]),
         lambda: model().fit_predict(X[:1]),

@@ -88,6 +88,9 @@ def test_annealed_chains_are_near(name, n_classes, value, error):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_classes", "value"), UNRELIABLE)
 def test_unreliable_references_are_reported(name, n_classes, value):
-    found = evidence_of(name, n_classes, "ais", n_chains=256, n_steps=512)
-    print(f"{name}, {n_classes} classes: ours {found.value:.3f} ± {found.standard_error:.2g}, reference {value:.3f}")
-    assert np.isfinite(found.value)
+    """Nothing certain to hold it against but the variational bound."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EvidenceWarning)
+        found = evidence_of(name, n_classes, "ais", n_chains=256, n_steps=512)
+    print(f"{name}, {n_classes} classes: ours {found!r}, reference {value:.3f}; {' '.join(found.doubts)}")
+    assert found.value > evidence_of(name, n_classes, "lower_bound").value
