@@ -98,7 +98,7 @@ def laplace(
     if reasons:
         warnings.warn(
             f"laplace: the Hessian at the MAP fit is not negative definite ({'; '.join(reasons)}); the variant "
-            f"{name!r} was taken instead.",
+            f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum.",
             EvidenceWarning,
             stacklevel=2,
         )
