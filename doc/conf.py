@@ -38,6 +38,7 @@ sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
     "doc_module": ("skvbem",),
+    "within_subsection_order": "gallery_order.reading_order",
     "backreferences_dir": "api/generated/backreferences",
     "reference_url": {"skvbem": None},
     "show_memory": False,

@@ -45,6 +45,13 @@ def times_log(n: np.ndarray, log_x: np.ndarray) -> np.ndarray:
     )
 
 
+def log_sum_exp(terms: np.ndarray, axis: int = 0) -> np.ndarray:
+    """ln of the sum of exponentials of finite numbers; many times faster than SciPy's on small arrays."""
+    largest = terms.max(axis=axis)
+    shifted = terms - np.expand_dims(largest, axis)
+    return largest + np.log(np.exp(shifted, out=shifted).sum(axis=axis))
+
+
 def _special_pair(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     x = np.asarray(x, dtype=float)
     flat = np.ascontiguousarray(x).ravel()

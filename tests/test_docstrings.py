@@ -15,6 +15,7 @@ PUBLIC = [
     "skvbem.estimators",
     "skvbem.datasets",
     "skvbem.errors",
+    "skvbem.evidence",
     "skvbem.graphs.dag",
     "skvbem.graphs.formats",
     "skvbem.plotting",
@@ -39,8 +40,8 @@ NOT_ASKED = {
     "SS06": "the first sentence may need two lines",
     "YD01": "no Yields",
 }
-# Below the estimators the first sentence may name the parameters and the result in passing.
-NOT_ASKED_BELOW_ESTIMATORS = {"PR01", "RT01"}
+# Below the estimators the first sentence may name the parameters and the result in passing, and start with a formula.
+NOT_ASKED_BELOW_ESTIMATORS = {"PR01", "RT01", "SS02"}
 
 
 def imported(name):

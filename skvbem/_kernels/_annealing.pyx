@@ -1,8 +1,8 @@
 """Gibbs and Metropolis chains along a path of densities, all chains as lanes; ratios of densities for annealed weights.
 
 A chain's state is theta; its Gibbs kernel at one density is x given theta, then theta given x. Ratios have the hidden
-variables summed out: they are of f(theta) = sum over x. The paths interpolate natural parameters and statistics, so that
-any two members of a conjugate-exponential family can be their ends; at inverse temperature t
+variables summed out: they are of f(theta) = sum over x. The paths interpolate natural parameters and statistics, so
+that any two members of a conjugate-exponential family can be their ends; at inverse temperature t
 
     natural parameters of x given theta     (1 - t) anchor + t ln theta,
     concentrations of theta given x         prior + (1 - t) anchor_counts + t counts(x).
@@ -61,9 +61,9 @@ def log_normalizers(Workspace workspace, const double[:, ::1] anchor, const doub
             evaluate(workspace, temperatures[k], &anchor[0, 0], &log_point[0, 0], NULL, NULL, &log_z[k, 0])
 
 
-def anneal(Workspace workspace, const long long[::1] starts, const double[::1] prior, const double[:, ::1] anchor_counts,
-           const double[:, ::1] anchor, const double[::1] temperatures, uint64_t[:, ::1] streams, double[:, ::1] log_point,
-           double[:, ::1] counts, double[:, ::1] trace):
+def anneal(Workspace workspace, const long long[::1] starts, const double[::1] prior,
+           const double[:, ::1] anchor_counts, const double[:, ::1] anchor, const double[::1] temperatures,
+           uint64_t[:, ::1] streams, double[:, ::1] log_point, double[:, ::1] counts, double[:, ::1] trace):
     """Gibbs chains, each along its own path; between equal temperatures, sweeps that leave their density as it is.
 
     Parameters
@@ -135,9 +135,10 @@ cdef void add_log_density(const long long[::1] starts, Py_ssize_t n_lanes, doubl
             total[lane] += sign * log_gamma[row * n_lanes + lane]
 
 
-def metropolis(Workspace workspace, const long long[::1] starts, const double[::1] prior, const double[::1] temperatures,
-               const double[::1] strengths, uint64_t[:, ::1] streams,
-               double[:, ::1] log_point, double[::1] log_likelihood, double[:, ::1] trace, unsigned char[:, ::1] accepted):
+def metropolis(Workspace workspace, const long long[::1] starts, const double[::1] prior,
+               const double[::1] temperatures, const double[::1] strengths, uint64_t[:, ::1] streams,
+               double[:, ::1] log_point, double[::1] log_likelihood, double[:, ::1] trace,
+               unsigned char[:, ::1] accepted):
     """Metropolis-Hastings chains along p(theta) p(y | theta)^t: all rows proposed at once from Dirichlets about theta.
 
     Parameters
@@ -178,8 +179,10 @@ def metropolis(Workspace workspace, const long long[::1] starts, const double[::
             skvbem_log_dirichlet(starts.shape[0] - 1, &starts[0], n_lanes, spent, &streams[0, 0], proposal, scratch)
             add_log_density(starts, n_lanes, -1.0, concentration, proposal, row_sums, log_gamma, unused, log_odds)
             evaluate(workspace, 1.0, proposal, proposal, NULL, NULL, proposed)
-            proposal_concentration(n_cells, n_lanes, strengths[step], &prior[0], &workspace.exp_natural[0, 0], concentration)
-            add_log_density(starts, n_lanes, 1.0, concentration, &log_point[0, 0], row_sums, log_gamma, unused, log_odds)
+            proposal_concentration(n_cells, n_lanes, strengths[step], &prior[0], &workspace.exp_natural[0, 0],
+                                   concentration)
+            add_log_density(starts, n_lanes, 1.0, concentration, &log_point[0, 0], row_sums, log_gamma, unused,
+                            log_odds)
             for cell in range(n_cells):
                 for lane in range(n_lanes):
                     log_odds[lane] += (prior[cell] - 1.0) * (proposal[cell * n_lanes + lane] - log_point[cell, lane])

@@ -6,7 +6,8 @@ cdef extern from "_random.h" nogil:
         uint64_t s[4]
     skvbem_stream skvbem_load(const uint64_t* streams, Py_ssize_t lane, Py_ssize_t n_lanes)
     void skvbem_store(const skvbem_stream* stream, uint64_t* streams, Py_ssize_t lane, Py_ssize_t n_lanes)
-    void skvbem_multinomial(skvbem_stream* stream, double n, Py_ssize_t n_cells, double* p, Py_ssize_t stride, double total)
+    void skvbem_multinomial(skvbem_stream* stream, double n, Py_ssize_t n_cells, double* p, Py_ssize_t stride,
+                            double total)
 
 
 cdef class Contraction:

@@ -168,7 +168,7 @@ cdef class Contraction:
 
     cdef double context_in_logs(self, Py_ssize_t plan, Py_ssize_t context, Py_ssize_t lane, Py_ssize_t n_lanes,
                                 const double* natural, double* beliefs, Py_ssize_t stride) noexcept nogil:
-        """ln Z of one context and lane, from logarithms throughout; fills clique posteriors unless `beliefs` is NULL."""
+        """ln Z of one context and lane, in logarithms throughout; fills clique posteriors unless `beliefs` is NULL."""
         cdef Py_ssize_t first = self.plan_clique[plan], last = self.plan_clique[plan + 1]
         cdef Py_ssize_t first_slot = self.plan_slot[plan]
         cdef Py_ssize_t n_slots = self.plan_slot[plan + 1] - first_slot

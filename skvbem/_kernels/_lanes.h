@@ -269,7 +269,6 @@ SKVBEM_INLINE intptr_t skvbem_run_lanes(skvbem_star *run, intptr_t first, intptr
         if (unsafe) return context;
         int flush = 0;
         for (intptr_t lane = 0; lane < n_lanes; lane++) {
-            share[lane] = weight / normalizer[lane];
             product[lane] *= normalizer[lane];
             flush |= !((product[lane] > 1e-200) & (product[lane] < 1e200));
         }
@@ -283,9 +282,10 @@ SKVBEM_INLINE intptr_t skvbem_run_lanes(skvbem_star *run, intptr_t first, intptr
         if (run->streams) {
             skvbem_multinomials(run->streams, weight, run->n_cells, n_lanes, psi, normalizer, run->scratch);
         } else if (n_lanes == 1) {
-            const double only = share[0];
+            const double only = weight / normalizer[0];
             for (intptr_t i = 0; i < m; i++) psi[i] *= only;
         } else {
+            for (intptr_t lane = 0; lane < n_lanes; lane++) share[lane] = weight / normalizer[lane];
             for (intptr_t cell = 0; cell < run->n_cells; cell++)
                 for (intptr_t lane = 0; lane < n_lanes; lane++) psi[cell * n_lanes + lane] *= share[lane];
         }
@@ -298,10 +298,9 @@ SKVBEM_INLINE intptr_t skvbem_run_lanes(skvbem_star *run, intptr_t first, intptr
     return last;
 }
 
-/* The same loop with the number of lanes known to the compiler where it is a common one. */
+/* The same loop with one lane known to the compiler; a larger number would have it unroll instead of vectorize. */
 SKVBEM_CLONES
 static intptr_t skvbem_run_star(skvbem_star *run, intptr_t first, intptr_t last) {
-    if (run->n_lanes == 16) return skvbem_run_lanes(run, first, last, 16);
     if (run->n_lanes == 1) return skvbem_run_lanes(run, first, last, 1);
     return skvbem_run_lanes(run, first, last, run->n_lanes);
 }

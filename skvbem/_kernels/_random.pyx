@@ -1,6 +1,6 @@
 """Variates from streams of one's own: Dirichlet draws for samplers, and the simple ones they are made of.
 
-Streams are (4, n_lanes) words of xoshiro256++ states, IN and OUT: lane by lane what is drawn depends on its stream alone.
+Streams are (4, n_lanes) words of xoshiro256++ states, IN and OUT: what is drawn in a lane depends on its stream alone.
 """
 
 from libc.math cimport log

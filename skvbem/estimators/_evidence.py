@@ -69,7 +69,8 @@ class EvidenceMixin:
         random_state : int, RandomState instance or None, default=None
             Of scores that draw; by default they follow from the seed of the fit.
         **options
-            Of the score; see its function in `skvbem.evidence`.
+            Of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
+            "ais_metropolis", are given as a mapping of nodes to tables.
 
         Returns
         -------
@@ -98,7 +99,7 @@ class EvidenceMixin:
         check_is_fitted(self)
         score = get_score(kind)
         if X is not None:
-            return score(self._evaluation(X, sample_weight, random_state), **options)
+            return score(self._evaluation(X, sample_weight, random_state), **self._as_scores_take(options))
         run, method = self._scored_run(), self._fitted_.form.name
         if kind != "lower_bound" or options or method != "vb":
             raise ValueError(
@@ -150,6 +151,13 @@ class EvidenceMixin:
         """
         found = self.log_evidence(X, sample_weight=sample_weight, kind="bic")
         return -2.0 * (found.details["log_likelihood"] - found.n_free_parameters)
+
+    def _as_scores_take(self, options: Mapping) -> dict:
+        """Options of a score, tables of nodes among them as the points (n_cells,) that scores know."""
+        return {
+            name: np.exp(self._log_point(value)) if isinstance(value, Mapping) else value
+            for name, value in options.items()
+        }
 
     def _scored_run(self) -> FittedRun:
         """The run that made the fit at hand."""

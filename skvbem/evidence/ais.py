@@ -6,11 +6,12 @@ Gibbs chains walk from q(theta) q(x) to p(theta, x | y),
 
 which is a member of the model's own family at every inverse temperature, with interpolated natural parameters and
 statistics. The hidden variables are summed out of the weights, whose mean is the evidence; see `skvbem.evidence.starts`
-for q(theta), and for labelings and modes. Weights are averaged as weights: the log of a mean is too low, never too high, in
-expectation.
+for q(theta), and for labelings and modes. Weights are averaged as weights: the log of a mean is too low, never too
+high, in expectation.
 
-Raising p(y | x, theta) alone to the power tau, from p(theta) p(x | theta), is unbiased as well; its log weights spread two
-to four times as far as those from the prior here. The Metropolis sampler as published is in `skvbem.evidence.metropolis`.
+Raising p(y | x, theta) alone to the power tau, from p(theta) p(x | theta), is unbiased as well; its log weights spread
+two to four times as far as those from the prior here. The Metropolis sampler as published is in
+`skvbem.evidence.metropolis`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import Starts, first_of_each, make_starts
 
 # Steps between two looks at whether the user wants the run to end.
 _STEPS_AT_ONCE = 256
@@ -32,11 +33,11 @@ _PILOT, _N_PILOT = 2, 16
 def anchored_ais(
     evaluation: Evaluation,
     *,
-    n_chains: int = 32,
+    n_chains: int = 48,
     n_steps: int = 128,
     shares: Sequence[float] = (0.5, 0.0),
     n_fits: int = 8,
-    bend: float = np.inf,
+    bend: float = -1.5,
     conditional_ess: float | None = None,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -48,22 +49,22 @@ def anchored_ais(
     Parameters
     ----------
     evaluation : Evaluation
-    n_chains : int, default=32
-        Dealt out to the starts; starts that would get fewer than two are left out.
+    n_chains : int, default=48
+        Dealt out to the starts; starts that would get fewer than four are left out.
     n_steps : int, default=128
         Inverse temperatures after 0.
     shares : sequence of float, default=(0.5, 0.0)
         Of the uncertain expected counts of a VB fit, how much q(theta) keeps, 0 to 1.
     n_fits : int, default=8
         Most of the optima found by the restarts of the VB fit from which chains start.
-    bend : float, default=inf
-        Of the schedule; see `nonlinear_schedule`.
+    bend : float, default=-1.5
+        Of the schedule; see `nonlinear_schedule`. Most of the spread of weights arises at the end of the path.
     conditional_ess : float, optional
         If given, inverse temperatures are chosen by a pilot run so that each step keeps this share (as 0.98) of the
-        effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say. The
-        chains do not know the pilot: still no bias.
+        effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say.
+        The chains do not know the pilot: still no bias.
     time_budget : float, optional
-        Seconds after which no further batch of chains is begun. A first batch is always run.
+        Seconds after which no further batch of chains is begun; two chains of every start are run whatever the time.
     progress : callable of (int, int), optional
         Told how many batches of chains are done, and of how many.
 
@@ -79,8 +80,7 @@ def anchored_ais(
     kind = "ais" if any(shares) else "ais_prior"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
-    starts = Starts(evaluation, shares, n_fits)
-    which = starts.deal(n_chains)
+    starts, which = make_starts(evaluation, shares, n_fits).dealt(n_chains)
     paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
     if conditional_ess is None:
         schedule = nonlinear_schedule(n_steps, bend)
@@ -91,36 +91,27 @@ def anchored_ais(
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
         log_points = evaluation.model.draw_points(starts.concentrations(which[lanes]), mine)
-        log_points, log_ratios = gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
-        return log_ratios, starts.log_parts(which[lanes], log_points)
+        return gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
 
+    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
     found = run_tasks(
-        batch, batches(evaluation, n_chains), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        batch,
+        tasks,
+        n_threads=evaluation.n_jobs,
+        required=sum(lanes.start < first_of_each(which) for lanes in tasks),
+        time_budget=time_budget,
+        progress=progress,
     )
-    log_ratios = np.concatenate([ratios for ratios, _ in found], axis=1)
+    log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*found))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
-    log_weights = trace[-1] + np.concatenate([parts for _, parts in found])
+    log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)
     return summary(
         evaluation,
         kind,
         strata_of(starts, which, schedule, trace, log_weights),
         form="vb" if any(shares) else None,
-        relabelings=starts.labelings,
+        n_labelings=starts.n_labelings,
     )
-
-
-def prior_ais(evaluation: Evaluation, *, n_chains: int = 16, n_steps: int = 1024, **options) -> Evidence:
-    """Log evidence by Gibbs chains that start at the prior; see `anchored_ais`.
-
-    Right whatever the shape of the posterior, but for small data only: the steps needed grow fast with the rows.
-    """
-    return anchored_ais(evaluation, n_chains=n_chains, n_steps=n_steps, shares=(0.0,), **options)
-
-
-def batches(evaluation: Evaluation, n_chains: int) -> list[slice]:
-    """Chains cut into batches that run side by side, at least one for each thread; no chain's numbers depend on it."""
-    width = min(evaluation.model.lanes_at_once(evaluation.program), -(-n_chains // max(evaluation.n_jobs, 1)))
-    return [slice(at, min(at + width, n_chains)) for at in range(0, n_chains, width)]
 
 
 def strata_of(starts: Starts, which, schedule, trace, log_weights) -> list[Stratum]:
@@ -168,8 +159,8 @@ def gibbs_chains(
 def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: float, least: int = 1) -> np.ndarray:
     """Inverse temperatures at which a step keeps a share of the effective sample size, found by a pilot run.
 
-    Of equally weighted particles at one temperature, (mean w)^2 / mean w^2 of the ratios w to the next is that share. The
-    pilot runs from the last start, the widest one.
+    Of equally weighted particles at one temperature, (mean w)^2 / mean w^2 of the ratios w to the next is that share.
+    The pilot runs from the last start, the widest one.
 
     Parameters
     ----------
@@ -212,6 +203,5 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
         there = here + length if here + length < 1.0 - 1e-9 else 1.0
         model.anneal(workspace, paths, np.array([here, there]), streams, log_points)
         schedule.append(there)
-    if len(schedule) <= least:
-        schedule = np.interp(np.linspace(0, 1, least + 1), np.linspace(0, 1, len(schedule)), schedule)
-    return np.array(schedule)
+    n = max(len(schedule), least + 1)
+    return np.interp(np.linspace(0, 1, n), np.linspace(0, 1, len(schedule)), schedule)

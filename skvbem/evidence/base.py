@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import total_ordering
 from typing import Any
 
+from skvbem.errors import EvidenceWarning
 from skvbem.evidence.evaluation import Evaluation
 
 
@@ -45,6 +47,8 @@ class Evidence:
         What else the score found, such as effective sample sizes and traces.
     note : str
         What else the value is conditional on, such as a prior optimized on the same data.
+    doubts : tuple of str
+        Why the value should not be trusted; each was also an `EvidenceWarning`.
     """
 
     value: float
@@ -56,6 +60,7 @@ class Evidence:
     n_samples: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self):
         if math.isnan(self.value):
@@ -92,7 +97,8 @@ class Score:
     Parameters
     ----------
     name : str
-    compute : callable of (Evaluation, **options) to Evidence
+    compute : callable
+        Of an Evaluation and options by name, to an Evidence.
     needs : tuple of str
         Names of the methods it asks of a model.
     form : {"vb", "map", "ml"} or None
@@ -126,6 +132,13 @@ class Score:
         check_needs(evaluation, f"score {self.name!r}", self.needs)
         found = self.compute(evaluation, **options)
         return replace(found, note=evaluation.note) if evaluation.note else found
+
+
+def warned(*doubts: str) -> tuple[str, ...]:
+    """The doubts of an `Evidence`, each of which has become an `EvidenceWarning`."""
+    for doubt in doubts:
+        warnings.warn(doubt, EvidenceWarning, stacklevel=4)
+    return doubts
 
 
 def check_needs(evaluation: Evaluation, what: str, needs: Sequence[str]) -> None:

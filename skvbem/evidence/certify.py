@@ -1,8 +1,9 @@
 r"""Evidence between two bounds: annealed chains forwards, and backwards from an exact draw of the posterior.
 
 Weights of forward chains average to p(y), those of backward chains to 1 / p(y), if these start at exact draws of
-p(theta | y). So ln of the one mean is too low in expectation and minus ln of the other too high, and by Markov's inequality
-neither is wrong by more than c nats on its wrong side with a probability above e^-c [Grosse, Ghahramani & Adams 2015].
+p(theta | y). So ln of the one mean is too low in expectation and minus ln of the other too high, and by Markov's
+inequality neither is wrong by more than c nats on its wrong side with a probability above e^-c [Grosse, Ghahramani &
+Adams 2015].
 
 Parameters that made the data, if drawn from the prior, are one exact draw; Gibbs sweeps from it give more.
 """
@@ -11,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from skvbem.evidence.ais import anchored_ais, batches, gibbs_chains
+from skvbem.evidence.ais import anchored_ais, gibbs_chains
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, pooled, run_tasks
+from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, pooled, run_tasks
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import make_starts
 
 _LABELS, _BACKWARDS = 6, 7
 _SWEEPS = 50
@@ -69,7 +71,12 @@ def certify_evidence(
     -------
     Certificate
     """
-    options = {"n_chains": n_chains, "n_steps": n_steps, "time_budget": time_budget, "progress": progress}
+    options: dict[str, Any] = {
+        "n_chains": n_chains,
+        "n_steps": n_steps,
+        "time_budget": time_budget,
+        "progress": progress,
+    }
     lower = anchored_ais(evaluation, **options)
     return Certificate(lower, reverse_ais(evaluation, log_point, share=share, **options))
 
@@ -81,7 +88,7 @@ def reverse_ais(
     n_chains: int = 32,
     n_steps: int = 512,
     share: float = 0.5,
-    bend: float = np.inf,
+    bend: float = -1.5,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
@@ -91,7 +98,8 @@ def reverse_ais(
     ----------
     evaluation : Evaluation
     log_point : ndarray of shape (n_cells,) or (n_cells, n_chains)
-        ln theta of an exact draw of the posterior, from which Gibbs sweeps make a start for each chain; or one for each.
+        ln theta of an exact draw of the posterior, from which Gibbs sweeps make a start for each chain; or one for
+        each.
     n_chains, n_steps, share, bend, time_budget, progress
         As in `anchored_ais`.
 
@@ -103,7 +111,7 @@ def reverse_ais(
     kind = "ais_reverse"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
-    starts = Starts(evaluation, (share,), 1)
+    starts = make_starts(evaluation, (share,), 1)
     paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
     # a sweep at the posterior comes first, the reverse of the one that a forward chain ends with
     schedule = np.concatenate([[1.0], nonlinear_schedule(n_steps, bend)[::-1]])
@@ -132,8 +140,14 @@ def reverse_ais(
         _, log_ratios = gibbs_chains(evaluation, paths[which], schedule, mine, log_points)
         return -log_ratios, parts
 
+    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
     found = run_tasks(
-        batch, batches(evaluation, n_chains), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        batch,
+        tasks,
+        n_threads=evaluation.n_jobs,
+        required=sum(lanes.start < 2 for lanes in tasks),
+        time_budget=time_budget,
+        progress=progress,
     )
     log_ratios = np.concatenate([ratios for ratios, _ in found], axis=1)
     log_weights = log_ratios.sum(axis=0) + np.concatenate([parts for _, parts in found])
@@ -152,6 +166,6 @@ def reverse_ais(
             "mean_log_weight": float(log_weights.mean()),
             "effective_sample_size": effective,
             "strata": (Stratum(share, schedule[1:], trace, log_weights),),
-            "relabelings": starts.labelings,
+            "n_labelings": starts.n_labelings,
         },
     )

@@ -1,13 +1,13 @@
-"""What all sampling scores share: work in batches under a time budget, weights pooled as weights, and when not to trust them.
+"""What all sampling scores share: work in batches under a time budget, weights pooled as weights, doubts spoken.
 
-An estimate may be a sum over *strata*: groups of chains (or draws) from different starts, each of which estimates its own
-part of the evidence without bias. With one stratum that is the plain mean of weights.
+An estimate may be a sum over *strata*: groups of chains (or draws) from different starts, each of which estimates its
+own part of the evidence without bias. With one stratum that is the plain mean of weights.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from skvbem.errors import EvidenceWarning
-from skvbem.evidence.base import Evidence
+from skvbem.evidence.base import Evidence, warned
 from skvbem.evidence.evaluation import Evaluation
 
-# An estimate is not to be trusted where its weights are worth fewer equal ones than this.
-_FEWEST = 4.0
-_LEAST_SHARE = 0.05
+# An estimate is not to be trusted where its weights are worth fewer equal ones than a quarter of them, unless these are
+# many: a spread that large has a tail that so few weights do not show.
+_LEAST_SHARE, _MANY = 0.25, 200.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +45,16 @@ class Stratum:
 
 
 def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
-    """Inverse temperatures from 0 to 1: linear, or with small steps first where `bend` is small.
+    """Inverse temperatures from 0 to 1, evenly spaced or not.
 
-    tau(k) = e (k/K) / (1 - k/K + e) with e = `bend`; e = 0.2 makes the last step 36 times the first.
+    tau(k) = e (k/K) / (1 - k/K + e) with e = `bend` [BG]. With e = 0.2 the last step is 36 times the first, with
+    e = -1.2 the first is 36 times the last.
 
     Parameters
     ----------
     n_steps : int
     bend : float, default=inf
-        inf is linear.
+        Above 0 small steps come first, below -1 last; inf is linear.
 
     Returns
     -------
@@ -65,6 +65,8 @@ def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
     >>> nonlinear_schedule(4, bend=0.2).round(3).tolist()
     [0.0, 0.053, 0.143, 0.333, 1.0]
     """
+    if not (bend > 0.0 or bend < -1.0):
+        raise ValueError(f"'bend' must be above 0 (small steps first) or below -1 (small steps last). Got {bend!r}.")
     share = np.linspace(0.0, 1.0, n_steps + 1)
     return share if np.isinf(bend) else bend * share / (1.0 - share + bend)
 
@@ -92,6 +94,15 @@ def pooled(strata: Sequence[np.ndarray]) -> tuple[float, float, float]:
     return value, float(error), float(1.0 / (variance + 1.0 / n))
 
 
+def batches(n: int, at_once: int, n_threads: int) -> list[slice]:
+    """0 ... n cut into batches of chains that run side by side, one for each thread or more.
+
+    No chain's numbers may depend on the batch it is in.
+    """
+    width = max(min(at_once, -(-n // max(n_threads, 1))), 1)
+    return [slice(at, min(at + width, n)) for at in range(0, n, width)]
+
+
 def run_tasks(
     work: Callable,
     tasks: Sequence,
@@ -115,6 +126,11 @@ def run_tasks(
         Seconds.
     progress : callable of (int, int), optional
         Told the number of tasks done and the number of all, in the caller's thread.
+
+    Returns
+    -------
+    list
+        Of the first tasks, as many as were begun in time.
     """
     began = time.monotonic()
     skipped = object()
@@ -123,28 +139,24 @@ def run_tasks(
         late = time_budget is not None and time.monotonic() - began > time_budget
         return skipped if late and k >= required else work(tasks[k])
 
-    done: list = []
-
-    def note(result):
-        if result is not skipped:
+    def collected(results):
+        done: list = []
+        for result in itertools.takewhile(lambda result: result is not skipped, results):
             done.append(result)
             if progress is not None:
                 progress(len(done), len(tasks))
+        return done
 
     if n_threads <= 1 or len(tasks) == 1:
-        for k in range(len(tasks)):
-            note(one(k))
-        return done
+        return collected(map(one, range(len(tasks))))
     pool = ThreadPoolExecutor(min(n_threads, len(tasks)))
     try:
-        for result in pool.map(one, range(len(tasks))):
-            note(result)
+        return collected(pool.map(one, range(len(tasks))))
     finally:
         pool.shutdown(cancel_futures=True)
-    return done
 
 
-def check_at_least(kind: str, **counts: float) -> None:
+def check_at_least(kind: str, **counts: tuple[float, float]) -> None:
     """Each of these options is at least the least that makes sense of it, given as (value, least)."""
     for name, (value, least) in counts.items():
         if not value >= least:
@@ -152,19 +164,33 @@ def check_at_least(kind: str, **counts: float) -> None:
 
 
 def summary(
-    evaluation: Evaluation, kind: str, strata: Sequence[Stratum], *, form: str | None = None, unbiased=True, **details
+    evaluation: Evaluation,
+    kind: str,
+    strata: Sequence[Stratum],
+    *,
+    form: str | None = None,
+    unbiased: bool = True,
+    n_labelings: int | None = 1,
+    doubts: Sequence[str] = (),
+    **details,
 ) -> Evidence:
-    """The evidence that weights amount to, with a warning where they should not be trusted."""
+    """The evidence that weights amount to, with a warning where it should not be trusted."""
     weights = [stratum.log_weights for stratum in strata]
     value, error, effective = pooled(weights)
     n = sum(map(len, weights))
     everything = np.concatenate([w + np.log(n / len(w)) for w in weights])
+    doubts = list(doubts)
     if np.isnan(error):
-        warn(f"{kind}: one chain per start has no standard error. Run more.")
-    elif effective < max(_FEWEST if n >= _FEWEST else n / 2, _LEAST_SHARE * n):
-        warn(
-            f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The value "
-            "and its standard error are not to be trusted; take more steps, or more chains."
+        doubts.append(f"{kind}: one chain per start has no standard error. Run more.")
+    elif effective < min(max(_LEAST_SHARE * n, min(n / 2, 4.0)), _MANY):
+        doubts.append(
+            f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
+            "value and its standard error are not to be trusted, it may be too low. Take more, or longer chains."
+        )
+    if n_labelings is None:
+        doubts.append(
+            f"{kind}: hidden nodes have too many labelings to correct for. The value counts those that were met, one "
+            "perhaps, and may be too low by up to ln of their number."
         )
     return Evidence(
         value,
@@ -179,11 +205,8 @@ def summary(
             "mean_log_weight": float(everything.mean()),
             "effective_sample_size": effective,
             "strata": tuple(strata),
+            "n_labelings": n_labelings,
             **details,
         },
+        doubts=warned(*doubts),
     )
-
-
-def warn(message: str) -> None:
-    """An `EvidenceWarning`, at the line that asked for the score."""
-    warnings.warn(message, EvidenceWarning, stacklevel=4)

@@ -137,9 +137,9 @@ def evidence_table(
     >>> from skvbem.datasets import load_carcinoma
     >>> from skvbem.evidence import evidence_table
     >>> X = load_carcinoma().data
-    >>> table = evidence_table(VBDiscreteDAG(latents=2, random_state=0).fit(X), X, ["bic", "lower_bound", "collapsed"])
+    >>> table = evidence_table(VBDiscreteDAG(latents=3, random_state=0).fit(X), X, ["bicp", "lower_bound", "collapsed"])
     >>> list(table)
-    ['collapsed', 'lower_bound', 'bic']
+    ['collapsed', 'lower_bound', 'bicp']
     """
     options = {} if options is None else options
     scores = [get_score(kind) for kind in kinds]
@@ -150,7 +150,7 @@ def evidence_table(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", EvidenceWarning)
             try:
-                found[score.name] = score(evaluation, **options.get(score.name, {}))
+                found[score.name] = score(evaluation, **estimator._as_scores_take(options.get(score.name, {})))
                 remark = "; ".join(str(each.message) for each in caught if each.category is EvidenceWarning)
             except ValueError as error:
                 remark = str(error)

@@ -7,8 +7,9 @@ The proposal is a mixture of posteriors p(theta) after statistics N_m, made symm
     w(\theta) = \frac{p(y \mid \theta)\,p(\theta)}{\sum_m \pi_m\,\bar q_m(\theta)}, \qquad
     \frac{\bar q_m(\theta)}{p(\theta)} = \frac{1}{S} \sum_g e^{N_m \cdot g \ln\theta} / \mathrm{BD}(N_m).
 
-The mean weight is the evidence. N_m are shares of the expected counts of the VB fit, which makes q(theta) wider (q itself
-has weights of unbounded variance, the prior bounded ones), or counts completed at Gibbs draws of the hidden variables.
+The mean weight is the evidence. N_m are shares of the expected counts of the VB fit, which makes q(theta) wider (q
+itself has weights of unbounded variance, the prior bounded ones), or counts completed at Gibbs draws of the hidden
+variables.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary, warn
+from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.psis import pareto_smoothed
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import Starts, make_starts
 
 _DRAWS_AT_ONCE = 512
 # Operations that sums over labelings may take before components are left out.
@@ -51,8 +52,8 @@ def importance(
         Weights of rows need not be whole numbers.
     n_draws : int, default=4096
     shares : sequence of float, default=(1.0, 0.5, 0.25, 0.0)
-        Parts of the proposal, of equal weight: of the uncertain expected counts of VB fits, how much q(theta) keeps; 0 is
-        the prior, which bounds the weights.
+        Parts of the proposal, of equal weight: of the uncertain expected counts of VB fits, how much q(theta) keeps; 0
+        is the prior, which bounds the weights.
     n_fits : int, default=8
         Most of the optima found by the restarts of the VB fit that are in the proposal.
     time_budget : float, optional
@@ -67,7 +68,7 @@ def importance(
     """
     kind = "importance"
     check_at_least(kind, n_draws=(n_draws, 2), n_fits=(n_fits, 1))
-    starts = Starts(evaluation, shares, n_fits)
+    starts = make_starts(evaluation, shares, n_fits)
     return _importance(evaluation, kind, starts, starts.statistics, _log_parts(starts), n_draws, time_budget, progress)
 
 
@@ -82,8 +83,8 @@ def importance_gibbs(
 ) -> Evidence:
     """Log evidence by importance sampling from a mixture of p(theta | x, y) at Gibbs draws of the hidden variables.
 
-    Gibbs chains start from q(theta) and from the prior in equal numbers. Where they have found the modes and little hangs
-    on the hidden variables of single rows, weights are nearly equal.
+    Gibbs chains start from q(theta) and from the prior in equal numbers. Where they have found the modes and little
+    hangs on the hidden variables of single rows, weights are nearly equal.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def importance_gibbs(
     kind = "importance_gibbs"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_draws=(n_draws, 2), n_completions=(n_completions, 1), n_fits=(n_fits, 1))
-    starts = Starts(evaluation, (0.5, 0.0), n_fits)
+    starts = make_starts(evaluation, (0.5, 0.0), n_fits)
     relabelings = starts.relabelings
     if relabelings is not None and np.isfinite(relabelings.cost):
         affordable = int(_MOST_WORK / (relabelings.cost * n_draws))
@@ -144,7 +145,7 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
     log_points = model.draw_points(starts.concentrations(which), streams)
     workspace, paths = model.workspace(program, n_chains), model.paths(program, starts.statistics[which].T)
     model.anneal(workspace, paths, np.ones(_BURN_IN + 1), streams, log_points)
-    kept = []
+    kept: list[np.ndarray] = []
     while len(kept) * n_chains < n_completions:
         kept.append(model.anneal(workspace, paths, np.ones(_SWEEPS_BETWEEN + 1), streams, log_points)[1].T)
     return np.concatenate(kept)[:n_completions]
@@ -154,9 +155,10 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
     model, program, relabelings = evaluation.model, evaluation.program, starts.relabelings
     log_evidences = model.prior.log_evidence(statistics.T)
     concentrations = (model.prior + statistics.T).concentration
-    # draw i comes from the component that holds (i + 1/2) / n_draws of the mixture, in an order that mixes batches
-    component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + 0.5) / n_draws)
-    component = evaluation.generator(_DRAWS).permutation(np.minimum(component, len(statistics) - 1))
+    # as many draws from each component as its share asks, rounded up or down, in an order that mixes batches
+    rng = evaluation.generator(_DRAWS)
+    component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + rng.random()) / n_draws)
+    component = rng.permutation(np.minimum(component, len(statistics) - 1))
 
     def batch(at):
         mine = component[at : at + _DRAWS_AT_ONCE]
@@ -182,10 +184,11 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
     log_weights = np.concatenate(found)
     smoothed, shape = pareto_smoothed(log_weights)
     limit = min(1.0 - 1.0 / np.log10(max(len(log_weights), 11)), 0.7)
+    doubts = []
     if shape > limit:
-        warn(
-            f"{kind}: the tail of the weights has Pareto shape {shape:.2f}, above {limit:.2f}. The value and its standard "
-            "error are not to be trusted; use 'ais'."
+        doubts.append(
+            f"{kind}: the tail of the weights has Pareto shape {shape:.2f}, above {limit:.2f}. The value and its "
+            "standard error are not to be trusted. Take more draws, or 'ais'."
         )
     trace = np.vstack([np.zeros(len(log_weights)), log_weights])
     return summary(
@@ -193,8 +196,9 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         kind,
         [Stratum(None, np.array([0.0, 1.0]), trace, log_weights)],
         form="vb",
+        doubts=doubts,
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),
-        relabelings=starts.labelings,
+        n_labelings=starts.n_labelings,
     )

@@ -16,15 +16,12 @@ near 0, misses a factor of about 4 for a prior of 1.01; in the softmax basis it 
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
 from skvbem._numerics import safe_log
-from skvbem.errors import EvidenceWarning
 from skvbem.evidence.aliasing import alias_correction
-from skvbem.evidence.base import Evidence
+from skvbem.evidence.base import Evidence, warned
 from skvbem.evidence.evaluation import FORMS, Evaluation
 
 _BASES = {"map": "natural", "map_probability": "probability"}
@@ -95,12 +92,11 @@ def laplace(
             "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
             f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
         )
+    doubts = ()
     if reasons:
-        warnings.warn(
+        doubts = warned(
             f"laplace: the Hessian at the MAP fit is not negative definite ({'; '.join(reasons)}); the variant "
-            f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum.",
-            EvidenceWarning,
-            stacklevel=2,
+            f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum."
         )
     log_likelihood, d = float(expectation.log_normalizer[0]), prior.n_free_parameters
     log_prior = float(prior.log_density(point, basis=_BASES[form]))
@@ -122,6 +118,7 @@ def laplace(
             "reason": "; ".join(reasons),
             "alias": correction,
         },
+        doubts=doubts,
     )
 
 

@@ -1,8 +1,9 @@
-r"""Annealed importance sampling as published: Metropolis chains along :math:`p(\theta) p(y \mid \theta)^\tau` [BG §4.2].
+r"""Annealed importance sampling as published: Metropolis chains on :math:`p(\theta) p(y \mid \theta)^\tau` [BG §4.2].
 
 At every inverse temperature all rows of all tables are proposed anew from Dirichlets about where they are, with
-concentrations no lower than the prior's, and taken or left together. The hidden variables are summed out throughout, so that weights of rows need not be whole. How far proposals
-reach is tuned by a pilot run, so that the chains themselves do not adapt and stay unbiased.
+concentrations no lower than the prior's, and taken or left together. The hidden variables are summed out throughout, so
+that weights of rows need not be whole. How far proposals reach is tuned by a pilot run, so that the chains themselves
+do not adapt and stay unbiased.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skvbem.evidence.ais import batches
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.chains import Stratum, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
 
 _STEPS_AT_ONCE = 1024
@@ -45,16 +45,16 @@ def metropolis_ais(
     acceptance : float, default=0.3
         Share of proposals taken that the pilot run tunes for.
     start : ndarray of shape (n_cells,), optional
-        A point that all chains start from in place of draws from the prior, such as the parameters that made the data. The
-        result is then no unbiased estimate.
+        A point that all chains start from in place of draws from the prior, such as the parameters that made the data.
+        The result is then no unbiased estimate.
     time_budget, progress
         As in `skvbem.evidence.ais.anchored_ais`.
 
     Returns
     -------
     Evidence
-        `details["acceptance"]` (n_steps,) is the share of the chains whose proposal was taken, `details["strengths"]` the
-        concentrations of the proposals.
+        `details["acceptance"]` (n_steps,) is the share of the chains whose proposal was taken, `details["strengths"]`
+        the concentrations of the proposals.
     """
     kind = "ais_metropolis"
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
@@ -87,8 +87,14 @@ def metropolis_ais(
             )
         return [np.concatenate(of) for of in zip(*pieces)]
 
+    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
     found = run_tasks(
-        batch, batches(evaluation, n_chains), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        batch,
+        tasks,
+        n_threads=evaluation.n_jobs,
+        required=sum(lanes.start < 2 for lanes in tasks),
+        time_budget=time_budget,
+        progress=progress,
     )
     log_ratios, accepted = (np.concatenate(of, axis=1) for of in zip(*found))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])

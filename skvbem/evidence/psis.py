@@ -1,7 +1,7 @@
 r"""How heavy the tail of importance weights is: the shape k of a generalized Pareto distribution fitted to the largest.
 
-Weights have 1/k moments. Above k = 1/2 their variance is infinite and standard errors lie, above 0.7 no practical number of
-draws is enough [Vehtari, Simpson, Gelman, Yao & Gabry 2024]. The fit is that of Zhang & Stephens (2009).
+Weights have 1/k moments. Above k = 1/2 their variance is infinite and standard errors lie, above 0.7 no practical
+number of draws is enough [Vehtari, Simpson, Gelman, Yao & Gabry 2024]. The fit is that of Zhang & Stephens (2009).
 """
 
 from __future__ import annotations

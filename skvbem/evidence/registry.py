@@ -14,8 +14,9 @@ from skvbem.evidence.lower_bound import lower_bound
 from skvbem.evidence.metropolis import metropolis_ais
 from skvbem.evidence.smc import smc
 
-_POINTS = ("draw_points", "log_likelihoods")
-_GIBBS = (*_POINTS, "paths", "anneal", "relabelings", "certain_statistics")
+_STARTS = ("certain_statistics", "relabelings", "draw_points")
+_CHAINS = (*_STARTS, "paths", "workspace", "anneal", "log_normalizers")
+_METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
 
 _SCORES = (
     Score("lower_bound", lower_bound, form="vb"),
@@ -29,12 +30,17 @@ _SCORES = (
     Score("bicp", bicp, form="map"),
     Score("bic", bic, form="ml"),
     Score("exact", exact, ("completions", "complete_counts")),
-    Score("ais", anchored_ais, _GIBBS, form="vb", random=True),
-    Score("ais_prior", partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024), _GIBBS, random=True),
-    Score("ais_metropolis", metropolis_ais, _POINTS, random=True),
-    Score("smc", smc, _GIBBS, form="vb", random=True),
-    Score("importance", importance, (*_POINTS, "relabelings"), form="vb", random=True),
-    Score("importance_gibbs", importance_gibbs, _GIBBS, form="vb", random=True),
+    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True),
+    Score(
+        "ais_prior",
+        partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024),
+        (*_CHAINS, "lanes_at_once"),
+        random=True,
+    ),
+    Score("ais_metropolis", metropolis_ais, _METROPOLIS, random=True),
+    Score("importance", importance, (*_STARTS, "log_likelihoods"), form="vb", random=True),
+    Score("importance_gibbs", importance_gibbs, (*_CHAINS, "log_likelihoods"), form="vb", random=True),
+    Score("smc", smc, _CHAINS, form="vb", random=True),
 )
 
 #: Every score by name.

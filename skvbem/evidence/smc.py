@@ -1,9 +1,9 @@
 r"""Sequential Monte Carlo: annealed chains of one population, the heavy ones continued in place of the light.
 
-A run's evidence is the product over steps of the mean ratio of densities; where weights have grown unequal, particles are
-drawn again in proportion to them (systematic resampling). For inverse temperatures fixed beforehand the product is
-unbiased, and so is the mean over independent runs, from whose spread the standard error comes [Del Moral, Doucet & Jasra
-2006].
+A run's evidence is the product over steps of the mean ratio of densities; where weights have grown unequal, particles
+are drawn again in proportion to them (systematic resampling). For inverse temperatures fixed beforehand the product is
+unbiased, and so is the mean over independent runs, from whose spread the standard error comes [Del Moral, Doucet &
+Jasra 2006].
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import logsumexp
 
+from skvbem._numerics import log_sum_exp
 from skvbem.evidence.ais import adaptive_schedule, strata_of
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.chains import batches, check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.starts import Starts
+from skvbem.evidence.starts import first_of_each, make_starts
 
 
 def smc(
     evaluation: Evaluation,
     *,
-    n_runs: int = 16,
+    n_runs: int = 32,
     n_particles: int = 16,
     n_steps: int | None = None,
     shares: Sequence[float] = (0.5, 0.0),
     n_fits: int = 8,
-    bend: float = np.inf,
-    conditional_ess: float = 0.95,
+    bend: float = -1.5,
+    conditional_ess: float = 0.98,
     resample_below: float = 0.5,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -39,17 +39,17 @@ def smc(
     Parameters
     ----------
     evaluation : Evaluation
-    n_runs : int, default=16
-        Independent populations, dealt out to the starts; starts that would get fewer than two are left out.
+    n_runs : int, default=32
+        Independent populations, dealt out to the starts; starts that would get fewer than four are left out.
     n_particles : int, default=16
         Of each population.
     n_steps : int, optional
         Inverse temperatures after 0; by default as many as `conditional_ess` asks for.
     shares, n_fits, bend
         As in `anchored_ais`.
-    conditional_ess : float, default=0.95
-        Without `n_steps`: the share of the effective sample size that each step keeps, in a pilot run that the populations
-        do not know of.
+    conditional_ess : float, default=0.98
+        Without `n_steps`: the share of the effective sample size that each step keeps, in a pilot run that the
+        populations do not know of.
     resample_below : float, default=0.5
         Particles are drawn again where the effective sample size falls below this share of them; 0 is never.
     time_budget, progress
@@ -65,8 +65,7 @@ def smc(
     check_at_least(kind, n_runs=(n_runs, 1), n_particles=(n_particles, 1))
     if n_steps is not None:
         check_at_least(kind, n_steps=(n_steps, 1))
-    starts = Starts(evaluation, shares, n_fits)
-    which = starts.deal(n_runs)
+    starts, which = make_starts(evaluation, shares, n_fits).dealt(n_runs)
     paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
     if n_steps is None:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess)
@@ -74,46 +73,57 @@ def smc(
         schedule = nonlinear_schedule(n_steps, bend)
     seeds = evaluation.seeds(n_runs)
 
-    def population(run):
-        mine = np.full(n_particles, which[run])
-        rng = np.random.default_rng(seeds[run])
-        streams = rng.integers(0, 2**64, size=(4, n_particles), dtype=np.uint64)
-        log_points = evaluation.model.draw_points(starts.concentrations(mine), streams)
-        trace, log_points, log_shares = _population(
-            evaluation, paths[mine], schedule, streams, log_points, rng, resample_below * n_particles
-        )
-        return trace, trace[-1] + logsumexp(log_shares + starts.log_parts(mine, log_points))
-
+    at_once = max(evaluation.model.lanes_at_once(evaluation.program) // n_particles, 1)
+    tasks = batches(n_runs, at_once, evaluation.n_jobs)
     found = run_tasks(
-        population, range(n_runs), n_threads=evaluation.n_jobs, time_budget=time_budget, progress=progress
+        lambda runs: _populations(
+            evaluation, starts, paths, which[runs], schedule, seeds[runs], n_particles, resample_below
+        ),
+        tasks,
+        n_threads=evaluation.n_jobs,
+        required=sum(runs.start < first_of_each(which) for runs in tasks),
+        time_budget=time_budget,
+        progress=progress,
     )
-    trace = np.stack([trace for trace, _ in found], axis=1)
-    log_weights = np.array([log_weight for _, log_weight in found])
+    trace, log_points, log_shares = (np.concatenate(of, axis=-1) for of in zip(*found))
+    n_runs = trace.shape[1]
+    parts = starts.log_parts(np.repeat(which[:n_runs], n_particles), log_points)
+    log_weights = trace[-1] + log_sum_exp((log_shares + parts).reshape(n_runs, n_particles), axis=1)
     return summary(
         evaluation,
         kind,
         strata_of(starts, which, schedule, trace, log_weights),
         form="vb" if any(shares) else None,
-        relabelings=starts.labelings,
+        n_labelings=starts.n_labelings,
     )
 
 
-def _population(evaluation, paths, schedule, streams, log_points, rng, fewest):
-    """A run: ln of its evidence at each inverse temperature, and its particles with ln of their shares at the end."""
-    model, n_particles = evaluation.model, streams.shape[1]
-    workspace = model.workspace(evaluation.program, n_particles)
-    even = np.full(n_particles, -np.log(n_particles))
-    log_shares, trace = even, np.zeros(len(schedule))
+def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles, resample_below):
+    """Runs side by side: ln of the evidence at each inverse temperature, the last particles, ln of their shares.
+
+    Particles of run after run are lanes.
+    """
+    model, n_runs = evaluation.model, len(seeds)
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    streams = np.concatenate([rng.integers(0, 2**64, size=(4, n_particles), dtype=np.uint64) for rng in rngs], axis=1)
+    mine = np.repeat(which, n_particles)
+    log_points = model.draw_points(starts.concentrations(mine), streams)
+    workspace, paths = model.workspace(evaluation.program, len(mine)), paths[mine]
+    log_shares = np.full((n_runs, n_particles), -np.log(n_particles))
+    trace = np.zeros((len(schedule), n_runs))
     for step in range(len(schedule) - 1):
+        uneven = np.exp(log_sum_exp(2.0 * log_shares, axis=1)) * (resample_below * n_particles) > 1.0
+        if uneven.any():
+            lanes = np.arange(len(mine)).reshape(n_runs, n_particles)
+            for run in np.flatnonzero(uneven):
+                lanes[run] = lanes[run, systematic(np.exp(log_shares[run]), rngs[run])]
+            log_points, log_shares[uneven] = np.ascontiguousarray(log_points[:, lanes.ravel()]), -np.log(n_particles)
         log_ratios, _ = model.anneal(workspace, paths, schedule[step : step + 2], streams, log_points)
-        log_shares = log_shares + log_ratios[0]
-        grown = logsumexp(log_shares)
+        log_shares += log_ratios.reshape(n_runs, n_particles)
+        grown = log_sum_exp(log_shares, axis=1)
         trace[step + 1] = trace[step] + grown
-        log_shares = log_shares - grown
-        if -logsumexp(2.0 * log_shares) < np.log(fewest or 1e-300) and step < len(schedule) - 2:
-            log_points = np.ascontiguousarray(log_points[:, systematic(np.exp(log_shares), rng)])
-            log_shares = even
-    return trace, log_points, log_shares
+        log_shares -= grown[:, None]
+    return trace, log_points, log_shares.ravel()
 
 
 def systematic(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,10 +1,10 @@
 r"""Densities that chains and draws start from, and how the evidence is split among them.
 
-A start is q(theta) = p(theta) after statistics, the expected counts of a VB fit made smaller: a share of what is uncertain
-in them, all of what is not. Share 0 is the prior, or the posterior of what is certain. Chains from VB fits are steady but
-seldom leave their mode, chains from the prior find every mode but only of small data. So there are many starts, each of
-which estimates a part of the evidence, split at every point theta in proportion to the densities of the starts, made
-symmetric over labelings: start a has the part
+A start is q(theta) = p(theta) after statistics, the expected counts of a VB fit made smaller: a share of what is
+uncertain in them, all of what is not. Share 0 is the prior, or the posterior of what is certain. Chains from VB fits
+are steady but seldom leave their mode, chains from the prior find every mode but only of small data. So there are many
+starts, each of which estimates a part of the evidence, split at every point theta in proportion to the densities of the
+starts, made symmetric over labelings: start a has the part
 
 .. math:: h_a(\theta) = q_a(\theta) / \sum_b \bar q_b(\theta), \qquad
           \bar q(\theta) = \frac{1}{S} \sum_g q(g \theta),
@@ -16,6 +16,8 @@ whether or not a chain changes labels or modes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -24,78 +26,69 @@ from skvbem.evidence.evaluation import Evaluation
 
 # One chain in so many starts from the prior.
 _PRIOR_EVERY = 4
+# With fewer chains a start would have no standard error worth the name.
+_FEWEST = 4
 _ANYWHERE = 1
 
 
+@dataclass(frozen=True, eq=False)
 class Starts:
-    """Starts of one evaluation, and the part of the evidence that each of them stands for.
+    """Starts of one evaluation, and the part of the evidence that each of them stands for; made by `make_starts`.
 
     Parameters
     ----------
-    evaluation : Evaluation
-    shares : sequence of float
-        How much of a VB fit's uncertain counts each start keeps; each share above 0 makes a start of each fit.
-    n_fits : int
-        Most VB fits that starts are made of, the best ones first.
-
-    Attributes
-    ----------
-    statistics : ndarray of shape (n_starts, n_cells)
-        Those with a share of 0 come last.
+    prior : ConjugateFamily
     shares : ndarray of shape (n_starts,)
+        How much of a VB fit's uncertain counts each start keeps.
+    statistics : ndarray of shape (n_starts, n_cells)
+        q(theta) is the prior after these. Those with a share of 0 come last.
+    relabelings : Relabelings or None
+        Of hidden nodes and states; None where there are too many to correct for.
     """
 
-    def __init__(self, evaluation: Evaluation, shares: Sequence[float], n_fits: int):
-        model = evaluation.model
-        if not len(shares) or not all(0.0 <= share <= 1.0 for share in shares):
-            raise ValueError(f"Starts keep shares between 0 and 1 of expected counts. Got {shares!r} instead.")
-        fit = evaluation.fit("vb")
-        certain = model.certain_statistics(evaluation.program, fit.statistics, evaluation.generator(_ANYWHERE))
-        if certain is fit.statistics:
-            pairs = [(1.0, certain)]
-        else:
-            pairs = [(share, counts) for counts in fit.optima.T[:n_fits] for share in shares if share]
-            pairs += [(0.0, certain)] * (0.0 in shares)
-        self.shares = np.array([share for share, _ in pairs])
-        # subtracting rounds, and a count may not be negative
-        self.statistics = np.stack([certain + share * np.maximum(counts - certain, 0.0) for share, counts in pairs])
-        self.relabelings = model.relabelings(evaluation.hidden)
-        self._model = model
+    prior: Any
+    shares: np.ndarray
+    statistics: np.ndarray
+    relabelings: Any
 
     def __len__(self) -> int:
         return len(self.shares)
 
+    def __getitem__(self, some) -> Starts:
+        """Some of the starts, by slice or by index."""
+        return replace(self, shares=self.shares[some], statistics=self.statistics[some])
+
+    @property
+    def n_labelings(self) -> int | None:
+        """How many labelings parts are right for, None where there are too many to correct for."""
+        return None if self.relabelings is None else self.relabelings.n
+
     def concentrations(self, which: np.ndarray) -> np.ndarray:
         """Concentrations of q(theta) of start after start, (n_cells, n)."""
-        return (self._model.prior + self.statistics[which].T).concentration
+        return (self.prior + self.statistics[which].T).concentration
 
-    def keep(self, n: int) -> None:
-        """Leave out all but the first n."""
-        self.shares, self.statistics = self.shares[:n], self.statistics[:n]
+    def dealt(self, n_chains: int) -> tuple[Starts, np.ndarray]:
+        """The starts that chains start from, and which of them each does, (n_chains,).
 
-    def deal(self, n_chains: int) -> np.ndarray:
-        """The start of each chain, (n_chains,), the first ones the same for any number; starts not dealt are left out.
-
-        One chain in four starts from the prior, if that and others are there. No start gets a single chain, but if there
-        is a single chain.
+        One chain in four starts from the prior, if that and others are there. Starts that would get fewer than four
+        chains are left out, the prior and the last VB fits first.
         """
         n_fits = int(np.count_nonzero(self.shares))
         from_prior = np.arange(n_chains) % _PRIOR_EVERY == _PRIOR_EVERY - 1
-        if n_fits == len(self) or (n_fits and np.count_nonzero(from_prior) < 2):
+        if n_fits == len(self) or (n_fits and np.count_nonzero(from_prior) < _FEWEST):
             from_prior[:] = False
         elif not n_fits:
             from_prior[:] = True
         n_rest = int(np.count_nonzero(~from_prior))
-        n_fits = min(n_fits, max(n_rest // 2, 1))
-        kept = [*range(n_fits), len(self) - 1] if from_prior.any() else range(n_fits)
-        self.shares, self.statistics = self.shares[kept], self.statistics[kept]
-        which = np.full(n_chains, len(self) - 1)
+        n_fits = min(n_fits, max(n_rest // _FEWEST, 1))
+        starts = self[[*range(n_fits), len(self) - 1] if from_prior.any() else slice(n_fits)]
+        which = np.full(n_chains, len(starts) - 1)
         which[~from_prior] = np.arange(n_rest) % max(n_fits, 1)
-        return which
+        return starts, which
 
     def log_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """ln of the part of a point's weight that a start has, of point after point and start after start, (n_points,)."""
-        log_scales = -(self._model.prior + self.statistics.T).log_normalizer()
+        """ln of the part that start `which` has of the weight of each point, (n_points,)."""
+        log_scales = -(self.prior + self.statistics.T).log_normalizer()
         inner = self.statistics @ log_points
         own = log_scales[which] + inner[which, np.arange(len(which))]
         relabelings, correction = self.relabelings, 0.0
@@ -106,8 +99,35 @@ class Starts:
                 correction = relabelings.correction(self.statistics[int(np.argmax(self.shares))], log_points)
         return own - logsumexp(log_scales[:, None] + inner, axis=0) + correction
 
-    @property
-    def labelings(self) -> int | str:
-        """How many labelings results are right for, as `Evidence.details` says it."""
-        return "too many to correct for: one labeling" if self.relabelings is None else self.relabelings.n
 
+def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) -> Starts:
+    """Starts from VB fits, wider than they are, and from the prior; a single one where nothing is uncertain.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    shares : sequence of float
+        How much of a VB fit's uncertain counts each start keeps; each share above 0 makes a start of each fit, and 0
+        one start from the prior.
+    n_fits : int
+        Most VB fits that starts are made of, the best ones first.
+    """
+    if not len(shares) or not all(0.0 <= share <= 1.0 for share in shares):
+        raise ValueError(f"Starts keep shares between 0 and 1 of expected counts. Got {shares!r} instead.")
+    model = evaluation.model
+    certain = model.certain_statistics(evaluation.program, evaluation.generator(_ANYWHERE))
+    fits = list(evaluation.fit("vb").optima.T[:n_fits]) if any(shares) else []
+    pairs = [(share, counts) for counts in fits for share in shares if share]
+    if not fits or np.allclose(fits[0], certain, rtol=1e-9, atol=1e-9):
+        pairs = [(0.0, certain)]
+    elif 0.0 in shares:
+        pairs.append((0.0, certain))
+    # subtracting rounds, and a count may not be negative
+    statistics = np.stack([certain + share * np.maximum(counts - certain, 0.0) for share, counts in pairs])
+    relabelings = model.relabelings(evaluation.hidden)
+    return Starts(model.prior, np.array([share for share, _ in pairs]), statistics, relabelings)
+
+
+def first_of_each(which: np.ndarray, n: int = 2) -> int:
+    """Of how many first chains `n` are from each start, or all there are."""
+    return int(max(np.flatnonzero(which == k)[:n][-1] for k in np.unique(which))) + 1

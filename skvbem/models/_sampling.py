@@ -1,11 +1,12 @@
-"""What sampling scores ask of a network: chains along paths of densities, draws of parameters, likelihoods of many points.
+"""What sampling scores ask of a network: chains along paths of densities, draws of parameters, likelihoods of points.
 
-Arrays of chains have the chains last, (n_cells, n_chains). Streams are (4, n_chains) words, moved on in place, so that a
-run may be cut into pieces and a chain's numbers depend on its own stream alone.
+Arrays of chains have the chains last, (n_cells, n_chains). Streams are (4, n_chains) words, moved on in place, so that
+a run may be cut into pieces and a chain's numbers depend on its own stream alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from skvbem._kernels._annealing import anneal, draw_latent, log_normalizers, metropolis
 from skvbem._kernels._contraction import Workspace
 from skvbem._kernels._random import log_dirichlet
+from skvbem.families import Dirichlet
+from skvbem.models._layout import Layout
 from skvbem.models._symmetries import Relabelings, relabelings
 
 # Bytes of tables that one batch of lanes may hold, so that they stay in cache.
@@ -21,7 +24,7 @@ _LANES_BYTES = 2**19
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    r"""Densities from q(theta) q(x) at t = 0 to the posterior at t = 1, all of the model's own family; one path per chain.
+    r"""Densities from q(theta) q(x) at t = 0 to the posterior at t = 1, all of the model's family; a path per chain.
 
     Given theta, x has natural parameters (1 - t) `natural` + t ln theta; given x, theta has concentrations
     prior + (1 - t) `statistics` + t counts. With x summed out and Z_t its normalizer,
@@ -48,7 +51,13 @@ class Path:
 
 
 class Sampling:
-    """Methods of a model whose parameters are one block of Dirichlet rows, with `prior`, `layout` and `expect`."""
+    """Methods of a model whose parameters are one block of Dirichlet rows."""
+
+    prior: Dirichlet
+    layout: Layout
+    position: Mapping
+    expect: Callable
+    random_point: Callable
 
     def paths(self, program, statistics: np.ndarray) -> Path:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
@@ -57,12 +66,14 @@ class Sampling:
         slope = self.expect(natural, program).log_normalizer + self.prior.log_evidence(statistics)
         return Path(statistics, natural, slope)
 
-    def certain_statistics(self, program, statistics: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The part of expected statistics that no hidden variable has a say in, (n_cells,)."""
-        anywhere = self.expect(np.log(self.random_point(rng))[:, None], program).statistics[:, 0]
-        if np.allclose(anywhere, statistics, rtol=1e-9, atol=1e-9):
-            return statistics
-        return program.contraction.certain_counts()
+    def certain_statistics(self, program, rng: np.random.Generator) -> np.ndarray:
+        """The part of expected statistics that no hidden variable has a say in, (n_cells,).
+
+        Where two random points expect the same, whatever that is; elsewhere the counts of complete families.
+        """
+        points = np.stack([self.random_point(rng), self.random_point(rng)], axis=1)
+        one, other = self.expect(np.log(points), program).statistics.T
+        return np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, program.contraction.certain_counts())
 
     def draw_points(self, concentration: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """ln theta of Dirichlet draws with concentrations (n_cells, n_lanes), each lane from its stream."""
@@ -91,9 +102,9 @@ class Sampling:
         return found
 
     def lanes_at_once(self, program) -> int:
-        """Lanes whose tables stay in cache together, 1 to 16."""
+        """Lanes whose tables stay in cache together, 1 to 32."""
         per_lane = 16 * (program.contraction.n_table_cells + 2 * self.layout.n_cells)
-        return min(max(_LANES_BYTES // per_lane, 1), 16)
+        return min(max(_LANES_BYTES // per_lane, 1), 32)
 
     def workspace(self, program, n_lanes: int) -> Workspace:
         """Memory for chains, to be handed to `anneal` and `metropolis` again and again."""
@@ -188,4 +199,4 @@ class Sampling:
 
     def relabelings(self, hidden, limit: int = 50_000) -> Relabelings | None:
         """Ways in which hidden labels can change unnoticed, None if too many; see `skvbem.models._symmetries`."""
-        return relabelings(self.layout, self.prior.concentration, [self.position[node] for node in hidden], limit)
+        return relabelings(self.layout, self.prior.concentration, {self.position[node] for node in hidden}, limit)

@@ -68,13 +68,12 @@ class Scoring:
 
     def log_n_labelings(self, hidden: Sequence) -> float:
         """ln of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart."""
-        hidden = self._seen_through(hidden)
         tables = self.tables(self.prior.concentration)
-        return log_n_labelings(self.dag, tables, hidden, self.relabelings(hidden))
+        return log_n_labelings(self.dag, tables, self._seen_through(hidden), self.relabelings(hidden))
 
     def labelings(self, hidden: Sequence, limit: int) -> np.ndarray:
         """These relabelings as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
-        found = listed(self.relabelings(self._seen_through(hidden)), self.layout.n_cells, limit)
+        found = listed(self.relabelings(hidden), self.layout.n_cells, limit)
         if found is None:
             raise TooLargeError(
                 f"There are {np.exp(self.log_n_labelings(hidden)):.4g} labelings of the hidden nodes, more than the "

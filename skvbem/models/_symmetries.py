@@ -1,20 +1,21 @@
 r"""Relabelings of hidden nodes and of their states that leave graph, prior and data as they are; sums over all of them.
 
-A relabeling g permutes the cells of the tables. What depends on the data alone does not see it, but a density q(theta) at
-one labeling does, and whoever puts all labelings right needs :math:`\sum_g e^{N \cdot g \ln\theta}`. Where all that can
-be relabeled is one hidden node, :math:`N \cdot g \ln\theta` is a sum over its states, the sum over g is a permanent, and
-permanents of positive matrices are summed over subsets of states rather than over permutations.
+A relabeling g permutes the cells of the tables. What depends on the data alone does not see it, but a density q(theta)
+at one labeling does, and whoever puts all labelings right needs :math:`\sum_g e^{N \cdot g \ln\theta}`. Where all that
+can be relabeled is one hidden node, :math:`N \cdot g \ln\theta` is a sum over its states, the sum over g is a
+permanent, and permanents of positive matrices are summed over subsets of states rather than over permutations.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import permutations, product
 from math import factorial, lgamma, prod
 
 import numpy as np
 
+from skvbem._numerics import log_sum_exp
 from skvbem.models._layout import Layout
 
 # Numbers that one intermediate array of a sum over relabelings may hold.
@@ -92,7 +93,7 @@ class ListedRelabelings(Relabelings):
             # relabeling the statistics instead of the points runs through the inverses, which are the same group
             relabeled = statistics[:, self.cells[first : first + at_once]]
             some = relabeled.reshape(-1, statistics.shape[1]) @ log_points
-            some = _log_sum(some.reshape(n_statistics, -1, n_points).swapaxes(0, 1))
+            some = log_sum_exp(some.reshape(n_statistics, -1, n_points).swapaxes(0, 1))
             np.logaddexp(found, some, out=found)
         return found
 
@@ -133,7 +134,7 @@ class StateRelabelings(Relabelings):
         drawn = log_point.copy()
         for k in reversed(range(len(own))):
             free = [state for state in range(len(own)) if taken >> state & 1]
-            state = free[_choice(np.array([partial[taken ^ (1 << l)] + own[k, l] for l in free]), rng)]
+            state = free[_choice(np.array([partial[taken ^ (1 << s)] + own[k, s] for s in free]), rng)]
             drawn[self.cells[k]] = log_point[self.cells[state]]
             taken ^= 1 << state
         return drawn
@@ -160,7 +161,7 @@ class SequentialRelabelings(StateRelabelings):
         found = np.full(log_points.shape[1], lgamma(len(own) + 1.0))
         turns = self._turns(statistics)
         for at, k in enumerate(turns):
-            found += own[k, k] - _log_sum(own[k, turns[at:]])
+            found += own[k, k] - log_sum_exp(own[k, turns[at:]])
         return found
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -173,57 +174,70 @@ class SequentialRelabelings(StateRelabelings):
         return drawn
 
 
-def relabelings(layout: Layout, prior: np.ndarray, hidden: Sequence[int], limit: int) -> Relabelings | None:
+def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limit: int) -> Relabelings | None:
     """Every relabeling; None where there are more than `limit` and they are not those of the states of one node.
 
-    Hidden nodes without children are left alone: their labels touch no data.
+    Nodes without observed descendants are left alone, tables and all: they touch no data.
 
     Parameters
     ----------
     layout : Layout
     prior : ndarray of shape (n_cells,)
-    hidden : sequence of int
+    hidden : collection of int
         Nodes never observed.
     limit : int
     """
-    hidden = [node for node in hidden if layout.children[node] and layout.cardinalities[node] > 1]
+    children = _children_that_count(layout, hidden)
+    hidden = sorted(node for node in hidden if children.get(node) and layout.cardinalities[node] > 1)
     if not hidden:
         return ListedRelabelings(np.arange(layout.n_cells)[None])
     if len(hidden) == 1:
-        cells = _cells_of_states(layout, hidden[0])
+        cells = _cells_of_states(layout, hidden[0], children)
         if np.all(prior[cells] == prior[cells[0]]):
             return (StateRelabelings if len(cells) <= _MOST_STATES else SequentialRelabelings)(cells)
-    alike = _alike(layout, hidden)
+    alike = _alike(layout, hidden, children)
     if prod(factorial(layout.cardinalities[node]) for node in hidden) * prod(map(factorial, map(len, alike))) > limit:
         return None
     found = []
-    for nodes in _node_permutations(layout, alike):
-        cells = _relabeled_cells(layout, nodes, hidden)
+    for nodes in _node_permutations(layout, alike, children):
+        cells = _relabeled_cells(layout, nodes, hidden, children)
         found.append(cells[(prior[cells] == prior).all(axis=1)])
     return ListedRelabelings(np.concatenate(found))
 
 
-def _cells_of_states(layout: Layout, node: int) -> np.ndarray:
+def _children_that_count(layout: Layout, hidden: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """For every node that is observed or has observed descendants, its children that are or have."""
+    children: dict[int, tuple[int, ...]] = {}
+    for node in layout.leaves_first:
+        found = tuple(child for child in layout.children[node] if child in children)
+        if found or node not in hidden:
+            children[node] = found
+    return children
+
+
+def _cells_of_states(layout: Layout, node: int, children: Mapping[int, tuple[int, ...]]) -> np.ndarray:
     """The cells that belong to each state of a node, in its own table and its children's, (n_states, n_own)."""
     every = np.arange(layout.n_cells)
     tables = [np.moveaxis(layout.table(every, node), -1, 0)]
-    for child in layout.children[node]:
+    for child in children[node]:
         tables.append(np.moveaxis(layout.table(every, child), layout.parents[child].index(node), 0))
     return np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
 
 
-def _alike(layout: Layout, hidden: Sequence[int]) -> list[list[int]]:
-    """Groups of hidden nodes with as many states and the same relatives among all other nodes: only they may trade places."""
+def _alike(layout: Layout, hidden: Sequence[int], children: Mapping[int, tuple[int, ...]]) -> list[list[int]]:
+    """Groups of hidden nodes of as many states and the same relatives outside: only they may trade places."""
     groups: dict[tuple, list[int]] = {}
     for node in hidden:
-        children, parents = (frozenset(of[node]) - set(hidden) for of in (layout.children, layout.parents))
-        groups.setdefault((layout.cardinalities[node], children, parents), []).append(node)
+        below, above = (frozenset(of[node]) - set(hidden) for of in (children, layout.parents))
+        groups.setdefault((layout.cardinalities[node], below, above), []).append(node)
     return list(groups.values())
 
 
-def _node_permutations(layout: Layout, alike: list[list[int]]) -> Iterator[dict[int, int]]:
+def _node_permutations(
+    layout: Layout, alike: list[list[int]], children: Mapping[int, tuple[int, ...]]
+) -> Iterator[dict[int, int]]:
     """Permutations of hidden nodes within their groups that leave the graph unchanged."""
-    families = {node: frozenset(layout.parents[node]) for node in range(len(layout.names))}
+    families = {node: frozenset(layout.parents[node]) for node in children}
     for images in product(*map(permutations, alike)):
         moved = {a: b for group, image in zip(alike, images) for a, b in zip(group, image)}
         if all(
@@ -233,13 +247,15 @@ def _node_permutations(layout: Layout, alike: list[list[int]]) -> Iterator[dict[
             yield moved
 
 
-def _relabeled_cells(layout: Layout, nodes: dict[int, int], hidden: Sequence[int]) -> np.ndarray:
+def _relabeled_cells(
+    layout: Layout, nodes: Mapping[int, int], hidden: Sequence[int], children: Mapping[int, tuple[int, ...]]
+) -> np.ndarray:
     """For each permutation of states, each cell's stand-in among the relabeled tables, (n_permutations, n_cells)."""
     states = {node: np.array(list(permutations(range(layout.cardinalities[node])))) for node in hidden}
     which = np.indices([len(states[node]) for node in hidden]).reshape(len(hidden), -1)
     picked = {node: states[node][k] for node, k in zip(hidden, which)}
-    cells = np.empty((which.shape[1], layout.n_cells), dtype=np.int64)
-    for node in range(len(layout.names)):
+    cells = np.tile(np.arange(layout.n_cells), (which.shape[1], 1))
+    for node in children:
         members = (*layout.parents[node], node)
         digits = dict(zip(members, np.unravel_index(np.arange(layout.table_cells(node)), layout.table_shape(node))))
         image = nodes.get(node, node)
@@ -270,15 +286,8 @@ def _log_permanents(log_entries: np.ndarray) -> np.ndarray:
         row = log_entries[subset.bit_count() - 1]
         columns = [column for column in range(n) if subset >> column & 1]
         terms = row[columns] + found[[subset ^ (1 << column) for column in columns]]
-        found[subset] = terms[0] if len(columns) == 1 else _log_sum(terms)
+        found[subset] = terms[0] if len(columns) == 1 else log_sum_exp(terms)
     return found
-
-
-def _log_sum(terms: np.ndarray) -> np.ndarray:
-    """ln of the sum of exponentials over the first axis; faster than SciPy's on many small sums."""
-    largest = terms.max(axis=0)
-    terms -= largest
-    return largest + np.log(np.exp(terms, out=terms).sum(axis=0))
 
 
 def _choice(log_weights: np.ndarray, rng: np.random.Generator) -> int:
