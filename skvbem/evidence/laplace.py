@@ -96,7 +96,7 @@ def laplace(
     if reasons:
         doubts = warned(
             f"laplace: the Hessian at the MAP fit is not negative definite ({'; '.join(reasons)}); the variant "
-            f"{name!r} was taken instead."
+            f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum."
         )
     log_likelihood, d = float(expectation.log_normalizer[0]), prior.n_free_parameters
     log_prior = float(prior.log_density(point, basis=_BASES[form]))
