@@ -172,6 +172,7 @@ def summary(
     unbiased: bool = True,
     n_labelings: int | None = 1,
     doubts: Sequence[str] = (),
+    remedy: str = "more, or longer chains",
     **details,
 ) -> Evidence:
     """The evidence that weights amount to, with a warning where it should not be trusted."""
@@ -185,7 +186,7 @@ def summary(
     elif effective < min(max(_LEAST_SHARE * n, min(n / 2, 4.0)), _MANY):
         doubts.append(
             f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
-            "value and its standard error are not to be trusted, it may be too low. Take more, or longer chains."
+            f"value and its standard error are not to be trusted, it may be too low. Take {remedy}."
         )
     if n_labelings is None:
         doubts.append(

@@ -33,6 +33,7 @@ _DRAWS, _GIBBS = 4, 5
 _N_CHAINS, _BURN_IN, _SWEEPS_BETWEEN = 16, 100, 5
 # Of a mixture of completions, the share of components that keep weights bounded.
 _DEFENSE = 0.1
+_REMEDY = "more draws, or 'ais'"
 
 
 def importance(
@@ -188,7 +189,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
     if shape > limit:
         doubts.append(
             f"{kind}: the tail of the weights has Pareto shape {shape:.2f}, above {limit:.2f}. The value and its "
-            "standard error are not to be trusted. Take more draws, or 'ais'."
+            f"standard error are not to be trusted. Take {_REMEDY}."
         )
     trace = np.vstack([np.zeros(len(log_weights)), log_weights])
     return summary(
@@ -197,6 +198,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         [Stratum(None, np.array([0.0, 1.0]), trace, log_weights)],
         form="vb",
         doubts=doubts,
+        remedy=_REMEDY,
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),
