@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._compat import warn
 from skvbem.data import Rows
+from skvbem.errors import EvidenceWarning
 from skvbem.estimators._fitting import Recipe
 from skvbem.evidence import Evidence, get_score
 from skvbem.evidence.evaluation import Evaluation
@@ -99,7 +101,10 @@ class EvidenceMixin:
         check_is_fitted(self)
         score = get_score(kind)
         if X is not None:
-            return score(self._evaluation(X, sample_weight, random_state), **self._as_scores_take(options))
+            found = score(self._evaluation(X, sample_weight, random_state), **self._as_scores_take(options))
+            for doubt in found.doubts:
+                warn(doubt, EvidenceWarning)
+            return found
         run, method = self._scored_run(), self._fitted_.form.name
         if kind != "lower_bound" or options or method != "vb":
             raise ValueError(
