@@ -384,7 +384,7 @@ ERRORS = (
         (
             KERNELS + "_lanes.h",
             "concentration[i] = skvbem_gamma(&stream, concentration[i], log_point + i);",
-            "concentration[i] = skvbem_gamma(&stream, concentration[i], log_point + i); log_point[i] = 0.0;",
+            "concentration[i] = skvbem_gamma(&stream, concentration[i], log_point + i), log_point[i] = 0.0;",
         ),
     ),
 )
