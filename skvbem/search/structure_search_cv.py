@@ -24,7 +24,8 @@ from skvbem.search import _posterior
 from skvbem.search._averaging import Average, average_over
 from skvbem.search._checkpoint import Checkpoint
 from skvbem.search._jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
-from skvbem.search._results import describe, order_of, ranks, results_table
+from skvbem.search._progress import Progress
+from skvbem.search._results import describe, order_of, results_table
 from skvbem.search._runner import Runner
 from skvbem.search.strategies import Problem, resolve_strategy
 
@@ -54,32 +55,32 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         An estimator of this library; for callables as `scoring` or with `cv`, any of scikit-learn.
     space : Space, mapping or list
         The candidates: a space of `skvbem.graphs.spaces` such as `BipartiteSpace`, a parameter grid such as
-        ``{"n_components": range(1, 9)}``, or a list of structures or of settings. Settings that differ only by the names
-        of exchangeable latents are one candidate.
+        ``{"n_components": range(1, 9)}``, or a list of structures or of settings. Settings that differ only by the
+        names of exchangeable latents are one candidate.
     strategy : str or strategy, default="exhaustive"
-        Which candidates are tried: all ("exhaustive"), or those that a strategy of `skvbem.search.strategies` is led to,
-        such as "greedy", "beam" or "mc3"; an instance sets its options.
+        Which candidates are tried: all ("exhaustive"), or those that a strategy of `skvbem.search.strategies` is led
+        to, such as "greedy", "beam" or "mc3"; an instance sets its options.
     scoring : str, callable, list, tuple or mapping, default=None
         Without `cv`: names of scores of the evidence (see `skvbem.evidence.SCORES`), by default "collapsed_ascent"; or
-        callables of (estimator, X, y), more is better. With `cv`: scikit-learn's scoring, by default the estimator's own
-        `score`, the mean log predictive probability of the rows held out. Several scores are a list or a mapping of names
-        to scores.
+        callables of (estimator, X, y), more is better. With `cv`: scikit-learn's scoring, by default the estimator's
+        own `score`, the mean log predictive probability of the rows held out. Several scores are a list or a mapping of
+        names to scores.
     cv : int, splitter, iterable or None, default=None
         None scores all rows by their evidence. Anything else as in `GridSearchCV`.
     rescoring : str, EvidenceScorer or None, default=None
-        A more exact score, such as "ais", for the best candidates once all were tried. They are then ranked by it, ahead
-        of all others, and the posterior is over them alone.
+        A more exact score, such as "ais", for the best candidates once all were tried. They are then ranked by it,
+        ahead of all others, and the posterior is over them alone.
     n_rescored : int, default=10
         How many.
     refit : bool, str or callable, default=True
-        Whether the best candidate is fitted to all rows as `best_estimator_`. A string names the score that ranks, if there
-        are several (the first by default); a callable takes `cv_results_` and returns the position of the best.
+        Whether the best candidate is fitted to all rows as `best_estimator_`. A string names the score that ranks, if
+        there are several (the first by default); a callable takes `cv_results_` and returns the position of the best.
     prior : "uniform", "labeled", callable or prior, default="uniform"
-        Prior over candidates: equal, proportional to the number of labeled graphs that a structure stands for, a prior of
-        `skvbem.graphs.priors`, or a callable of a setting that returns ln of its prior up to a constant.
+        Prior over candidates: equal, proportional to the number of labeled graphs that a structure stands for, a prior
+        of `skvbem.graphs.priors`, or a callable of a setting that returns ln of its prior up to a constant.
     averaging : bool, default=False
-        Whether the candidates that hold nearly all of the posterior are refitted, so that `score_samples` averages their
-        predictive densities.
+        Whether the candidates that hold nearly all of the posterior are refitted, so that `score_samples` averages
+        their predictive densities.
     n_jobs : int, default=None
         Workers, as joblib and its backends understand it; results do not depend on it. Work that takes less time than
         workers need to start is done without them.
@@ -276,7 +277,13 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
 
     def _scorers(self) -> dict[str, Callable]:
         """The scores by name, callables of (estimator, X, y)."""
-        scoring = self.scoring
+        owner, scoring = type(self).__name__, self.scoring
+        if self.cv is not None and self.rescoring is not None:
+            raise ValueError(f"'rescoring' of {owner} is by the evidence of all rows: leave 'cv' None.")
+        if self.cv is not None and self.averaging:
+            raise ValueError(f"averaging=True of {owner} needs a posterior: leave 'cv' None.")
+        if isinstance(self.rescoring, str):
+            scorer(self.rescoring)
         if scoring is None:
             scoring = DEFAULT_SCORE if self.cv is None else _own_score
         if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
@@ -287,14 +294,14 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
             given = {each if isinstance(each, str) else each.kind: each for each in scoring}
         else:
             raise TypeError(
-                f"The 'scoring' parameter of {type(self).__name__} must be a name, a callable of (estimator, X, y), a list "
-                f"of names, or a mapping of names to these. Got {scoring!r} instead."
+                f"The 'scoring' parameter of {owner} must be a name, a callable of (estimator, X, y), a "
+                f"list of names, or a mapping of names to these. Got {scoring!r} instead."
             )
         if not given:
-            raise ValueError(f"The 'scoring' parameter of {type(self).__name__} holds no score.")
+            raise ValueError(f"The 'scoring' parameter of {owner} holds no score.")
         if isinstance(self.refit, str) and self.refit not in given:
             raise ValueError(
-                f"The 'refit' parameter of {type(self).__name__} must name one of the scores {', '.join(given)}. "
+                f"The 'refit' parameter of {owner} must name one of the scores {', '.join(given)}. "
                 f"Got {self.refit!r} instead."
             )
         return {name: self._scorer(each) for name, each in given.items()}
@@ -306,9 +313,9 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         if isinstance(scoring, EvidenceScorer) or (isinstance(scoring, str) and scoring in SCORES):
             kind = scoring if isinstance(scoring, str) else scoring.kind
             raise ValueError(
-                f"{kind!r} is a score of the evidence of all rows, with its penalty for complexity built in; {owner} was "
-                "asked to hold rows out. Leave 'cv' None, or score rows held out by scoring=None, their log predictive "
-                "probability."
+                f"{kind!r} is a score of the evidence of all rows, with its penalty for complexity built in; {owner} "
+                "was asked to hold rows out. Leave 'cv' None, or score rows held out by scoring=None, their log "
+                "predictive probability."
             )
         return get_scorer(scoring) if isinstance(scoring, str) else scoring
 
@@ -379,8 +386,6 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
 
     def _rescored(self, job: Job, found, positions: Sequence[int], progress: Progress) -> tuple[list, str]:
         """The records with a further score for those at some positions, and its name."""
-        if isinstance(job, HeldOutJob):
-            raise ValueError(f"'rescoring' of {type(self).__name__} is by the evidence of all rows: leave 'cv' None.")
         exact = scorer(self.rescoring) if isinstance(self.rescoring, str) else self.rescoring
         fields = {name: getattr(job, name) for name in job.__dataclass_fields__} | {"scorers": {exact.kind: exact}}
         progress.again(len(positions))
@@ -414,8 +419,6 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         params = {name: value for name, value in params.items() if name != "groups"}
         found: dict = {}
         if self.averaging:
-            if "structure_posterior_" not in state:
-                raise ValueError(f"averaging=True of {type(self).__name__} needs a posterior: leave 'cv' None.")
             found["averaged_"] = average_over(
                 estimator, state["cv_results_"]["params"], state["structure_posterior_"], X, y, params, self.n_jobs
             )
@@ -530,46 +533,6 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         return self._asked().get_feature_names_out(input_features)
 
 
-class Progress:
-    """Tells callbacks and, if asked to, the screen how far a search is.
-
-    Parameters
-    ----------
-    owner : str
-    space : Space
-    verbose : int
-    report : IterationReport
-    """
-
-    def __init__(self, owner: str, space, verbose: int, report: IterationReport):
-        self._owner, self._verbose, self._report = owner, verbose, report
-        self._n, self._done, self._best = space.n_settings, 0, -np.inf
-        self._began = self._said = time.monotonic()
-
-    def again(self, n: int) -> None:
-        """Begin a second round over so many candidates."""
-        self._n, self._done, self._best, self._began = n, 0, -np.inf, time.monotonic()
-
-    def __call__(self, setting: Mapping, record: Record) -> bool:
-        """Note one more candidate; true if a callback asks to stop."""
-        self._done += 1
-        value = next(iter(record.values.values()), np.nan)
-        if value > self._best:
-            self._best = value
-        now = time.monotonic()
-        if self._verbose > 1:
-            what = f"failed: {record.failure}" if record.failure else f"{value:.4f}"
-            print(f"[{self._owner}] {describe(setting)}: {what}")
-        if self._verbose and (now - self._said > 1.0 or self._done == self._n):
-            left = (now - self._began) / self._done * max(self._n - self._done, 0)
-            print(
-                f"[{self._owner}] {self._done} of at most {self._n} candidates, best {self._best:.4f}, about {left:.0f} s "
-                "left at most"
-            )
-            self._said = now
-        return self._report()
-
-
 def _own_score(estimator, X, y=None) -> float:
     """The estimator's own `score`."""
     return estimator.score(X) if y is None else estimator.score(X, y)
@@ -579,4 +542,4 @@ def _n_splits(job: Job) -> int:
     return len(job.splits) if isinstance(job, HeldOutJob) else 1
 
 
-__all__ = ["DEFAULT_SCORE", "StructureSearchCV", "ranks"]
+__all__ = ["DEFAULT_SCORE", "StructureSearchCV"]
