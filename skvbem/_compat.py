@@ -26,7 +26,13 @@ except ImportError:
         """Stand-in that adds nothing, for a scikit-learn without callbacks."""
 
 
+try:
+    from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenPool
+except ImportError:  # a joblib without its own copy of loky
+    from concurrent.futures.process import BrokenProcessPool as BrokenPool  # type: ignore[assignment]
+
 __all__ = [
+    "BrokenPool",
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
@@ -36,6 +42,8 @@ __all__ = [
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
+    "is_pool_warm",
+    "returns_one_by_one",
     "warn",
 ]
 
@@ -117,3 +125,20 @@ class IterationReport:
         """Report the end of the fit."""
         if self._root is not None:
             self._root.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted)
+
+
+def is_pool_warm() -> bool:
+    """Whether joblib's workers are there already, or the backend in force has no pool of joblib's to start."""
+    from joblib.externals.loky import reusable_executor
+    from joblib.parallel import get_active_backend
+
+    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+        return True
+    return getattr(reusable_executor, "_executor", None) is not None
+
+
+def returns_one_by_one() -> bool:
+    """Whether the joblib backend in force can hand over results as they come."""
+    from joblib.parallel import get_active_backend
+
+    return bool(getattr(get_active_backend()[0], "supports_return_generator", False))

@@ -5,6 +5,7 @@ __all__ = [
     "DataWarning",
     "EvidenceWarning",
     "NoInteriorModeError",
+    "SearchWarning",
     "StructureError",
     "TooLargeError",
     "UnknownCategoryWarning",
@@ -37,3 +38,7 @@ class UnknownCategoryWarning(DataWarning):
 
 class EvidenceWarning(UserWarning):
     """An estimate of the evidence that should not be trusted, and why."""
+
+
+class SearchWarning(UserWarning):
+    """A search that went on without some of its candidates, or without its checkpoint."""

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem.data import Rows
+from skvbem.estimators._encoding import CategoryEncoder
 from skvbem.estimators._fitting import Recipe
 from skvbem.evidence import Evidence, get_score
 from skvbem.evidence.evaluation import Evaluation
@@ -34,6 +35,24 @@ class FittedRun:
     recipe: Recipe
     note: str = ""
     fingerprint: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Data as many candidates of a search share them: checked, encoded, equal rows counted.
+
+    Parameters
+    ----------
+    encoder : CategoryEncoder
+    rows : Rows
+        Distinct ones.
+    fingerprint : str
+        Of the rows and of what their codes mean.
+    """
+
+    encoder: CategoryEncoder
+    rows: Rows
+    fingerprint: str
 
 
 class EvidenceMixin:

@@ -11,9 +11,10 @@ import numpy as np
 from skvbem.data import Rows
 from skvbem.estimators._encoding import CategoryEncoder, Table
 from skvbem.estimators._reports import LatentStates, find_states
-from skvbem.estimators._tables import LabeledTables, state_code
+from skvbem.estimators._tables import LabeledTables
 from skvbem.graphs.dag import did_you_mean
 from skvbem.models import DiscreteDAG
+from skvbem.tables import state_code
 from skvbem.vbem.posteriors import Form
 
 
@@ -40,6 +41,10 @@ class FittedNetwork:
     def latents(self) -> tuple:
         """The hidden nodes: all but the columns, which come last."""
         return self.model.dag.nodes[: -len(self.encoder.names_)]
+
+    def sizes_of_latents(self) -> dict:
+        """Latent -> number of states."""
+        return dict(zip(self.latents, self.model.layout.cardinalities))
 
     @cached_property
     def point(self) -> np.ndarray:

@@ -20,14 +20,15 @@ from skvbem.estimators import _network
 from skvbem.estimators._base import VBEstimator, feature_names
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import CategoryEncoder, Table, read_table
-from skvbem.estimators._evidence import EvidenceMixin, FittedRun
+from skvbem.estimators._evidence import EvidenceMixin, FittedRun, Prepared
 from skvbem.estimators._fitted import FittedNetwork
 from skvbem.estimators._fitting import Recipe, beyond_zero, given_point, point_of, run_from, with_prior
 from skvbem.estimators._reports import fit_indices, table_summary
-from skvbem.estimators._tables import LabeledTable
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.graphs.dag import DAG
 from skvbem.models import DiscreteDAG, queries
 from skvbem.models._program import Program
+from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 
 # What the first batch fixes; the rest is told anew by each.
@@ -290,21 +291,14 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
-        owner = type(self).__name__
-        table, weights = self._counted(read_table(X, owner), sample_weight)
+        encoder, data = self._encoded(X, sample_weight)
         names = feature_names(X)
-        encoder = CategoryEncoder(
-            owner,
-            categories=self.categories,
-            missing_values=self.missing_values,
-            handle_unknown=self.handle_unknown,
-        )
-        data = Rows(tuple(table.names), encoder.fit_encode(table), weights)
         if len(data) == 1:
             warn("X has one row: the fit is mostly prior.", DataWarning)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
         n_empty, fingerprint = _n_empty(data), data.fingerprint()
         run, network, program = self._fit_rows(encoder, data, report)
+        _network.warn_of_oddities(network.model.dag, network.sizes_of_latents(), program.total_weight)
         self._warn_unless_converged(run.fit, report)
         state = names | self._run_state(run.fit, network.form) | self._network_state(network)
         state |= {
@@ -394,6 +388,39 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         report.close(lambda: state)
         return self
 
+    def _encoded(self, X, sample_weight) -> tuple[CategoryEncoder, Rows]:
+        """The categories of X, and the codes of its rows of weight > 0."""
+        owner = type(self).__name__
+        table, weights = self._counted(read_table(X, owner), sample_weight)
+        encoder = CategoryEncoder(
+            owner,
+            categories=self.categories,
+            missing_values=self.missing_values,
+            handle_unknown=self.handle_unknown,
+        )
+        return encoder, Rows(tuple(table.names), encoder.fit_encode(table), weights)
+
+    # What a search asks of an estimator, so that all its candidates share one encoding of the data -------------------
+
+    #: Parameters that the encoding depends on.
+    _prepared_by = frozenset({"categories", "missing_values", "handle_unknown"})
+
+    def _prepare(self, X, sample_weight=None) -> Prepared:
+        encoder, data = self._encoded(X, sample_weight)
+        levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
+        return Prepared(encoder, data.distinct(), f"{data.fingerprint()} {levels}")
+
+    def _evaluate_prepared(self, prepared: Prepared) -> Evaluation:
+        """The fit to prepared data, as scores take it; warns of nothing."""
+        self._validate_params()
+        rows = replace(prepared.rows)  # whose codes are given up once they are compiled
+        run, network, program = self._fit_rows(prepared.encoder, rows, IterationReport(self, None))
+        return self._evaluate(network, run, program, None)
+
+    def _structure_in(self, prepared: Prepared) -> tuple[DAG, dict]:
+        """The graph this estimator would fit to prepared data, and latent -> number of states."""
+        return self._structure_over(prepared.rows.names)
+
     def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
         network, table = self._asked(X)
         run = self._scored_run()
@@ -473,13 +500,17 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
     def _model_for(self, encoder: CategoryEncoder, data: Rows) -> DiscreteDAG:
         """The network to fit, its nodes in the order latents, then columns."""
         owner = type(self).__name__
-        latents = _network.resolve_latents(self.latents, self.structure, owner)
-        dag = _network.resolve_structure(self.structure, latents, data.names, owner)
+        dag, latents = self._structure_over(data.names)
         cardinalities = {**latents, **dict(zip(data.names, encoder.n_categories_.tolist()))}
         _network.check_size(dag, cardinalities, n_starts=self._n_starts(), **self._limits())
         prior = _network.resolve_prior(self.prior, self.equivalent_sample_size, dag, cardinalities, owner)
-        _network.warn_of_oddities(dag, latents, data.total_weight)
         return DiscreteDAG(dag, cardinalities, prior)
+
+    def _structure_over(self, columns: tuple) -> tuple[DAG, dict]:
+        """The graph over latents and columns, and latent -> number of states."""
+        owner = type(self).__name__
+        latents = _network.resolve_latents(self.latents, self.structure, owner)
+        return _network.resolve_structure(self.structure, latents, columns, owner), latents
 
     def _n_starts(self) -> int:
         return self.n_init if isinstance(self.init, str) else 1

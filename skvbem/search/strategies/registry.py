@@ -1,0 +1,32 @@
+"""Every strategy by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skvbem.search.strategies.base import Strategy
+from skvbem.search.strategies.exhaustive import Exhaustive
+
+#: Strategies that a search may name.
+STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "exhaustive": Exhaustive,
+}
+
+
+def resolve_strategy(strategy) -> Strategy:
+    """The strategy of a name, or the one given.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, with all names.
+    TypeError
+        If it is no strategy.
+    """
+    if isinstance(strategy, Strategy):
+        return strategy
+    if not isinstance(strategy, str):
+        raise TypeError(f"A strategy must be a name or a Strategy. Got {strategy!r} instead.")
+    if strategy not in STRATEGIES:
+        raise ValueError(f"There is no strategy {strategy!r}. The strategies are {', '.join(STRATEGIES)}.")
+    return STRATEGIES[strategy]()
