@@ -115,7 +115,7 @@ def make_rules(
     StructureError
         If an edge or a tier names an unknown node, if required edges close a cycle or break another rule.
     """
-    nodes = tuple(nodes)
+    nodes = _names(nodes)
     most = len(nodes) - 1 if max_parents is None else check_count(max_parents, "max_parents")
     tier = _tier_of_each(nodes, tier_members(tiers))
     must, never = _edges(required, "required", nodes), _edges(forbidden, "forbidden", nodes)

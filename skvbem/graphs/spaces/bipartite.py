@@ -15,7 +15,7 @@ from skvbem.graphs.spaces.structures import StructureSpace, check_latents, check
 __all__ = ["BipartiteSpace"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BipartiteSpace(StructureSpace):
     r"""All graphs with edges from latents to observed nodes only, up to names of latents with as many states.
 
@@ -98,22 +98,23 @@ class BipartiteSpace(StructureSpace):
         the next node come first.
         """
         order = sorted(self.observed, key=name_order)
-        rule = next(iter(self.rules.parents[node] for node in order), None)
 
         def extended(equal_so_far, parents, bare):
-            if len(parents) == len(order):
+            left = order[len(parents) :]
+            if bare and len(bare) > sum(self.rules.parents[node].most for node in left):
+                return
+            if not left:
                 yield parents
                 return
-            n_left = len(order) - len(parents) - 1
+            rule = self.rules.parents[left[0]]
             for counts in product(*(range(len(latents) + 1) for latents in equal_so_far)):
                 if not rule.least <= sum(counts) <= rule.most:
                     continue
                 above = [latent for latents, n in zip(equal_so_far, counts) for latent in latents[:n]]
-                left = bare.difference(above)
-                if self.childless or len(left) <= rule.most * n_left:
-                    parts = [part for latents, n in zip(equal_so_far, counts) for part in (latents[:n], latents[n:])]
-                    known = {**parents, order[len(parents)]: above}
-                    yield from extended([part for part in parts if part], known, left)
+                parts = [
+                    part for latents, n in zip(equal_so_far, counts) for part in (latents[:n], latents[n:]) if part
+                ]
+                yield from extended(parts, {**parents, left[0]: above}, bare.difference(above))
 
         groups = [sorted(group, key=name_order) for group in self.exchangeable]
-        return extended(groups, {}, frozenset(self.latents))
+        return extended(groups, {}, frozenset() if self.childless else frozenset(self.latents))

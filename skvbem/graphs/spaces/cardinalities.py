@@ -18,7 +18,7 @@ from skvbem.graphs.spaces.structures import check_nodes
 __all__ = ["CardinalityGrid", "LatentClassSpace"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CardinalityGrid(Space):
     """One structure with all combinations of the numbers of states listed for its latents, each model once.
 
@@ -120,7 +120,7 @@ class CardinalityGrid(Space):
                 yield (*point[:place], number, *point[place + 1 :])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LatentClassSpace(DelegatingSpace):
     """One latent above all observed nodes, with each of the numbers of states listed.
 

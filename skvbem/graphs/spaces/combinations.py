@@ -55,7 +55,7 @@ def make_union(*parts: Space) -> Space:
     return flat[0] if len(flat) == 1 else UnionSpace(tuple(flat))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProductSpace(Space):
     """All combinations of one setting from each part; the last part changes fastest. Made by ``a * b``.
 
@@ -118,7 +118,7 @@ class ProductSpace(Space):
         return [{name: value for name, value in setting.items() if name in part.parameters} for part in self.parts]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnionSpace(Space):
     """All settings of the parts, each model once, those of the first part first. Made by ``a + b``.
 

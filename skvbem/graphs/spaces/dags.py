@@ -16,7 +16,7 @@ from skvbem.graphs.spaces.structures import StructureSpace, check_latents, check
 __all__ = ["DAGSpace"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DAGSpace(StructureSpace):
     """All directed acyclic graphs over observed nodes and latents that obey rules, up to names of exchangeable latents.
 
@@ -157,7 +157,7 @@ class DAGSpace(StructureSpace):
 
         def can_have_children(needy, at):
             """Whether nodes from here on can take in all latents that need a child; if not, this is sure."""
-            taken_in = [mask & needy for mask in possible[at:]]
+            taken_in = [mask & ~given & needy for mask, given in zip(possible[at:], required[at:])]
             room = sum(min(n, mask.bit_count()) for n, mask in zip(most[at:], taken_in))
             return reduce(or_, taken_in, 0) == needy and room >= needy.bit_count()
 
@@ -178,7 +178,7 @@ class DAGSpace(StructureSpace):
         below = (0,) * len(nodes)
         for at, mask in enumerate(required):
             below = _with_edges(below, mask, at)
-        needy = 0 if self.childless else sum(1 << place[latent] for latent in self.latents)
+        needy = 0 if self.childless else sum(1 << place[latent] for latent in self.latents) & ~reduce(or_, required, 0)
         return extended((), below, needy)
 
 

@@ -19,7 +19,7 @@ from skvbem.graphs.spaces.lists import ListSpace
 __all__ = ["GridSpace", "is_list_of_values"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GridSpace(DelegatingSpace):
     """All combinations of the values listed for each parameter, as in scikit-learn's ParameterGrid, each once.
 

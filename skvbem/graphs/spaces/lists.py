@@ -14,7 +14,7 @@ from skvbem.graphs.spaces.base import Space
 __all__ = ["ListSpace"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ListSpace(Space):
     """The settings of a list, in its order, each model once. All others are the neighbors of each.
 
