@@ -264,6 +264,28 @@ class TestDAGs:
         else:
             check_against_classes(space(), expected, latents)
 
+    @pytest.mark.parametrize(
+        ("observed", "latents", "rules"),
+        [
+            ([], {"a": 2, "b": 2, "c": 3, "d": 3}, {}),
+            ([], {"a": 2, "b": 2, "c": 3, "d": 3}, {"max_parents": 1}),
+            ([], {"a": 2, "b": 2, "c": 2, "d": 2}, {"max_parents": 2}),
+            (["x"], {"a": 2, "b": 2, "c": 2}, {"max_parents": 2}),
+            (["x", "y"], {"a": 2, "b": 2}, {"required": [("a", "x"), ("b", "x")], "max_parents": 2}),
+            (["x", "y"], {"a": 2, "b": 2}, {"required": [("x", "y")], "max_parents": 2}),
+            (["x", "y", "z"], {"a": 2}, {"required": [("x", "y")], "max_parents": 1}),
+            (["x", "y", "z"], {"a": 2}, {"required": [("x", "y"), ("a", "z")], "tiers": [["a", "x"], ["y", "z"]]}),
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("childless", [True, False])
+    def test_counts_by_brute_force(self, observed, latents, rules, childless):
+        dags = [dag for dag in all_dags([*latents, *observed]) if obeys(dag, **rules)]
+        expected = classes([dag for dag in dags if childless or all(map(dag.children, latents))], latents)
+        if expected:
+            space = DAGSpace(observed, latents, **rules, childless=childless)
+            assert space.n_settings == len(expected) == sum(1 for _ in space)
+
     @pytest.mark.parametrize("n", range(1, 7))
     def test_exchangeable_latents_by_contraction(self, n):
         """Graphs that stay the same when latents trade places do not join them, and give them the same neighbors: they
@@ -505,6 +527,11 @@ class TestAlgebra:
         assert all(setting in space for part in parts for setting in part)
         assert space.orbit_size(next(iter(parts[2]))) == 1
         assert sum(space.orbit_size(setting) for setting in space) == 8 + 64 + 2
+
+    def test_a_large_part_is_counted_not_listed(self):
+        assert (DAGSpace(range(9)) + DAGSpace(range(3)) + DAGSpace(range(9), max_parents=0)).n_settings == ROBINSON[
+            9
+        ] + 25
 
     def test_unions_too_large_to_count(self):
         with pytest.raises(TooLargeError, match="would have to be looked up one by one"):

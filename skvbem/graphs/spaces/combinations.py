@@ -144,16 +144,17 @@ class UnionSpace(Space):
     @cached_property
     def n_settings(self) -> int:
         """See `Space`."""
-        parts = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
-        if (n := sum(part.n_settings for part in parts[1:])) > _MOST_LOOKED_UP:
+        largest, *others = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
+        if (n := sum(part.n_settings for part in others)) > _MOST_LOOKED_UP:
             raise TooLargeError(
                 f"To count this union, {n} settings would have to be looked up one by one; {_MOST_LOOKED_UP} is the "
                 "limit. Iterate over it, or search it by its neighbors."
             )
-        return sum(
-            part.n_settings - sum(any(setting in p for p in parts[:place]) for setting in part if place)
-            for place, part in enumerate(parts)
-        )
+        earlier, total = [largest], largest.n_settings
+        for part in others:
+            total += sum(not any(setting in other for other in earlier) for setting in part)
+            earlier.append(part)
+        return total
 
     @cached_property
     def parameters(self) -> frozenset:
