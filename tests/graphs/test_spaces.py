@@ -336,7 +336,7 @@ class TestDAGs:
         code = (
             "from skvbem.graphs.spaces import *\n"
             "a = DAGSpace(['x', 'y'], {'g': 2, 'h': 2}, forbidden=[('x', 'g')])\n"
-            "b = BipartiteSpace({'g': 2, 'h': 2}, [*'xyz']) + GridSpace({'p': [1, 2], 'q': ['u', 'v']})\n"
+            "b = BipartiteSpace({'g': 2, 'h': 2}, ['x', 'y']) + GridSpace({'p': [1, 2], 'q': ['u', 'v']})\n"
             "for space in (a, b):\n"
             "    for setting in space:\n"
             "        print(setting, list(space.neighbors(setting)))\n"

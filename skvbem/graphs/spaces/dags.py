@@ -157,7 +157,7 @@ class DAGSpace(StructureSpace):
 
         def can_have_children(needy, at):
             """Whether nodes from here on can take in all latents that need a child; if not, this is sure."""
-            taken_in = [mask & ~given & needy for mask, given in zip(possible[at:], required[at:])]
+            taken_in = [mask & needy for mask in possible[at:]]
             room = sum(min(n, mask.bit_count()) for n, mask in zip(most[at:], taken_in))
             return reduce(or_, taken_in, 0) == needy and room >= needy.bit_count()
 
