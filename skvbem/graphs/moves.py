@@ -1,7 +1,7 @@
 """Moves: the least changes of a structure, each with the move that undoes it.
 
-An edge appears, disappears or turns; a latent appears with a few children or disappears; it gains or loses a state. What
-a move may do is given from outside: edges obey rules, whole settings lie within a space.
+An edge appears, disappears or turns; a latent appears with a few children or disappears; it gains or loses a state.
+What a move may do is given from outside: edges obey rules, whole settings lie within a space.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, count
-from typing import Any
+from itertools import chain, combinations, count
 
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG, shown
@@ -28,6 +27,7 @@ __all__ = [
     "ReverseEdge",
     "edge_moves",
     "latent_moves",
+    "possible_edge_moves",
     "state_moves",
 ]
 
@@ -199,7 +199,7 @@ class RemoveState(Move):
         return _with_states(setting, self.latent, -1)
 
 
-def edge_moves(dag: DAG, rules: EdgeRules | None = None) -> Iterator[tuple[_EdgeMove, DAG]]:
+def edge_moves(dag: DAG, rules: EdgeRules | None = None) -> Iterator[tuple[AddEdge | RemoveEdge | ReverseEdge, DAG]]:
     """All changes of a single edge and the graphs they lead to: edges added, then removed, then turned.
 
     Parameters
@@ -228,10 +228,31 @@ def edge_moves(dag: DAG, rules: EdgeRules | None = None) -> Iterator[tuple[_Edge
     RemoveEdge(parent='x', child='y') [x][y]
     ReverseEdge(parent='x', child='y') [x|y][y]
     """
+    return ((move, move.change(dag)) for move in possible_edge_moves(dag, rules))
+
+
+def possible_edge_moves(dag: DAG, rules: EdgeRules | None = None) -> Iterator[AddEdge | RemoveEdge | ReverseEdge]:
+    """The moves of `edge_moves` without the graphs they lead to, for those who score a move before they make it.
+
+    Parameters
+    ----------
+    dag : DAG
+    rules : EdgeRules, optional
+        As in `edge_moves`.
+
+    Yields
+    ------
+    move : AddEdge, RemoveEdge or ReverseEdge
+
+    Raises
+    ------
+    StructureError
+        If `dag` does not obey the rules.
+    """
     rules = make_rules(dag.nodes) if rules is None else rules
     if not rules.allow(dag):
         raise StructureError(f"{shown(dag)} does not obey the rules that its moves are to keep.")
-    return ((move, move.change(dag)) for move in _possible_edge_moves(dag, rules))
+    return _possible_edge_moves(dag, rules)
 
 
 def latent_moves(
@@ -273,20 +294,18 @@ def latent_moves(
     dag, latents = _parts(setting)
     states, sizes = sorted(set(n_states)), sorted(set(n_children))
     name = next(name for name in (f"h{place}" for place in count()) if name not in dag.nodes)
-    moves: list[Any] = [
+    added = (
         AddLatent(name, n, children) for size in sizes for children in combinations(dag.nodes, size) for n in states
-    ]
-    moves += [
+    )
+    removed = (
         RemoveLatent(latent, n, dag.children(latent))
         for latent, n in latents.items()
         if n in states and len(dag.children(latent)) in sizes and not dag.parents(latent)
-    ]
-    return _ending_within(moves, setting, within)
+    )
+    return _ending_within(chain(added, removed), setting, within)
 
 
-def state_moves(
-    setting: Mapping, within: Container | None = None
-) -> Iterator[tuple[AddState | RemoveState, dict]]:
+def state_moves(setting: Mapping, within: Container | None = None) -> Iterator[tuple[AddState | RemoveState, dict]]:
     """All ways to give one latent a state more or a state less.
 
     Parameters
@@ -310,9 +329,8 @@ def state_moves(
     RemoveState(latent='h') {'h': 1}
     """
     _, latents = _parts(setting)
-    moves: list[Any] = [AddState(latent) for latent in latents]
-    moves += [RemoveState(latent) for latent, n_states in latents.items() if n_states > 1]
-    return _ending_within(moves, setting, within)
+    removed = (RemoveState(latent) for latent, n_states in latents.items() if n_states > 1)
+    return _ending_within(chain(map(AddState, latents), removed), setting, within)
 
 
 def _possible_edge_moves(dag, rules):

@@ -1,8 +1,8 @@
 """Prior probabilities of the settings of a space.
 
 A prior weighs a setting, up to a constant; over all settings of a space it is normalized. The names of latents being
-arbitrary, what is weighed is a model, whichever labeled graph stands for it: with `labeled=True` a model counts as often
-as the space has labeled graphs of it.
+arbitrary, what is weighed is a model, whichever labeled graph stands for it: with `labeled=True` a model counts as
+often as the space has labeled graphs of it.
 """
 
 from __future__ import annotations
@@ -111,13 +111,13 @@ class UniformPrior(StructurePrior):
 
 @dataclass(frozen=True)
 class EdgePrior(StructurePrior):
-    r"""Every edge that is there multiplies the prior by its odds: edges come independently, given that the space has them.
+    r"""Every edge that is there multiplies the prior by its odds: edges come independently, given the space.
 
     Parameters
     ----------
     probability : float or mapping
-        The probability of an edge: one for all, or (parent, child) -> probability. In a mapping zero forbids an edge and
-        one demands it.
+        The probability of an edge: one for all, or (parent, child) -> probability. In a mapping zero forbids an edge
+        and one demands it.
     default : float, default=0.5
         The probability of edges that the mapping does not name.
     labeled : bool, default=False
@@ -141,10 +141,10 @@ class EdgePrior(StructurePrior):
     >>> np.exp(EdgePrior(0.75).log_prior(space)).round(4).tolist()
     [0.1429, 0.4286, 0.4286]
     >>> np.exp(EdgePrior({("x", "y"): 0.0}).log_prior(space)).round(4).tolist()
-    [0.5, 0.5, 0.0]
+    [0.5, 0.0, 0.5]
     """
 
-    probability: float | Mapping[tuple[Hashable, Hashable], float] = 0.5
+    probability: Any = 0.5
     default: float = 0.5
 
     def __post_init__(self):
@@ -319,6 +319,6 @@ def _log_odds(probability: float) -> float:
 
 def _check_probability(value: Any, whose: str, *, closed: bool) -> None:
     ends = (0, 1) if closed else ()
-    if not isinstance(value, Real) or isinstance(value, bool) or not (0 < value < 1 or value in ends):
+    if not isinstance(value, Real) or isinstance(value, bool) or not (0 < float(value) < 1 or value in ends):
         what = "from 0 to 1" if closed else "between 0 and 1"
         raise ValueError(f"EdgePrior needs a probability {what} for {whose}. Got {shown(value)} instead.")

@@ -1,7 +1,7 @@
 """Which parents each node may have: what all graphs of a search have in common.
 
-A rule is about one node: parents it may have, parents it must have, how many. Graphs obey the rules when every node does
-and there is no cycle, so that rules can be checked, counted and enumerated node by node.
+A rule is about one node: parents it may have, parents it must have, how many. Graphs obey the rules when every node
+does and there is no cycle, so that rules can be checked, counted and enumerated node by node.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def make_rules(
     StructureError
         If an edge or a tier names an unknown node, if required edges close a cycle or break another rule.
     """
-    nodes = tuple(nodes)
+    nodes = _names(nodes)
     most = len(nodes) - 1 if max_parents is None else check_count(max_parents, "max_parents")
     tier = _tier_of_each(nodes, tier_members(tiers))
     must, never = _edges(required, "required", nodes), _edges(forbidden, "forbidden", nodes)
@@ -132,6 +132,8 @@ def make_rules(
             raise StructureError(
                 f"Node {shown(child)} has {len(must[child])} required parents; max_parents={max_parents}. Raise it."
             )
+        if len(must[child]) == most:
+            possible = must[child]
         rules[child] = ParentRule(frozenset(possible), frozenset(must[child]), 0, min(most, len(possible)))
     return EdgeRules(rules)
 
@@ -144,7 +146,7 @@ def check_count(value, name: str) -> int:
 
 
 def edge_pairs(edges, name: str) -> tuple[tuple[Hashable, Hashable], ...]:
-    """The (parent, child) pairs of a `DAG`, a mapping child -> parents or an iterable of pairs; TypeError for others."""
+    """The (parent, child) pairs of a `DAG`, a mapping child -> parents or pairs; TypeError for anything else."""
     if isinstance(edges, DAG):
         return edges.edges
     if isinstance(edges, Mapping):

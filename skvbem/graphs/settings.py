@@ -82,7 +82,7 @@ def hidden_graph(setting: Mapping) -> tuple[DAG, dict] | None:
 
 
 def n_labelings(setting: Mapping) -> int:
-    """How many graphs a setting stands for: those that differ from its graph by names of latents with as many states."""
+    """How many graphs differ from that of a setting by no more than names of latents with as many states."""
     if (found := hidden_graph(setting)) is None:
         return 1
     dag, latents = found
@@ -155,12 +155,12 @@ def _model_key(dag: DAG, latents: Mapping[Hashable, int]) -> Hashable:
         return dag
     order = sorted(latents, key=lambda name: (latents[name], isinstance(name, str), str(name)))
     renaming = {name: _Latent(place) for place, name in enumerate(order)}
-    states = {renaming[name]: latents[name] for name in order}
+    states: dict[Hashable, int] = {renaming[name]: latents[name] for name in order}
     return dag.relabel(renaming).canonical(states), tuple(states.values())
 
 
 def _is_count(value) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def merge(parts: Sequence[Mapping]) -> dict:

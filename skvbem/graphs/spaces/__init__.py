@@ -1,8 +1,9 @@
 """Spaces: what a search may try.
 
-A space holds settings, mappings of an estimator's parameters to values such as ``{"structure": dag, "latents": {"h": 2}}``
-or ``{"n_components": 4}``. It enumerates them lazily, each model once and in the same order every time, knows how many
-there are, whether one is among them, and which are near one. Products and unions of spaces are spaces.
+A space holds settings, mappings of an estimator's parameters to values, such as ``{"n_components": 4}`` or
+``{"structure": dag, "latents": {"h": 2}}``. It enumerates them lazily, each model once and in the same order every
+time, knows how many there are, whether one is among them, and which are near one. Products and unions of spaces are
+spaces.
 """
 
 from skvbem.graphs.settings import canonical

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 from skvbem.errors import TooLargeError
@@ -15,16 +15,14 @@ from skvbem.graphs.settings import canonical, n_labelings
 __all__ = ["DelegatingSpace", "Space"]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Space(ABC):
     """Settings of an estimator's parameters: iterable lazily and in the same order every time, each model once.
 
     ``setting in space`` holds for every setting that describes a model of the space, whatever its latents are called.
-    ``a * b`` is the space of all settings of a together with all of b, ``a + b`` that of all settings of either.
+    ``a * b`` is the space of all settings of a together with all of b, ``a + b`` that of all settings of either; one of
+    the two may be anything that `coerce_space` takes.
     Subclasses supply `n_settings`, `parameters`, `neighbors`, iteration and membership.
-
-    See Also
-    --------
-    skvbem.graphs.spaces.coerce_space : what else may stand for a space.
     """
 
     @property
@@ -100,18 +98,33 @@ class Space(ABC):
         return True
 
     def __mul__(self, other) -> Space:
-        from skvbem.graphs.spaces.combinations import make_product
+        return _combine("product", self, other)
 
-        return make_product(self, other)
+    def __rmul__(self, other) -> Space:
+        return _combine("product", other, self)
 
     def __add__(self, other) -> Space:
-        from skvbem.graphs.spaces.combinations import make_union
+        return _combine("union", self, other)
 
-        return make_union(self, other)
+    def __radd__(self, other) -> Space:
+        return _combine("union", other, self)
+
+    def __repr__(self) -> str:
+        defaults = {field.name: field.default for field in fields(self)}
+        given = (
+            f"{name}={value!r}"
+            for name, value in self._made_of().items()
+            if value != defaults[name] and not (value == {} and defaults[name] is None)
+        )
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def __reduce__(self):
-        values = (getattr(self, field.name) for field in fields(self))
-        return type(self), tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
+        return type(self), tuple(self._made_of().values())
+
+    def _made_of(self) -> dict:
+        """Name -> value of the fields of the data class that every subclass is."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: dict(value) if isinstance(value, MappingProxyType) else value for name, value in values}
 
 
 class DelegatingSpace(Space):
@@ -142,6 +155,13 @@ class DelegatingSpace(Space):
     def orbit_size(self, setting: Mapping) -> int:
         """See `Space`."""
         return self._inner.orbit_size(self.check_member(setting))
+
+
+def _combine(how, *spaces) -> Space:
+    from skvbem.graphs.spaces import coercion, combinations  # which build on this class
+
+    make = {"product": combinations.make_product, "union": combinations.make_union}[how]
+    return make(*map(coercion.coerce_space, spaces))
 
 
 def _readable(number: int) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from typing import Any
 
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.rules import EdgeRules, ParentRule, check_count
@@ -13,7 +15,7 @@ from skvbem.graphs.spaces.structures import StructureSpace, check_latents, check
 __all__ = ["BipartiteSpace"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BipartiteSpace(StructureSpace):
     r"""All graphs with edges from latents to observed nodes only, up to names of latents with as many states.
 
@@ -44,8 +46,8 @@ class BipartiteSpace(StructureSpace):
 
     Notes
     -----
-    With m observed nodes and two exchangeable latents there are :math:`(4^m + 2^m)/2` settings: 136 for m = 4 [BG]; with
-    three, :math:`(8^m + 3 \cdot 4^m + 2 \cdot 2^m)/6`.
+    With m observed nodes and two exchangeable latents there are :math:`(4^m + 2^m)/2` settings, 136 for m = 4 [BG];
+    with three, :math:`(8^m + 3 \cdot 4^m + 2 \cdot 2^m)/6`.
 
     Examples
     --------
@@ -62,8 +64,8 @@ class BipartiteSpace(StructureSpace):
     [(), (('h0', 'y3'),), (('h0', 'y3'), ('h1', 'y3'))]
     """
 
-    latents: Mapping[Hashable, int]
-    observed: Iterable[Hashable]
+    latents: Any
+    observed: Any
     max_parents: int | None = None
     min_parents: int = 0
     childless: bool = True
@@ -85,46 +87,34 @@ class BipartiteSpace(StructureSpace):
         return EdgeRules({**dict.fromkeys(self.latents, none), **dict.fromkeys(self.observed, rule)})
 
     def _graphs(self) -> Iterator[DAG]:
-        # The graph that stands for a class is the one `DAG.canonical` finds: exchangeable latents, by name, have their
-        # sets of children in descending order, read as binary numbers whose first digit is the first node by name.
-        observed, latents = sorted(self.observed, key=name_order), sorted(self.latents, key=self._latent_order)
-        bits = [1 << place for place in reversed(range(len(observed)))]
-        for masks in self._child_sets(latents, bits):
-            children = dict(zip(latents, masks))
-            parents = {
-                node: [latent for latent in self.latents if children[latent] & bit] for node, bit in zip(observed, bits)
-            }
-            yield DAG((*self.latents, *self.observed), parents)
+        nodes = (*self.latents, *self.observed)
+        return (DAG(nodes, parents) for parents in self._parents())
 
-    def _child_sets(self, latents, bits, chosen=()) -> Iterator[tuple[int, ...]]:
-        """The sets of children of the latents as masks, descending among exchangeable latents."""
-        place = len(chosen)
-        if place == len(latents):
-            yield chosen
-            return
-        least, most = self.min_parents, self.max_parents
-        must = full = 0
-        for bit in bits:
-            n_parents = sum(1 for mask in chosen if mask & bit)
-            must |= bit * (n_parents + len(latents) - place <= least)
-            full |= bit * (most is not None and n_parents >= most)
-        if must & full:
-            return
-        follows = place and self.latents[latents[place]] == self.latents[latents[place - 1]]
-        bound = chosen[-1] if follows else sum(bits)
-        for mask in _masks(must, sum(bits) & ~must & ~full, bound):
-            if mask or self.childless:
-                yield from self._child_sets(latents, bits, (*chosen, mask))
+    def _parents(self) -> Iterator[dict]:
+        """The parents of observed nodes in the graph that stands for each class, as `DAG.canonical` has it.
 
-    def _latent_order(self, latent):
-        return (self.latents[latent], *name_order(latent))
+        Read the children of a latent as a binary number whose first digit is the first node by name. Exchangeable
+        latents, by name, then have descending numbers. Digit by digit: of latents that are equal so far, those above
+        the next node come first.
+        """
+        order = sorted(self.observed, key=name_order)
 
+        def extended(equal_so_far, parents, bare):
+            left = order[len(parents) :]
+            if bare and len(bare) > sum(self.rules.parents[node].most for node in left):
+                return
+            if not left:
+                yield parents
+                return
+            rule = self.rules.parents[left[0]]
+            for counts in product(*(range(len(latents) + 1) for latents in equal_so_far)):
+                if not rule.least <= sum(counts) <= rule.most:
+                    continue
+                above = [latent for latents, n in zip(equal_so_far, counts) for latent in latents[:n]]
+                parts = [
+                    part for latents, n in zip(equal_so_far, counts) for part in (latents[:n], latents[n:]) if part
+                ]
+                yield from extended(parts, {**parents, left[0]: above}, bare.difference(above))
 
-def _masks(must, free, bound) -> Iterator[int]:
-    """All masks up to the bound that hold `must` and some of `free`, ascending."""
-    some = 0
-    while must | some <= bound:
-        yield must | some
-        some = (some - free) & free
-        if not some:
-            return
+        groups = [sorted(group, key=name_order) for group in self.exchangeable]
+        return extended(groups, {}, frozenset() if self.childless else frozenset(self.latents))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from numbers import Integral
+from typing import Any
 
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG, did_you_mean, shown
@@ -17,7 +18,7 @@ from skvbem.graphs.spaces.structures import check_nodes
 __all__ = ["CardinalityGrid", "LatentClassSpace"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CardinalityGrid(Space):
     """One structure with all combinations of the numbers of states listed for its latents, each model once.
 
@@ -48,8 +49,8 @@ class CardinalityGrid(Space):
     [{'h0': 2, 'h1': 2}, {'h0': 2, 'h1': 3}, {'h0': 3, 'h1': 3}]
     """
 
-    latents: Mapping[Hashable, Iterable[int] | int]
-    structure: DAG
+    latents: Any
+    structure: Any
 
     def __post_init__(self):
         if not isinstance(self.latents, Mapping) or not self.latents:
@@ -119,7 +120,7 @@ class CardinalityGrid(Space):
                 yield (*point[:place], number, *point[place + 1 :])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LatentClassSpace(DelegatingSpace):
     """One latent above all observed nodes, with each of the numbers of states listed.
 
@@ -149,8 +150,8 @@ class LatentClassSpace(DelegatingSpace):
     {'structure': DAG("[h0][x|h0][y|h0]"), 'latents': {'h0': 1}}
     """
 
-    n_states: Iterable[int]
-    observed: Iterable[Hashable]
+    n_states: Any
+    observed: Any
     latent: Hashable = "h0"
 
     def __post_init__(self):

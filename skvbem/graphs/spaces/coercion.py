@@ -18,8 +18,8 @@ def coerce_space(space) -> Space:
     Parameters
     ----------
     space : Space, mapping or iterable
-        A mapping is a grid of parameters, and so is an iterable of mappings all of whose values are lists, tuples, ranges
-        or arrays (see `GridSpace`). Any other iterable holds settings or structures (see `ListSpace`).
+        A mapping is a grid of parameters, and so is an iterable of mappings all of whose values are lists, tuples,
+        ranges or arrays (see `GridSpace`). Any other iterable holds settings or structures (see `ListSpace`).
 
     Raises
     ------

@@ -10,9 +10,9 @@ from math import prod
 
 from skvbem.errors import TooLargeError
 from skvbem.graphs.moves import latent_moves, state_moves
+from skvbem.graphs.settings import canonical, hidden_graph, merge
 from skvbem.graphs.spaces.base import Space
 from skvbem.graphs.spaces.lists import ListSpace
-from skvbem.graphs.settings import canonical, hidden_graph, merge
 
 __all__ = ["ProductSpace", "UnionSpace", "make_product", "make_union"]
 
@@ -55,7 +55,7 @@ def make_union(*parts: Space) -> Space:
     return flat[0] if len(flat) == 1 else UnionSpace(tuple(flat))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProductSpace(Space):
     """All combinations of one setting from each part; the last part changes fastest. Made by ``a * b``.
 
@@ -118,7 +118,7 @@ class ProductSpace(Space):
         return [{name: value for name, value in setting.items() if name in part.parameters} for part in self.parts]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnionSpace(Space):
     """All settings of the parts, each model once, those of the first part first. Made by ``a + b``.
 
@@ -144,16 +144,17 @@ class UnionSpace(Space):
     @cached_property
     def n_settings(self) -> int:
         """See `Space`."""
-        parts = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
-        if (n := sum(part.n_settings for part in parts[1:])) > _MOST_LOOKED_UP:
+        largest, *others = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
+        if (n := sum(part.n_settings for part in others)) > _MOST_LOOKED_UP:
             raise TooLargeError(
                 f"To count this union, {n} settings would have to be looked up one by one; {_MOST_LOOKED_UP} is the "
                 "limit. Iterate over it, or search it by its neighbors."
             )
-        return sum(
-            part.n_settings - sum(any(setting in p for p in parts[:place]) for setting in part if place)
-            for place, part in enumerate(parts)
-        )
+        earlier, total = [largest], largest.n_settings
+        for part in others:
+            total += sum(not any(setting in other for other in earlier) for setting in part)
+            earlier.append(part)
+        return total
 
     @cached_property
     def parameters(self) -> frozenset:

@@ -1,11 +1,12 @@
 r"""How many acyclic graphs obey rules, up to permutations of exchangeable latents, without enumerating them.
 
-By Burnside's lemma the number of classes is the average, over permutations :math:`\sigma` of latents within their groups,
-of the number of graphs that :math:`\sigma` leaves as they are. Such a graph gives all nodes of a cycle of :math:`\sigma`
-the same parents up to :math:`\sigma`, so cycles take the part of nodes. Acyclic graphs on a set V of cycles are counted
-by inclusion and exclusion over the cycles S without children (Robinson 1973, Counting labeled acyclic digraphs):
+By Burnside's lemma the number of classes is the average, over permutations :math:`\sigma` of latents within their
+groups, of the number of graphs that :math:`\sigma` leaves as they are. Such a graph gives all nodes of a cycle of
+:math:`\sigma` the same parents up to :math:`\sigma`, so cycles take the part of nodes. Acyclic graphs on a set V of
+cycles are counted by inclusion and exclusion over cycles S without children (Robinson 1973, Counting labeled acyclic
+digraphs):
 
-.. math:: a(V) = \sum_{\emptyset \ne S \subseteq V} (-1)^{|S| + 1} \, a(V \setminus S) \prod_{C \in S} w(C, V \setminus S),
+.. math:: a(V) = \sum_{\emptyset \ne S \subseteq V} (-1)^{|S|+1} a(V \setminus S) \prod_{C \in S} w(C, V \setminus S),
 
 w the number of sets of parents that the rules allow. Cycles of :math:`\sigma` and nodes that the rules treat alike are
 counted by their number alone, so that sums run over vectors of numbers instead of sets. Where edges can close no cycle
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from math import comb, factorial, gcd, prod
 from typing import NamedTuple
@@ -137,7 +138,7 @@ def _n_acyclic_within(part, own, everything):
             f"{n_terms:.3g} terms; {_MOST_TERMS} is the limit. Search the space by its neighbors, without counting."
         )
 
-    @lru_cache(maxsize=None)
+    @cache
     def ways(rest):
         there = list(everything)
         for i, n in zip(part, rest):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations, pairwise
+from operator import or_
+from typing import Any
 
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.rules import EdgeRules, edge_pairs, make_rules, tier_members
@@ -14,7 +16,7 @@ from skvbem.graphs.spaces.structures import StructureSpace, check_latents, check
 __all__ = ["DAGSpace"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DAGSpace(StructureSpace):
     """All directed acyclic graphs over observed nodes and latents that obey rules, up to names of exchangeable latents.
 
@@ -50,8 +52,8 @@ class DAGSpace(StructureSpace):
 
     Notes
     -----
-    `n_settings` is counted, not enumerated, and so known for many more nodes than can be searched one by one; only rules
-    that tell exchangeable latents apart force an enumeration.
+    `n_settings` is counted, not enumerated, and so known for many more nodes than can be searched one by one. Only
+    rules that tell exchangeable latents apart force an enumeration.
 
     Examples
     --------
@@ -65,12 +67,12 @@ class DAGSpace(StructureSpace):
     {'structure': DAG("[h][x|h][y]"), 'latents': {'h': 2}}
     """
 
-    nodes: Iterable[Hashable]
-    latents: Mapping[Hashable, int] | None = None
+    nodes: Any
+    latents: Any = None
     max_parents: int | None = None
-    tiers: Iterable[Iterable[Hashable]] | None = None
-    required: Iterable = ()
-    forbidden: Iterable = ()
+    tiers: Any = None
+    required: Any = ()
+    forbidden: Any = ()
     childless: bool = False
 
     def __post_init__(self):
@@ -151,29 +153,32 @@ class DAGSpace(StructureSpace):
             [sum(1 << place[parent] for parent in getattr(rules[node], which)) for node in nodes]
             for which in ("possible", "required")
         )
-        later = [0]  # what may be a parent of nodes from here on
-        for mask in reversed(possible):
-            later.insert(0, later[0] | mask)
+        most = [rules[node].most - len(rules[node].required) for node in nodes]
+
+        def can_have_children(needy, at):
+            """Whether nodes from here on can take in all latents that need a child; if not, this is sure."""
+            taken_in = [mask & needy for mask in possible[at:]]
+            room = sum(min(n, mask.bit_count()) for n, mask in zip(most[at:], taken_in))
+            return reduce(or_, taken_in, 0) == needy and room >= needy.bit_count()
 
         def extended(masks, below, needy):
             at = len(masks)
+            if needy and not can_have_children(needy, at):
+                return
             if at == len(nodes):
                 yield masks
                 return
             free = [1 << p for p in range(len(nodes)) if (possible[at] & ~required[at] & ~below[at]) >> p & 1]
-            n_required = required[at].bit_count()
-            for size in range(min(rules[nodes[at]].most - n_required, len(free)) + 1):
+            for size in range(min(most[at], len(free)) + 1):
                 for chosen in combinations(free, size):
                     mask = required[at] | sum(chosen)
-                    left = needy & ~mask
-                    if not left & ~later[at + 1]:
-                        yield from extended((*masks, mask), _with_edges(below, mask, at), left)
+                    yield from extended((*masks, mask), _with_edges(below, mask, at), needy & ~mask)
 
         # Required edges are there from the start, so that every choice can be completed.
         below = (0,) * len(nodes)
         for at, mask in enumerate(required):
             below = _with_edges(below, mask, at)
-        needy = 0 if self.childless else sum(1 << place[latent] for latent in self.latents)
+        needy = 0 if self.childless else sum(1 << place[latent] for latent in self.latents) & ~reduce(or_, required, 0)
         return extended((), below, needy)
 
 

@@ -6,19 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from skvbem.graphs.dag import shown
+from skvbem.graphs.settings import canonical
 from skvbem.graphs.spaces.base import DelegatingSpace
 from skvbem.graphs.spaces.combinations import make_product, make_union
 from skvbem.graphs.spaces.lists import ListSpace
-from skvbem.graphs.settings import canonical
 
 __all__ = ["GridSpace", "is_list_of_values"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GridSpace(DelegatingSpace):
     """All combinations of the values listed for each parameter, as in scikit-learn's ParameterGrid, each once.
 
@@ -36,8 +37,8 @@ class GridSpace(DelegatingSpace):
 
     Notes
     -----
-    Parameters are taken in the order of their names, the last one changes fastest. A neighbor has one parameter changed:
-    to the next smaller or larger value where all values are numbers, else to any other.
+    Parameters are taken in the order of their names, the last one changes fastest. A neighbor has one parameter
+    changed: to the next smaller or larger value where all values are numbers, else to any other.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class GridSpace(DelegatingSpace):
     [{'method': 'map', 'n_components': 1}, {'method': 'vb', 'n_components': 2}]
     """
 
-    grid: Mapping | Iterable[Mapping]
+    grid: Any
 
     def __post_init__(self):
         grids = [self.grid] if isinstance(self.grid, Mapping) else self.grid

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from skvbem.graphs.dag import DAG, shown
-from skvbem.graphs.spaces.base import Space
 from skvbem.graphs.settings import canonical, distinct
+from skvbem.graphs.spaces.base import Space
 
 __all__ = ["ListSpace"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ListSpace(Space):
     """The settings of a list, in its order, each model once. All others are the neighbors of each.
 
@@ -32,7 +33,7 @@ class ListSpace(Space):
     2
     """
 
-    settings: Iterable
+    settings: Any
 
     def __post_init__(self):
         if isinstance(self.settings, (str, Mapping, DAG)) or not isinstance(self.settings, Iterable):

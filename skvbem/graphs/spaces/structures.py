@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import combinations, product
 from math import factorial, prod
 from types import MappingProxyType
+from typing import Any
 
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG, shown
@@ -36,9 +37,9 @@ class StructureSpace(Space):
     Subclasses supply `latents`, `observed`, `childless`, `rules` and `_graphs`.
     """
 
-    latents: Mapping[Hashable, int]
-    observed: tuple
+    latents: Any
     childless: bool
+    observed: Any
 
     @property
     @abstractmethod
@@ -88,9 +89,9 @@ class StructureSpace(Space):
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
         """The settings one edge away: added, removed or turned."""
-        dag = self._graph_of(self.check_member(setting))
+        dag: Any = self._graph_of(self.check_member(setting))
         images = self._images(dag)
-        own = dag.canonical(self._kinds)
+        own = self._within_kinds(dag)
         seen = {min(images, key=self._order)}
         for start in (dag if image == own else image for image in images):
             for _, graph in edge_moves(start, self.rules):
@@ -131,14 +132,13 @@ class StructureSpace(Space):
         return self.childless or all(map(dag.children, self.latents))
 
     def _images(self, dag) -> list[DAG]:
-        """The graphs of the space that differ from this by names of exchangeable latents, one of each class of kinds."""
-        if len(self.exchangeable) == len(self.latents):
-            images = [dag]
-        elif self.is_symmetric:
-            images = [dag.canonical(self._kinds)]
-        else:
-            images = dict.fromkeys(dag.relabel(names).canonical(self._kinds) for names in self._dealings)
+        """The graphs of the space that differ from this by names of exchangeable latents, one per class of kinds."""
+        images = dict.fromkeys(self._within_kinds(dag.relabel(names) if names else dag) for names in self._dealings)
         return [image for image in images if self.rules.allow(image) and self._has_children(image)]
+
+    def _within_kinds(self, dag):
+        """The graph that stands for those that differ from `dag` by names of latents of one kind."""
+        return dag.canonical(self._kinds) if len(_grouped(self._kinds)) < len(self._kinds) else dag
 
     def _order(self, dag):
         return sorted((self.rules.nodes.index(parent), self.rules.nodes.index(child)) for parent, child in dag.edges)
@@ -156,6 +156,8 @@ class StructureSpace(Space):
     @cached_property
     def _dealings(self) -> list[dict]:
         """All ways to deal the names of exchangeable latents out to kinds, as renamings."""
+        if self.is_symmetric:
+            return [{}]
         ways = []
         for latents in self.exchangeable:
             ways.append(list(_dealt(latents, _grouped({name: self._kinds[name] for name in latents}))))
@@ -174,15 +176,15 @@ def check_latents(latents, owner: str) -> Mapping[Hashable, int]:
 
 def check_nodes(observed, latents: Mapping, owner: str) -> tuple:
     """The names of observed nodes, none of them twice and none of them a latent."""
-    names = DAG((), {}).with_nodes(observed).nodes
+    given = (observed,) if isinstance(observed, str) else tuple(observed)
+    names = DAG((), {}).with_nodes(given).nodes
+    if len(names) < len(given):
+        raise StructureError(f"{owner} names node {shown(Counter(given).most_common(1)[0][0])} twice. Name each once.")
     if both := [name for name in names if name in latents]:
         raise StructureError(
             f"Node {shown(both[0])} of {owner} is both latent and observed. Name it once: with its number of states "
             "if it is never observed, else among the observed."
         )
-    given = Counter([observed] if isinstance(observed, str) else list(observed))
-    if len(names) < sum(given.values()):
-        raise StructureError(f"{owner} names node {shown(given.most_common(1)[0][0])} twice. Name each node once.")
     return names
 
 
