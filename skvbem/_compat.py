@@ -46,6 +46,7 @@ __all__ = [
     "check_sample_weight",
     "fit_context",
     "has_shared_memory",
+    "hold_workers",
     "is_pool_warm",
     "pickled",
     "returns_one_by_one",
@@ -172,6 +173,31 @@ _DEATHS = {
     "distributed.scheduler": ("KilledWorker",),
     "ray.exceptions": ("RayActorError", "WorkerCrashedError", "OutOfMemoryError", "ObjectLostError", "NodeDiedError"),
 }
+
+
+def hold_workers(parallel) -> None:
+    """Begin the life of a joblib `Parallel` whose workers must stay workers whatever dies of them.
+
+    joblib itself runs tasks in this process when a cluster is down to one worker, also the task that killed the others;
+    and its dask backend waits for ever for what a dead worker did.
+    """
+    parallel.__enter__()
+    n_found = parallel._effective_n_jobs
+    parallel._effective_n_jobs = lambda: max(n_found(), 2)
+    backend = parallel._backend
+    name = "submit" if "submit" in vars(type(backend)) else "apply_async"  # before joblib 1.5
+    if type(backend).__name__ != "DaskDistributedBackend" or name in vars(backend):
+        return
+    send = getattr(backend, name)
+
+    def sent(func, callback=None):
+        future = send(func, callback)
+        future.add_done_callback(
+            lambda done: done.exception() is None or callback is None or callback(done.exception())
+        )
+        return future
+
+    setattr(backend, name, sent)
 
 
 def pickled(value, keep_inside: Callable[[pickle.PickleBuffer], bool]) -> bytes:

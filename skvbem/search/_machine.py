@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import platform
 import threading
@@ -54,10 +55,16 @@ class Deadline:
 def end_with(parent: int) -> None:
     """Make this process end within seconds after the process `parent`, if that is the one which started it.
 
-    The workers of joblib's own pool would else wait five minutes for work from a process that was killed.
+    The workers of joblib's own pool would else work on, and then wait five minutes for more. To be called at the start
+    of every task: work that is left over when the parent dies tells a worker that has not yet had any to end as well.
     """
-    if os.getppid() == parent and not any(thread.name == end_with.__qualname__ for thread in threading.enumerate()):
-        threading.Thread(target=_watch, args=(parent,), name=end_with.__qualname__, daemon=True).start()
+    starter = multiprocessing.parent_process()
+    if starter is None or starter.pid != parent:
+        return  # a thread of the parent itself, or a worker of someone else's cluster
+    if os.getppid() != parent:
+        os._exit(1)
+    if not any(thread.name == _watch.__qualname__ for thread in threading.enumerate()):
+        threading.Thread(target=_watch, args=(parent,), name=_watch.__qualname__, daemon=True).start()
 
 
 def _watch(parent: int) -> None:

@@ -20,10 +20,10 @@ from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from sklearn.utils.parallel import Parallel, delayed
 
-from skvbem._compat import has_shared_memory, pickled, returns_one_by_one, worker_deaths
+from skvbem._compat import has_shared_memory, hold_workers, pickled, returns_one_by_one, worker_deaths
 from skvbem.search._jobs import Job, Record
 from skvbem.search._machine import Deadline, end_with
 
@@ -53,7 +53,8 @@ class Batch(NamedTuple):
 
 def attempt(job: Job, name: str, setting: Mapping, keep: Keep | None) -> Outcome:
     """A candidate tried in this process, and kept at once; errors are those that a job lets through."""
-    record = job.record(setting)
+    with parallel_config(backend="threading", n_jobs=1):  # one worker each, unless the estimator has its own `n_jobs`
+        record = job.record(setting)
     return Outcome(name, record, keep is not None and not record.failure and keep(name, record))
 
 
@@ -231,8 +232,8 @@ class Workers:
         if self._parallel is None:
             how: dict[str, Any] = {"return_as": "generator_unordered"} if returns_one_by_one() else {}
             # few batches wait at a worker, so that few candidates are in doubt when one dies
-            parallel = Parallel(n_jobs=self._n_jobs, pre_dispatch="2*n_jobs", batch_size=1, **how)
-            self._parallel = parallel.__enter__()
+            self._parallel = Parallel(n_jobs=self._n_jobs, pre_dispatch="2*n_jobs", batch_size=1, **how)
+            hold_workers(self._parallel)
         return self._parallel
 
 
