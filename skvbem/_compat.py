@@ -6,6 +6,7 @@ too, since to find the user's line they must see past scikit-learn's wrappers.
 
 from __future__ import annotations
 
+import pickle
 import sys
 import warnings
 from collections.abc import Callable
@@ -27,12 +28,14 @@ except ImportError:
 
 
 try:
-    from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenPool
-except ImportError:  # a joblib without its own copy of loky
-    from concurrent.futures.process import BrokenProcessPool as BrokenPool  # type: ignore[assignment]
+    from cloudpickle import dumps as _dumps
+except ImportError:
+    try:
+        from joblib.externals.cloudpickle import dumps as _dumps  # before joblib 1.6
+    except ImportError:
+        from pickle import dumps as _dumps  # functions of scripts cannot be sent then
 
 __all__ = [
-    "BrokenPool",
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
@@ -42,9 +45,13 @@ __all__ = [
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
+    "has_shared_memory",
+    "hold_workers",
     "is_pool_warm",
+    "pickled",
     "returns_one_by_one",
     "warn",
+    "worker_deaths",
 ]
 
 
@@ -130,15 +137,75 @@ class IterationReport:
 def is_pool_warm() -> bool:
     """Whether joblib's workers are there already, or the backend in force has no pool of joblib's to start."""
     from joblib.externals.loky import reusable_executor
-    from joblib.parallel import get_active_backend
 
-    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+    if type(_backend()).__name__ != "LokyBackend":
         return True
-    return getattr(reusable_executor, "_executor", None) is not None
+    executor = getattr(reusable_executor, "_executor", None)
+    flags = getattr(executor, "_flags", None)
+    is_closed = flags is None or flags.shutdown or flags.broken
+    return not is_closed and bool(getattr(executor, "_processes", None))
 
 
 def returns_one_by_one() -> bool:
     """Whether the joblib backend in force can hand over results as they come."""
+    return bool(getattr(_backend(), "supports_return_generator", False))
+
+
+def has_shared_memory() -> bool:
+    """Whether the workers of the joblib backend in force are threads of this process."""
+    return bool(getattr(_backend(), "supports_sharedmem", False))
+
+
+def worker_deaths() -> tuple[type[BaseException], ...]:
+    """Errors by which joblib's backends say that a worker died, or that work or data were lost with it."""
+    from concurrent.futures import BrokenExecutor, CancelledError
+
+    from joblib.externals.loky.process_executor import BrokenProcessPool, ShutdownExecutorError
+
+    found: list[type[BaseException]] = [BrokenExecutor, BrokenProcessPool, ShutdownExecutorError, CancelledError]
+    for package, names in _DEATHS.items():
+        if package in sys.modules:  # else none of its errors can have been raised
+            found += [error for name in names if (error := getattr(sys.modules[package], name, None)) is not None]
+    return tuple(found)
+
+
+_DEATHS = {
+    "distributed.scheduler": ("KilledWorker",),
+    "ray.exceptions": ("RayActorError", "WorkerCrashedError", "OutOfMemoryError", "ObjectLostError", "NodeDiedError"),
+}
+
+
+def hold_workers(parallel) -> None:
+    """Begin the life of a joblib `Parallel` whose workers must stay workers whatever dies of them.
+
+    joblib itself runs tasks in this process when a cluster is down to one worker, also the task that killed the others;
+    and its dask backend waits for ever for what a dead worker did.
+    """
+    parallel.__enter__()
+    n_found = parallel._effective_n_jobs
+    parallel._effective_n_jobs = lambda: max(n_found(), 2)
+    backend = parallel._backend
+    name = "submit" if "submit" in vars(type(backend)) else "apply_async"  # before joblib 1.5
+    if type(backend).__name__ != "DaskDistributedBackend" or name in vars(backend):
+        return
+    send = getattr(backend, name)
+
+    def sent(func, callback=None):
+        future = send(func, callback)
+        future.add_done_callback(
+            lambda done: done.exception() is None or callback is None or callback(done.exception())
+        )
+        return future
+
+    setattr(backend, name, sent)
+
+
+def pickled(value, keep_inside: Callable[[pickle.PickleBuffer], bool]) -> bytes:
+    """A pickle as joblib makes it, functions of scripts included, less the buffers that are not to be kept inside."""
+    return _dumps(value, protocol=5, buffer_callback=keep_inside)
+
+
+def _backend():
     from joblib.parallel import get_active_backend
 
-    return bool(getattr(get_active_backend()[0], "supports_return_generator", False))
+    return get_active_backend()[0]

@@ -5,6 +5,7 @@ __all__ = [
     "DataWarning",
     "EvidenceWarning",
     "NoInteriorModeError",
+    "SearchCheckpointError",
     "SearchWarning",
     "StructureError",
     "TooLargeError",
@@ -38,6 +39,10 @@ class UnknownCategoryWarning(DataWarning):
 
 class EvidenceWarning(UserWarning):
     """An estimate of the evidence that should not be trusted, and why."""
+
+
+class SearchCheckpointError(ValueError):
+    """A checkpoint that is damaged, of another search, or in use by one."""
 
 
 class SearchWarning(UserWarning):

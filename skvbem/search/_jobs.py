@@ -10,17 +10,17 @@ import hashlib
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from joblib import hash as hash_of
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import cross_validate
 
 from skvbem.evidence import Evidence, EvidenceScorer, get_score
 from skvbem.graphs.settings import canonical
+from skvbem.search._fingerprints import content
 
 # Parameters that change how a fit is run, not what comes out.
 _NO_MATTER = ("n_jobs", "verbose", "max_memory")
@@ -92,8 +92,12 @@ class Job(ABC):
         """The record of one candidate; errors are those of the fit or the scores."""
 
     @abstractmethod
-    def fingerprint(self) -> str:
-        """Of the data, of the estimator, and of how it is scored."""
+    def fingerprint(self) -> dict[str, str]:
+        """By name, all that records depend on: the data, the estimator's parameters, and how it is scored."""
+
+    def burden(self, setting: Mapping) -> str:
+        """What is known of the memory that a candidate needs, in a sentence, or nothing."""
+        return ""
 
     def record(self, setting: Mapping) -> Record:
         """What is known of a candidate once it was tried."""
@@ -109,19 +113,15 @@ class Job(ABC):
         value = np.nan if self.error_score == "raise" else float(self.error_score)
         return Record(dict.fromkeys(self.scorers, value), failure=why)
 
-    def _fingerprint_of_estimator(self) -> str:
+    def _fingerprint(self, **data) -> dict[str, str]:
+        """Of the estimator and the scores, with that of the data added."""
         params = {k: v for k, v in self.estimator.get_params().items() if k.rpartition("__")[2] not in _NO_MATTER}
-        return f"{type(self.estimator).__module__}.{type(self.estimator).__qualname__} {hash_of(params)}"
-
-    def _fingerprint_of_scores(self) -> str:
-        return str(
-            [
-                (name, score.kind, hash_of(dict(score.options)))
-                if isinstance(score, EvidenceScorer)
-                else (name, getattr(score, "__qualname__", type(score).__qualname__))
-                for name, score in self.scorers.items()
-            ]
-        )
+        return {
+            "estimator": content(type(self.estimator)),
+            **{f"parameter {name!r}": content(value) for name, value in params.items()},
+            **{f"score {name!r}": content(score) for name, score in self.scorers.items()},
+            **{name: content(value) for name, value in data.items()},
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,9 +156,18 @@ class EvidenceJob(Job):
             score_seconds=(time.perf_counter() - fitted,),
         )
 
-    def fingerprint(self) -> str:
+    def fingerprint(self) -> dict[str, str]:
         """See `Job`."""
-        return f"{self._fingerprint_of_estimator()} | {self.prepared.fingerprint} | {self._fingerprint_of_scores()}"
+        return self._fingerprint(data=self.prepared.fingerprint)
+
+    def burden(self, setting: Mapping) -> str:
+        """See `Job`."""
+        estimator = clone(self.estimator).set_params(**setting)
+        dag, latents = estimator._structure_in(self.prepared)
+        encoder = self.prepared.encoder
+        states = dict(zip(encoder.names_, map(len, encoder.categories_))) | latents
+        n_bytes, n_starts = 8.0 * dag.n_table_cells(states), getattr(estimator, "n_init", 1)
+        return f"Its tables alone take {n_bytes * n_starts:.3g} bytes in {n_starts} starts."
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +214,9 @@ class AllRowsJob(Job):
             score_seconds=(time.perf_counter() - fitted,),
         )
 
-    def fingerprint(self) -> str:
+    def fingerprint(self) -> dict[str, str]:
         """See `Job`."""
-        data = hash_of((self.X, self.y, dict(self.fit_params)))
-        return f"{self._fingerprint_of_estimator()} | {data} | {self._fingerprint_of_scores()}"
+        return self._fingerprint(data=(self.X, self.y, self.fit_params))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,23 +264,14 @@ class HeldOutJob(Job):
             score_seconds=tuple(found["score_time"].tolist()),
         )
 
-    def fingerprint(self) -> str:
+    def fingerprint(self) -> dict[str, str]:
         """See `Job`."""
-        data = hash_of((self.X, self.y, dict(self.fit_params), self.splits))
-        return f"{self._fingerprint_of_estimator()} | {data} | {self._fingerprint_of_scores()}"
+        return self._fingerprint(data=(self.X, self.y, self.fit_params), splits=self.splits)
 
 
 def digest(setting: Mapping) -> str:
     """A name of a candidate that is the same in every process and whatever its latents are called."""
-    return hashlib.sha256(_text(canonical(setting)).encode()).hexdigest()[:32]
-
-
-def _text(key: Hashable) -> str:
-    if isinstance(key, Set):
-        return f"{{{','.join(sorted(map(_text, key)))}}}"
-    if isinstance(key, tuple):
-        return f"({','.join(map(_text, key))})"
-    return f"{type(key).__name__}:{key if isinstance(key, str) else repr(key)}"
+    return hashlib.sha256(content(canonical(setting)).encode()).hexdigest()[:32]
 
 
 def _place(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ from skvbem.graphs.spaces import coerce_space
 from skvbem.search import _posterior
 from skvbem.search._averaging import Average, average_over
 from skvbem.search._checkpoint import Checkpoint
+from skvbem.search._fingerprints import content
 from skvbem.search._jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
 from skvbem.search._progress import Progress
 from skvbem.search._results import describe, order_of, results_table
@@ -91,7 +93,8 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
     error_score : "raise" or float, default=np.nan
         Score of a candidate that fails; the rest go on.
     checkpoint : str or path-like, default=None
-        A file to which finished candidates are written, and from which an interrupted search goes on.
+        A file to which candidates are written as soon as they have their scores, and from which an interrupted search
+        goes on; candidates that failed are tried again. It needs a `random_state`.
     random_state : int, RandomState instance or None, default=None
         Seed of every candidate, if the estimator has none of its own, and of strategies that draw.
     verbose : int, default=0
@@ -231,6 +234,11 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         self : StructureSearchCV
             Fitted. A search that raises or is interrupted leaves it as it was; what a `checkpoint` holds is kept.
         """
+        if self.checkpoint is not None and self.random_state is None:
+            raise ValueError(
+                f"A search that goes on from the 'checkpoint' of {type(self).__name__} must draw as before. Set "
+                "'random_state' to a number."
+            )
         space = coerce_space(self.space)
         seed = self._drawn_seed()
         estimator = self._seeded(clone(self.estimator), seed)
@@ -240,24 +248,20 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         progress = Progress(type(self).__name__, space, self.verbose, report)
         first = next(iter(names))
         ranking = self.refit if isinstance(self.refit, str) else first
-        with Checkpoint.opened(self.checkpoint, job.fingerprint()) as checkpoint:
-            runner = Runner(
-                job,
-                n_jobs=self.n_jobs,
-                seconds=self.time_limit,
-                most=self.max_candidates,
-                known=checkpoint.known,
-                keep=checkpoint.keep,
-                tell=progress,
-            )
+        limits = {"n_jobs": self.n_jobs, "seconds": self.time_limit, "most": self.max_candidates}
+        with (
+            Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint,
+            Runner(job, **limits, checkpoint=checkpoint, tell=progress) as runner,
+        ):
             rng = np.random.default_rng(seed)
             prior = coerce_prior(self.prior)
             resolve_strategy(self.strategy).search(Problem(space, runner, ranking, prior, job, rng))
             found = runner.found
-        if not found:
-            raise ValueError(f"{type(self).__name__} has no candidate to try: there is none in {space!r}.")
-        self._refuse_if_all_failed(found)
-        state = self._ranked(job, found, names, ranking, lambda setting: prior.log_weight(setting, space), progress)
+            if not found:
+                raise ValueError(f"{type(self).__name__} has no candidate to try: there is none in {space!r}.")
+            self._refuse_if_all_failed(found)
+            weight = partial(prior.log_weight, space=space)
+            state = self._ranked(job, found, names, ranking, weight, progress, checkpoint)
         state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
         state |= self._structures(job, estimator, state)
         state |= self._refitted(estimator, state, X, y, params)
@@ -351,14 +355,14 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
                 SearchWarning,
             )
 
-    def _ranked(self, job: Job, found, names: Mapping, ranking: str, priors: Callable, progress: Progress) -> dict:
+    def _ranked(self, job: Job, found, names, ranking: str, priors, progress: Progress, checkpoint: Checkpoint) -> dict:
         """The table of the search, the best of it, and the posterior."""
         values = np.array([record.values[ranking] for _, record in found])
         order = order_of(found, values)
         columns, rescored = list(names), []
         if self.rescoring is not None:
             rescored = [k for k in order[: self.n_rescored] if not np.isnan(values[k])]
-            found, column = self._rescored(job, found, rescored, progress)
+            found, column = self._rescored(job, found, rescored, progress, checkpoint)
             columns.append(column)
             exact = np.array([found[k][1].values.get(column, np.nan) for k in range(len(found))])
             again = order_of([found[k] for k in rescored], exact[rescored])
@@ -384,16 +388,20 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
             state["structure_posterior_"], state["log_evidence_"] = _posterior.posterior(values, log_priors)
         return state
 
-    def _rescored(self, job: Job, found, positions: Sequence[int], progress: Progress) -> tuple[list, str]:
+    def _rescored(
+        self, job: Job, found, positions: Sequence[int], progress: Progress, checkpoint: Checkpoint
+    ) -> tuple[list, str]:
         """The records with a further score for those at some positions, and its name."""
         exact = scorer(self.rescoring) if isinstance(self.rescoring, str) else self.rescoring
         fields = {name: getattr(job, name) for name in job.__dataclass_fields__} | {"scorers": {exact.kind: exact}}
         progress.again(len(positions))
-        runner = Runner(type(job)(**fields), n_jobs=self.n_jobs, tell=progress)
-        again = runner([found[k][0] for k in positions])
+        again, stage = type(job)(**fields), content(exact)
+        with Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=progress) as runner:
+            records = runner([found[k][0] for k in positions])
         joined = list(found)
-        for k, record in zip(positions, again):
-            joined[k] = (found[k][0], found[k][1].joined(record))
+        for k, record in zip(positions, records):
+            if record is not None:
+                joined[k] = (found[k][0], found[k][1].joined(record))
         return joined, exact.kind
 
     def _structures(self, job: Job, estimator, state: dict) -> dict:
