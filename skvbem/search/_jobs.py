@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import cross_validate
 
 from skvbem.evidence import Evidence, EvidenceScorer, get_score
+from skvbem.graphs.dag import DAG
 from skvbem.graphs.settings import canonical
 
 # Parameters that change how a fit is run, not what comes out.
@@ -268,6 +269,8 @@ def digest(setting: Mapping) -> str:
 
 
 def _text(key: Hashable) -> str:
+    if isinstance(key, DAG):  # equal graphs may list their nodes in different orders
+        key = (frozenset(key.nodes), frozenset(key.edges))
     if isinstance(key, Set):
         return f"{{{','.join(sorted(map(_text, key)))}}}"
     if isinstance(key, tuple):
