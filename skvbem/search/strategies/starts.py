@@ -1,0 +1,67 @@
+"""Where a search that walks from neighbor to neighbor begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+import numpy as np
+
+from skvbem.errors import TooLargeError
+from skvbem.graphs.dag import shown
+from skvbem.graphs.settings import hidden_graph
+from skvbem.graphs.spaces import Space
+
+# A space of at most so many settings is gone through for a random one; in a larger one a walk of so many moves is taken.
+_MOST_LISTED, _LONG_WALK = 10_000, 50
+
+
+def check_start(start, owner: str) -> None:
+    """TypeError if this is no start."""
+    if not isinstance(start, Mapping) and not (isinstance(start, str) and start in ("emptiest", "random")):
+        raise TypeError(f"The 'start' of {owner} must be 'emptiest', 'random' or a setting. Got {shown(start)} instead.")
+
+
+def setting_to_start_from(start, space: Space, rng: np.random.Generator) -> dict:
+    """The setting that "emptiest", "random" or a setting of the space stands for."""
+    if isinstance(start, Mapping):
+        return dict(space.check_member(start))
+    return emptiest(space) if start == "emptiest" else random_setting(space, rng)
+
+
+def emptiest(space: Space) -> dict:
+    """A setting that has no neighbor with fewer edges; the first setting where there are no edges to count."""
+    here = next(iter(space))
+    while (n := _n_edges(here)) is not None:
+        fewer = (near for near in space.neighbors(here) if (_n_edges(near) or 0) < n)
+        if n == 0 or (found := next(fewer, None)) is None:
+            break
+        here = found
+    return here
+
+
+def random_setting(space: Space, rng: np.random.Generator) -> dict:
+    """Any setting of a space with equal chances, if it is not large; else the end of a random walk."""
+    try:
+        n = space.n_settings
+    except TooLargeError:
+        n = _MOST_LISTED + 1
+    if n <= _MOST_LISTED:
+        return next(islice(iter(space), int(rng.integers(n)), None))
+    return random_walk(space, next(iter(space)), _LONG_WALK, rng)
+
+
+def random_walk(space: Space, setting: Mapping, n_moves: int, rng: np.random.Generator) -> dict:
+    """Where so many random moves lead."""
+    here = dict(setting)
+    for _ in range(n_moves):
+        near = list(space.neighbors(here))
+        if not near:
+            break
+        here = near[int(rng.integers(len(near)))]
+    return here
+
+
+def _n_edges(setting: Mapping) -> int | None:
+    found = hidden_graph(setting)
+    return None if found is None else len(found[0].edges)
