@@ -12,6 +12,7 @@ name           tries                                                       for
 
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.beam import Beam
+from skvbem.search.strategies.exact import Exact
 from skvbem.search.strategies.exhaustive import Exhaustive
 from skvbem.search.strategies.greedy import Greedy
 from skvbem.search.strategies.mc3 import MC3
@@ -21,6 +22,7 @@ __all__ = [
     "MC3",
     "STRATEGIES",
     "Beam",
+    "Exact",
     "Exhaustive",
     "Greedy",
     "Problem",

@@ -35,7 +35,7 @@ class Beam(Strategy):
     >>> from skvbem.datasets import load_carcinoma
     >>> from skvbem.search.strategies import Beam
     >>> space = {"latents": list(range(1, 9))}
-    >>> search = StructureSearchCV(VBDiscreteDAG(), space, strategy=Beam(width=1), scoring="lower_bound", random_state=0)
+    >>> search = StructureSearchCV(VBDiscreteDAG(), space, strategy=Beam(width=1), random_state=0)
     >>> search.fit(load_carcinoma().data).cv_results_["param_latents"].tolist()
     [1, 2, 3, 4]
     """

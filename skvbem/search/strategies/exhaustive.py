@@ -31,8 +31,8 @@ class Exhaustive(Strategy):
     ----------
     prune : bool, default=False
         Whether settings are left out that cannot win, which the table of the search and the posterior then lack. Only
-        for the scores "bic" and "draper" of structures: a log likelihood is at most that of the observed shares of rows,
-        so that :math:`\mathrm{BIC} \le \sum_r n_r \ln(n_r / n) - \tfrac{d}{2} \ln n`.
+        for the scores "bic" and "draper" of structures: no log likelihood exceeds that of the shares of the rows, so that
+        :math:`\mathrm{BIC} \le \sum_r n_r \ln(n_r / n) - \tfrac{d}{2} \ln n`.
 
     Notes
     -----
@@ -45,8 +45,9 @@ class Exhaustive(Strategy):
     >>> from skvbem.datasets import load_carcinoma
     >>> from skvbem.search.strategies import Exhaustive
     >>> space = {"latents": [2, 3, 20, 30]}
-    >>> pruned = StructureSearchCV(VBDiscreteDAG(), space, strategy=Exhaustive(prune=True), scoring="bic", random_state=0)
-    >>> pruned.fit(load_carcinoma().data).cv_results_["param_latents"].tolist()
+    >>> strategy = Exhaustive(prune=True)
+    >>> search = StructureSearchCV(VBDiscreteDAG(), space, strategy=strategy, scoring="bic", random_state=0)
+    >>> search.fit(load_carcinoma().data).cv_results_["param_latents"].tolist()
     [2, 3]
     """
 
@@ -104,6 +105,7 @@ class Ceiling:
         return cls(job, highest_log_likelihood(rows), 0.5 * np.log(rows.total_weight) - _PENALIZED[kind])
 
     def __call__(self, setting: Mapping) -> float:
+        """The ceiling of one setting, nats."""
         dag, latents = clone(self.job.estimator).set_params(**setting)._structure_in(self.job.prepared)
         encoder = self.job.prepared.encoder
         sizes = {**latents, **dict(zip(encoder.names_, encoder.n_categories_.tolist()))}

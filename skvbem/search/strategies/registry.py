@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from skvbem.search.strategies.base import Strategy
 from skvbem.search.strategies.beam import Beam
+from skvbem.search.strategies.exact import Exact
 from skvbem.search.strategies.exhaustive import Exhaustive
 from skvbem.search.strategies.greedy import Greedy
 from skvbem.search.strategies.mc3 import MC3
@@ -16,6 +17,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "greedy": Greedy,
     "beam": Beam,
     "mc3": MC3,
+    "exact": Exact,
 }
 
 

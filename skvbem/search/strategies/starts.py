@@ -12,14 +12,16 @@ from skvbem.graphs.dag import shown
 from skvbem.graphs.settings import hidden_graph
 from skvbem.graphs.spaces import Space
 
-# A space of at most so many settings is gone through for a random one; in a larger one a walk of so many moves is taken.
+# A space of so many settings is gone through for a random one; a larger one is walked through, so many moves.
 _MOST_LISTED, _LONG_WALK = 10_000, 50
 
 
 def check_start(start, owner: str) -> None:
     """TypeError if this is no start."""
     if not isinstance(start, Mapping) and not (isinstance(start, str) and start in ("emptiest", "random")):
-        raise TypeError(f"The 'start' of {owner} must be 'emptiest', 'random' or a setting. Got {shown(start)} instead.")
+        raise TypeError(
+            f"The 'start' of {owner} must be 'emptiest', 'random' or a setting. Got {shown(start)} instead."
+        )
 
 
 def setting_to_start_from(start, space: Space, rng: np.random.Generator) -> dict:
