@@ -29,6 +29,7 @@ from skvbem.families.spread import Spread
 from skvbem.graphs.dag import DAG
 from skvbem.models import DiscreteDAG, queries
 from skvbem.models._program import Program
+from skvbem.models.completed import CompletedRows, complete_rows
 from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 
@@ -421,6 +422,17 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
     def _structure_in(self, prepared: Prepared) -> tuple[DAG, dict]:
         """The graph this estimator would fit to prepared data, and latent -> number of states."""
         return self._structure_over(prepared.rows.names)
+
+    def _complete_prepared(self, prepared: Prepared, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
+        """The lower bound of a VB fit to prepared data, begun from rows completed otherwise if any, and its q(x)."""
+        self._validate_params()
+        model, rows = self._model_for(prepared.encoder, prepared.rows), replace(prepared.rows)
+        recipe = self._recipe(prepared.encoder, model, rows, ())
+        if start is not None:
+            recipe = replace(recipe, n_starts=1, given=beyond_zero(start.statistics(model))[:, None], of_counts=True)
+        program = self._compiled(model, rows, recipe.n_starts)
+        fit, _ = run_from(model, program, posteriors.VB, recipe, n_threads=effective_n_jobs(self.n_jobs))
+        return fit.objective, complete_rows(model, fit.statistics, prepared.rows, **self._limits())
 
     def _family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
         """Dirichlet concentrations of a node, the last of its family, axes (*parents, node)."""

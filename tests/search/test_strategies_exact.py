@@ -84,9 +84,10 @@ def test_all_graphs_over_four_nodes(prior, rng):
         assert score_of(data, dag) == approx(score, rel=1e-12)
 
 
-def test_all_graphs_over_five_nodes(rng):
+@pytest.mark.parametrize("max_parents", [1, pytest.param(None, marks=pytest.mark.slow)])
+def test_all_graphs_over_five_nodes(max_parents, rng):
     data = random_data(rng, 5, priors=PRIORS["bdeu"])
-    space = DAGSpace(data.nodes)
+    space = DAGSpace(data.nodes, max_parents=max_parents)
     dag, score = best_dag(data, space.rules)
     assert score == approx(best_by_enumeration(data, space), rel=1e-12)
     assert score_of(data, dag) == approx(score, rel=1e-12)

@@ -31,7 +31,7 @@ class Exhaustive(Strategy):
     ----------
     prune : bool, default=False
         Whether settings are left out that cannot win, which the table of the search and the posterior then lack. Only
-        for the scores "bic" and "draper" of structures: no log likelihood exceeds that of the shares of the rows, so that
+        for the scores "bic" and "draper" of structures: no log likelihood exceeds that of the shares of rows, so that
         :math:`\mathrm{BIC} \le \sum_r n_r \ln(n_r / n) - \tfrac{d}{2} \ln n`.
 
     Notes
