@@ -54,6 +54,11 @@ class CompletedRows:
         """Node -> its place in `codes`."""
         return {node: k for k, node in enumerate(self.cardinalities)}
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether every row has one completion: nothing is hidden."""
+        return len(self.weight) == len(self.row_weight)
+
     @cached_property
     def entropy(self) -> float:
         """H(q), nats: that of q of each row, times its weight."""

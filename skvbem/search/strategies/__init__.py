@@ -4,9 +4,11 @@
 name           tries                                                       for
 =============  ==========================================================  =========================================
 "exhaustive"   every setting                                               spaces that can be gone through
-"greedy"       the neighbors of the setting it is at                       any space
-"beam"         the neighbors of several settings                           any space
+"greedy"       all neighbors of the setting it is at                       any space
+"beam"         all neighbors of the best settings                          any space
 "mc3"          what Markov chains propose                                  any space, for its posterior
+"structural"   the winners of a climb along bounds, which needs few fits   networks
+"exact"        the best graph, found by dynamic programming                complete data, 20 nodes, no latents
 =============  ==========================================================  =========================================
 """
 
@@ -17,6 +19,7 @@ from skvbem.search.strategies.exhaustive import Exhaustive
 from skvbem.search.strategies.greedy import Greedy
 from skvbem.search.strategies.mc3 import MC3
 from skvbem.search.strategies.registry import STRATEGIES, resolve_strategy
+from skvbem.search.strategies.structural import StructuralVBEM
 
 __all__ = [
     "MC3",
@@ -27,5 +30,6 @@ __all__ = [
     "Greedy",
     "Problem",
     "Strategy",
+    "StructuralVBEM",
     "resolve_strategy",
 ]

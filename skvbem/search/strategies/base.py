@@ -62,7 +62,7 @@ class Problem:
     @property
     def is_over(self) -> bool:
         """Whether no further candidate will be tried."""
-        return bool(self.runner.over)
+        return bool(self.runner.over) or self.runner._late()
 
 
 class Strategy(ABC):

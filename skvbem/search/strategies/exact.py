@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
-from math import inf, log, log1p
+from dataclasses import dataclass
+from math import inf, log
 from typing import NoReturn
 
 import numpy as np
@@ -13,12 +12,11 @@ from sklearn.base import clone
 from skvbem.evidence import EvidenceScorer
 from skvbem.families.spread import Spread
 from skvbem.graphs.dag import shown
-from skvbem.graphs.priors import EdgePrior, StructurePrior, UniformPrior
-from skvbem.graphs.rules import EdgeRules
 from skvbem.graphs.spaces.structures import StructureSpace
 from skvbem.search._jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.best_dag import CompleteData, best_dag
+from skvbem.search.strategies.edge_prior import EdgeOdds
 
 #: Scores that are the evidence itself where nothing is hidden.
 EXACT_IF_COMPLETE = (
@@ -82,7 +80,10 @@ class Exact(Strategy):
         if not isinstance(space, StructureSpace) or space.latents:
             _refuse(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
         data = _complete_data(problem)
-        dag, score = best_dag(data, *_with_prior(space.rules, problem.prior), self.max_memory)
+        odds = EdgeOdds.of(problem.prior, space.rules)
+        if odds is None:
+            _refuse(f"needs a prior over structures that is uniform or an EdgePrior. Got {problem.prior!r}")
+        dag, score = best_dag(data, odds.rules, odds.log_odds, self.max_memory)
         if score == -inf:
             _refuse("found no graph that both the space and the prior allow")
         problem.scores([{"structure": dag}])
@@ -126,24 +127,6 @@ def _spread(estimator, node) -> Spread:
     if found is None:
         _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
     return found
-
-
-def _with_prior(rules: EdgeRules, prior: StructurePrior) -> tuple[EdgeRules, dict[tuple[Hashable, Hashable], float]]:
-    """The rules with edges that the prior demands, and what it adds for others."""
-    if isinstance(prior, UniformPrior):
-        return rules, {}
-    if not isinstance(prior, EdgePrior):
-        _refuse(f"needs a prior over structures that is uniform or an EdgePrior. Got {prior!r}")
-    by_edge, default = prior.probability, prior.default
-    if not isinstance(by_edge, Mapping):
-        by_edge, default = {}, by_edge
-    log_odds, parents = {}, {}
-    for child, rule in rules.parents.items():
-        probability = {parent: by_edge.get((parent, child), default) for parent in rules.nodes if parent != child}
-        demanded = {parent for parent, p in probability.items() if p == 1}
-        parents[child] = replace(rule, required=rule.required | demanded)
-        log_odds |= {(parent, child): log(p) - log1p(-p) if p else -inf for parent, p in probability.items() if p < 1}
-    return EdgeRules(parents), log_odds
 
 
 def _refuse(why: str) -> NoReturn:

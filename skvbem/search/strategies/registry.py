@@ -10,6 +10,7 @@ from skvbem.search.strategies.exact import Exact
 from skvbem.search.strategies.exhaustive import Exhaustive
 from skvbem.search.strategies.greedy import Greedy
 from skvbem.search.strategies.mc3 import MC3
+from skvbem.search.strategies.structural import StructuralVBEM
 
 #: Strategies that a search may name, with their default options.
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
@@ -17,6 +18,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "greedy": Greedy,
     "beam": Beam,
     "mc3": MC3,
+    "structural": StructuralVBEM,
     "exact": Exact,
 }
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import shown
+from skvbem.graphs.moves import _possible_edge_moves
 from skvbem.graphs.settings import hidden_graph
 from skvbem.graphs.spaces import Space
+from skvbem.graphs.spaces.structures import StructureSpace
 
 # A space of so many settings is gone through for a random one; a larger one is walked through, so many moves.
 _MOST_LISTED, _LONG_WALK = 10_000, 50
@@ -57,11 +59,30 @@ def random_walk(space: Space, setting: Mapping, n_moves: int, rng: np.random.Gen
     """Where so many random moves lead."""
     here = dict(setting)
     for _ in range(n_moves):
-        near = list(space.neighbors(here))
-        if not near:
-            break
-        here = near[int(rng.integers(len(near)))]
+        here = _random_neighbor(space, here, rng)
     return here
+
+
+def _random_neighbor(space: Space, setting: Mapping, rng: np.random.Generator) -> dict:
+    """A neighbor of a setting; the setting itself if it has none."""
+    if moves := edge_moves_within(space, setting):
+        for k in rng.permutation(len(moves)):
+            near = moves[k].apply(setting)
+            if near in space:
+                return near
+    near = list(space.neighbors(setting))
+    return near[int(rng.integers(len(near)))] if near else dict(setting)
+
+
+def edge_moves_within(space: Space, setting: Mapping) -> list:
+    """The moves of an edge that the rules of a space allow, where these are all moves there are, else none.
+
+    A setting that one leads to may still be outside of the space, with a latent that has no child.
+    """
+    found = hidden_graph(setting)
+    if not isinstance(space, StructureSpace) or found is None or not space.rules.allow(found[0]):
+        return []
+    return list(_possible_edge_moves(found[0], space.rules))
 
 
 def _n_edges(setting: Mapping) -> int | None:
