@@ -25,9 +25,11 @@ from skvbem.estimators._fitted import FittedNetwork
 from skvbem.estimators._fitting import Recipe, beyond_zero, given_point, point_of, run_from, with_prior
 from skvbem.estimators._reports import fit_indices, table_summary
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.families.spread import Spread
 from skvbem.graphs.dag import DAG
 from skvbem.models import DiscreteDAG, queries
 from skvbem.models._program import Program
+from skvbem.models.completed import CompletedRows, complete_rows
 from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 
@@ -420,6 +422,27 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
     def _structure_in(self, prepared: Prepared) -> tuple[DAG, dict]:
         """The graph this estimator would fit to prepared data, and latent -> number of states."""
         return self._structure_over(prepared.rows.names)
+
+    def _complete_prepared(self, prepared: Prepared, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
+        """The lower bound of a VB fit to prepared data, begun from rows completed otherwise if any, and its q(x)."""
+        self._validate_params()
+        model, rows = self._model_for(prepared.encoder, prepared.rows), replace(prepared.rows)
+        recipe = self._recipe(prepared.encoder, model, rows, ())
+        if start is not None:
+            recipe = replace(recipe, n_starts=1, given=beyond_zero(start.statistics(model))[:, None], of_counts=True)
+        program = self._compiled(model, rows, recipe.n_starts)
+        fit, _ = run_from(model, program, posteriors.VB, recipe, n_threads=effective_n_jobs(self.n_jobs))
+        return fit.objective, complete_rows(model, fit.statistics, prepared.rows, **self._limits())
+
+    def _family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
+        """Dirichlet concentrations of a node, the last of its family, axes (*parents, node)."""
+        return _network.resolve_family_prior(
+            self.prior, self.equivalent_sample_size, family, cardinalities, type(self).__name__
+        )
+
+    def _spread_prior(self, node) -> Spread | None:
+        """The prior of a node where it is equal in all cells, whatever the parents are."""
+        return _network.spread_of(self.prior, self.equivalent_sample_size, node)
 
     def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
         network, table = self._asked(X)

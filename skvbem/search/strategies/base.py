@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,19 +44,42 @@ class Problem:
         records = self.runner(settings)
         return np.array([np.nan if record is None else record.values[self.ranking] for record in records])
 
+    def log_priors(self, settings: Sequence[Mapping]) -> np.ndarray:
+        """The log prior of each setting, up to a constant; -inf where the prior rules it out."""
+        return np.array([self.prior.log_weight(setting, self.space) for setting in settings], dtype=float)
+
     def log_posteriors(self, settings: Sequence[Mapping]) -> np.ndarray:
-        """Score plus log prior of each setting, up to a constant."""
-        return self.scores(settings) + [self.prior.log_weight(setting, self.space) for setting in settings]
+        """Score plus log prior of each setting, tried together, up to a constant.
+
+        It is -inf for a setting that failed or was not tried: settings that the prior rules out are not.
+        """
+        found = self.log_priors(settings)
+        possible = np.flatnonzero(found > -np.inf)
+        scores = self.scores([settings[k] for k in possible])
+        found[possible] += np.where(np.isnan(scores), -np.inf, scores)
+        return found
 
     @property
     def is_over(self) -> bool:
         """Whether no further candidate will be tried."""
-        return bool(self.runner.over)
+        return bool(self.runner.over) or self.runner._late()
 
 
 class Strategy(ABC):
     """Decides which settings of a space are tried, by asking for their scores as often as it likes."""
 
     @abstractmethod
-    def search(self, problem: Problem) -> None:
-        """Try settings; everything tried is part of the result. Must end once `problem.is_over`."""
+    def search(self, problem: Problem) -> Mapping[str, Any] | None:
+        """Try settings; everything tried is part of the result. Must end once `problem.is_over`.
+
+        Returns
+        -------
+        mapping of str or None
+            What the strategy knows beyond the scores, if anything. Arrays with an entry for each candidate are in the
+            order of `problem.runner.found`.
+        """
+
+
+def gains(value: float, over: float) -> bool:
+    """Whether a score is higher by more than rounding."""
+    return bool(value > over + 1e-9 * (1.0 + abs(over))) if over > -np.inf else value > over
