@@ -130,7 +130,7 @@ class SharedParentDisplay:
         ax.set_yticks(np.arange(n) + 0.5, names, parse_math=False)
         ax.tick_params(length=0, labelcolor=INK)
         ax.spines[:].set_visible(False)
-        ax.set_title("share a hidden parent, %\n(diagonal: have one)", loc="right", size=9, color=INK)
+        ax.set_title("share a hidden parent, %\n(diagonal: have one)", loc="left", size=9, color=INK)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
