@@ -1,8 +1,9 @@
 """Plants errors in a copy of the package, one at a time, and shows that the tests notice each.
 
 Run as ``python tests/planted_errors.py``, from anywhere, with the test requirements of skvbem, a C compiler, and
-meson-python, meson, ninja and Cython (without which pip fetches them). Words as arguments plant the errors named so.
-The working tree is not touched. Exits with 1 if an error survives or can no longer be planted.
+meson-python, meson, ninja and Cython (without which pip fetches them). Words as arguments plant the errors named so,
+"evidence" those of its scores. The working tree is not touched. Exits with 1 if an error survives or can no longer be
+planted.
 """
 
 from __future__ import annotations
@@ -31,23 +32,29 @@ TESTS = (
     "tests/laws/test_bound.py",
     "tests/estimators/test_encoding.py",
 )
+OF_THE_EVIDENCE = ("tests/evidence", "tests/kernels/test_random.py")
 KERNELS = "skvbem/_kernels/"
 
 
 @dataclass(frozen=True)
 class Error:
-    """What is wrong, and the texts that make it so: (file, right, wrong), each found once."""
+    """What is wrong, the texts that make it so: (file, right, wrong), each found once, and the tests to notice it."""
 
     name: str
     changes: tuple[tuple[str, str, str], ...]
+    tests: tuple[str, ...]
 
     @property
     def compiled(self) -> bool:
         return any(file.startswith(KERNELS) for file, _, _ in self.changes)
 
 
-def error(name, *changes):
-    return Error(name, changes)
+def error(name, *changes, tests=TESTS):
+    return Error(name, changes, tests)
+
+
+def error_of_the_evidence(name, *changes):
+    return error(name, *changes, tests=OF_THE_EVIDENCE)
 
 
 ERRORS = (
@@ -235,6 +242,147 @@ ERRORS = (
             "self._inner(added, other.expected_natural())",
         ),
     ),
+    error_of_the_evidence(
+        "the ratio of annealed densities forgets the anchor",
+        (
+            KERNELS + "_annealing.pyx",
+            "trace[step, lane] -= (there - here) * anchor_counts[cell, lane] * log_point[cell, lane]",
+            "trace[step, lane] -= 0.99 * (there - here) * anchor_counts[cell, lane] * log_point[cell, lane]",
+        ),
+    ),
+    error_of_the_evidence(
+        "chains draw tables at the temperature before",
+        (
+            KERNELS + "_annealing.pyx",
+            "prior[cell] + (1.0 - there) * anchor_counts[cell, lane] + there * counts[cell, lane])",
+            "prior[cell] + (1.0 - here) * anchor_counts[cell, lane] + here * counts[cell, lane])",
+        ),
+    ),
+    error_of_the_evidence(
+        "proposals are accepted as if they were symmetric",
+        (
+            KERNELS + "_annealing.pyx",
+            "add_log_density(starts, n_lanes, 1.0, concentration,",
+            "add_log_density(starts, n_lanes, 0.0, concentration,",
+        ),
+        (
+            KERNELS + "_annealing.pyx",
+            "add_log_density(starts, n_lanes, -1.0, concentration,",
+            "add_log_density(starts, n_lanes, 0.0, concentration,",
+        ),
+    ),
+    error_of_the_evidence(
+        "proposals are accepted without regard to the prior",
+        (KERNELS + "_annealing.pyx", "log_odds[lane] += (prior[cell] - 1.0) *", "log_odds[lane] += 0.0 *"),
+    ),
+    error_of_the_evidence(
+        "each start stands for all of the evidence",
+        (
+            "skvbem/evidence/ais.py",
+            "log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)",
+            "log_weights = trace[-1]",
+        ),
+    ),
+    error_of_the_evidence(
+        "labels of the starts are not made symmetric",
+        ("skvbem/evidence/starts.py", "relabelings.n > 1 and self.shares.any():", "relabelings.n > 10**9:"),
+    ),
+    error_of_the_evidence(
+        "weights are averaged as logarithms",
+        (
+            "skvbem/evidence/chains.py",
+            "value = float(logsumexp([logsumexp(weights) - np.log(len(weights)) for weights in strata]))",
+            "value = float(logsumexp([np.mean(weights) for weights in strata]))",
+        ),
+    ),
+    error_of_the_evidence(
+        "the standard error is that of one weight",
+        (
+            "skvbem/evidence/chains.py",
+            "float(np.mean((ratios - ratios.mean()) ** 2)) / len(weights)",
+            "float(np.mean((ratios - ratios.mean()) ** 2))",
+        ),
+    ),
+    error_of_the_evidence(
+        "particles are drawn again without regard to their shares",
+        (
+            "skvbem/evidence/smc.py",
+            "systematic(np.exp(log_shares[run]), rngs[run])",
+            "systematic(np.full(n_particles, 1.0 / n_particles), rngs[run])",
+        ),
+    ),
+    error_of_the_evidence(
+        "the components of a mixture weigh more than one",
+        ("skvbem/evidence/importance.py", "np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)"),
+    ),
+    error_of_the_evidence(
+        "backward chains start from any labeling",
+        ("skvbem/evidence/certify.py", "starts.relabelings.n > 1:", "starts.relabelings.n > 10**9:"),
+    ),
+    error_of_the_evidence(
+        "picks in turn are those of the first state",
+        (
+            "skvbem/models/_symmetries.py",
+            "found += own[k, k] - log_sum_exp(own[k, turns[at:]])",
+            "found += own[k, k] - log_sum_exp(own[k])",
+        ),
+    ),
+    error_of_the_evidence(
+        "permanents leave a column out",
+        (
+            "skvbem/models/_symmetries.py",
+            "columns = [column for column in range(n) if subset >> column & 1]",
+            "columns = [column for column in range(n) if subset >> column & 1][: max(n - 1, 1)]",
+        ),
+    ),
+    error_of_the_evidence(
+        "certain rows are not counted in the collapsed bound",
+        (
+            "skvbem/evidence/collapsed.py",
+            "marginals.known + np.bincount(target[certain], weights=weight[certain], minlength=n_targets)",
+            "marginals.known + 0.0",
+        ),
+    ),
+    error_of_the_evidence(
+        "a bound gains from overlaps",
+        ("skvbem/evidence/aliasing.py", "np.log(len(labelings)) - total / s)", "np.log(len(labelings)) - total)"),
+    ),
+    error_of_the_evidence(
+        "the entropy of the completions has the wrong sign",
+        (
+            "skvbem/evidence/cheeseman_stutz.py",
+            "completed.log_bd + completed.entropy,",
+            "completed.log_bd - completed.entropy,",
+        ),
+    ),
+    error_of_the_evidence(
+        "the correction for identifiable dimensions has the wrong sign",
+        ("skvbem/evidence/cheeseman_stutz.py", "0.5 * (free - d) *", "0.5 * (d - free) *"),
+    ),
+    error_of_the_evidence(
+        "Laplace forgets the change of variables",
+        (
+            "skvbem/evidence/laplace.py",
+            "log_det -= 2.0 * float(np.log(point).sum())",
+            "log_det -= float(np.log(point).sum())",
+        ),
+    ),
+    error_of_the_evidence(
+        "BIC with the prior takes its density in natural parameters",
+        (
+            "skvbem/evidence/asymptotic.py",
+            'log_density(point, basis="probability")',
+            'log_density(point, basis="natural")',
+        ),
+    ),
+    error_of_the_evidence(
+        "small gamma variates are not lifted",
+        (
+            KERNELS + "_lanes.h",
+            "concentration[i] = skvbem_gamma(&stream, concentration[i], log_point + i);",
+            "concentration[i] = skvbem_gamma(&stream, concentration[i], log_point + i); log_point[i] = 0.0;",
+        ),
+    ),
 )
 
 
@@ -279,8 +427,8 @@ class Copy:
             path.write_text(text)
         return before
 
-    def test(self, *options: str) -> tuple[bool, list[str]]:
-        """(whether all tests pass, the names of those that do not)."""
+    def test(self, tests: tuple[str, ...], *options: str) -> tuple[bool, list[str]]:
+        """(whether all these tests pass, the names of those that do not)."""
         environment = {**os.environ, "PYTHONPATH": str(self.site), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [
             sys.executable,
@@ -293,7 +441,7 @@ class Copy:
             "--tb=no",
             "-rfE",
             *options,
-            *TESTS,
+            *tests,
         ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
         names = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.MULTILINE)
@@ -313,17 +461,24 @@ class Copy:
 
 
 def main(wanted: list[str]) -> int:
-    chosen = [planted for planted in ERRORS if not wanted or any(word in planted.name for word in wanted)]
+    chosen = [
+        planted
+        for planted in ERRORS
+        if not wanted
+        or any(word in planted.name or (word == "evidence" and planted.tests is OF_THE_EVIDENCE) for word in wanted)
+    ]
     survived, rows = [], []
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
         copy.check_origin()
-        began = time.perf_counter()
-        clean, failing = copy.test()
-        took = time.perf_counter() - began
-        of_them = "all pass" if clean else f"{len(failing)} fail, and are left out below"
-        print(f"without an error: {of_them}, {took:.0f} s", flush=True)
-        left_out = [f"--deselect={name}" for name in failing]
+        left_out = {}
+        for tests in {planted.tests: None for planted in chosen}:
+            began = time.perf_counter()
+            clean, failing = copy.test(tests)
+            took = time.perf_counter() - began
+            of_them = "all pass" if clean else f"{len(failing)} fail, and are left out below"
+            print(f"without an error: {of_them}, {took:.0f} s", flush=True)
+            left_out[tests] = [f"--deselect={name}" for name in failing]
         stale = False  # whether what is built holds an error that the source no longer does
         for planted in sorted(chosen, key=lambda planted: planted.compiled):
             try:
@@ -334,7 +489,7 @@ def main(wanted: list[str]) -> int:
                 continue
             if planted.compiled or stale:
                 copy.build()
-            passed, names = copy.test("--maxfail=3", *left_out)
+            passed, names = copy.test(planted.tests, "--maxfail=3", *left_out[planted.tests])
             for path, text in before.items():
                 path.write_text(text)
             stale = planted.compiled

@@ -287,3 +287,12 @@ def test_backward_chains_to_one_labeling_are_rather_too_high():
     """Chains of so few rows change labels freely, and seldom is one the other way round from where all others end."""
     mean, error = backward_ratios((1, 1), 0.5, 100, n_chains=8, n_steps=32)
     assert 0.5 < mean < 1 - 3.5 * error
+
+
+def test_particles_drawn_again_at_every_step_leave_the_mean_right():
+    network = facts.latent_class(2, (2, 2, 2))
+    problem = Problem(network, facts.TWENTY_ROWS, uniform_prior(network))
+    from_prior = {"shares": (0.0,), "n_steps": 4, "resample_below": 1.0}
+    found, _ = asked("smc", evaluation_of(problem, seed=2, n_init=3), n_runs=1000, **from_prior)
+    assert found.standard_error < 0.1
+    assert found.value == pytest.approx(exact_log_evidence(*problem), abs=4 * found.standard_error)
