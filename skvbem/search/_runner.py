@@ -97,7 +97,8 @@ class Runner:
         """All candidates tried and their records, in the order in which they were first asked for."""
         return [(setting, self._records[name]) for name, setting in self._asked.items() if name in self._records]
 
-    def _is_late(self) -> bool:
+    def is_late(self) -> bool:
+        """Whether no further candidate may be begun, by the clock or by a callback."""
         if self._deadline is not None and self._records and self._deadline.has_passed():
             self.over = "time_limit"
         return self.over in ("time_limit", "stopped")
@@ -117,11 +118,11 @@ class Runner:
     def _try(self, waiting: deque[tuple[str, Mapping]]) -> None:
         """Try candidates here, or from some moment on by workers."""
         n_here = len(waiting) // 4
-        while waiting and not self._is_late() and not self._workers_pay(len(waiting), n_here):
+        while waiting and not self.is_late() and not self._workers_pay(len(waiting), n_here):
             self._add(attempt(self.job, *waiting.popleft(), self._checkpoint.keep))
             n_here -= 1
-        if waiting and not self._is_late():
-            with closing(self._workers.tried(waiting, self._is_late, self._seconds_each)) as outcomes:
+        if waiting and not self.is_late():
+            with closing(self._workers.tried(waiting, self.is_late, self._seconds_each)) as outcomes:
                 for outcome in outcomes:
                     self._add(outcome)
 

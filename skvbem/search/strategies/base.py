@@ -62,7 +62,7 @@ class Problem:
     @property
     def is_over(self) -> bool:
         """Whether no further candidate will be tried."""
-        return bool(self.runner.over) or self.runner._late()
+        return self.runner.is_late() or bool(self.runner.over)
 
 
 class Strategy(ABC):
