@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import total_ordering
 from typing import Any
 
-from skvbem.errors import EvidenceWarning
 from skvbem.evidence.evaluation import Evaluation
 
 
@@ -48,7 +46,7 @@ class Evidence:
     note : str
         What else the value is conditional on, such as a prior optimized on the same data.
     doubts : tuple of str
-        Why the value should not be trusted; each was also an `EvidenceWarning`.
+        Why the value should not be trusted; estimators make each an `EvidenceWarning`.
     """
 
     value: float
@@ -133,14 +131,7 @@ class Score:
         self.check_options(options)
         check_needs(evaluation, f"score {self.name!r}", self.needs)
         found = self.compute(evaluation, **options)
-        return replace(found, note=evaluation.note) if evaluation.note else found
-
-
-def warned(*doubts: str) -> tuple[str, ...]:
-    """The doubts of an `Evidence`, each of which has become an `EvidenceWarning`."""
-    for doubt in doubts:
-        warnings.warn(doubt, EvidenceWarning, stacklevel=4)
-    return doubts
+        return replace(found, note=evaluation.note, doubts=(*found.doubts, *evaluation.doubts_of(found.form)))
 
 
 def check_needs(evaluation: Evaluation, what: str, needs: Sequence[str]) -> None:

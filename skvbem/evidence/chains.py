@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from skvbem.evidence.base import Evidence, warned
+from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
 
 # An estimate is not to be trusted where its weights are worth fewer equal ones than a quarter of them, unless these are
@@ -175,7 +175,7 @@ def summary(
     remedy: str = "more, or longer chains",
     **details,
 ) -> Evidence:
-    """The evidence that weights amount to, with a warning where it should not be trusted."""
+    """The evidence that weights amount to, with doubts where it should not be trusted."""
     weights = [stratum.log_weights for stratum in strata]
     value, error, effective = pooled(weights)
     n = sum(map(len, weights))
@@ -209,5 +209,5 @@ def summary(
             "n_labelings": n_labelings,
             **details,
         },
-        doubts=warned(*doubts),
+        doubts=tuple(doubts),
     )

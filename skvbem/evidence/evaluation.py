@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from skvbem._numerics import safe_log
-from skvbem.errors import EvidenceWarning
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
@@ -68,15 +66,14 @@ class Evaluation:
         if form not in FORMS:
             raise ValueError(f"A form of fit must be one of {', '.join(map(repr, FORMS))}. Got {form!r} instead.")
         if form not in self._fits:
-            found = self._run(FORMS[form], self._fits[self.method])
-            if not found.converged:
-                warnings.warn(
-                    f"The {form.upper()} fit of this score did not converge. Raise 'max_iter' of the estimator.",
-                    EvidenceWarning,
-                    stacklevel=2,
-                )
-            self._fits[form] = found
+            self._fits[form] = self._run(FORMS[form], self._fits[self.method])
         return self._fits[form]
+
+    def doubts_of(self, form: str | None) -> tuple[str, ...]:
+        """Why scores at a fit that was made for them should not be trusted; the fit at hand was warned of."""
+        if form == self.method or form not in self._fits or self._fits[form].converged:
+            return ()
+        return (f"The {form.upper()} fit of this score did not converge. Raise 'max_iter' of the estimator.",)
 
     def point(self, form: str) -> np.ndarray:
         """The point of a fit, (n_cells,): the mode found, or the posterior mean of a VB fit."""

@@ -147,13 +147,11 @@ def evidence_table(
     found, seconds, remarks = {}, {}, {}
     for score in scores:
         began = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", EvidenceWarning)
-            try:
-                found[score.name] = score(evaluation, **estimator._as_scores_take(options.get(score.name, {})))
-                remark = "; ".join(str(each.message) for each in caught if each.category is EvidenceWarning)
-            except ValueError as error:
-                remark = str(error)
+        try:
+            found[score.name] = score(evaluation, **estimator._as_scores_take(options.get(score.name, {})))
+            remark = "; ".join(found[score.name].doubts)
+        except ValueError as error:
+            remark = str(error)
         seconds[score.name] = time.perf_counter() - began
         if remark:
             remarks[score.name] = remark
@@ -245,7 +243,10 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
         evaluation, log_point = estimator._simulated(X, sample_weight, random_state)
     else:
         evaluation, log_point = estimator._evaluation(X, sample_weight, random_state), estimator._log_point(tables)
-    return certify(evaluation, log_point, **options)
+    certificate = certify(evaluation, log_point, **options)
+    for doubt in certificate.lower.doubts:
+        warnings.warn(doubt, EvidenceWarning, stacklevel=2)
+    return certificate
 
 
 __all__ = [

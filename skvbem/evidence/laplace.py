@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
 from skvbem._numerics import safe_log
 from skvbem.evidence.aliasing import alias_correction
-from skvbem.evidence.base import Evidence, warned
+from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import FORMS, Evaluation
 
 _BASES = {"map": "natural", "map_probability": "probability"}
@@ -60,10 +60,9 @@ def laplace(
     ValueError
         If even the diagonal of A is not positive: the point is no maximum. If it lies at the edge, some probability 0.
 
-    Warns
+    Notes
     -----
-    EvidenceWarning
-        If A is not positive definite: the next smaller variant enters instead.
+    If A is not positive definite the next smaller variant enters instead, which `doubts` say.
     """
     if variant not in VARIANTS:
         raise ValueError(
@@ -92,11 +91,11 @@ def laplace(
             "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
             f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
         )
-    doubts = ()
+    doubts: tuple[str, ...] = ()
     if reasons:
-        doubts = warned(
+        doubts = (
             f"laplace: the Hessian at the MAP fit is not negative definite ({'; '.join(reasons)}); the variant "
-            f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum."
+            f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum.",
         )
     log_likelihood, d = float(expectation.log_normalizer[0]), prior.n_free_parameters
     log_prior = float(prior.log_density(point, basis=_BASES[form]))

@@ -44,6 +44,8 @@ class Record:
         One for each split.
     failure : str
         What went wrong, or nothing.
+    doubts : tuple of str
+        Why scores should not be trusted, though they are there.
     """
 
     values: Mapping[str, float]
@@ -53,6 +55,7 @@ class Record:
     fit_seconds: tuple[float, ...] = (0.0,)
     score_seconds: tuple[float, ...] = (0.0,)
     failure: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -68,6 +71,7 @@ class Record:
             splits={**self.splits, **other.splits},
             score_seconds=tuple(np.add(self.score_seconds, other.score_seconds).tolist()),
             failure=self.failure or other.failure,
+            doubts=(*self.doubts, *other.doubts),
         )
 
 
@@ -152,6 +156,7 @@ class EvidenceJob(Job):
         return Record(
             {name: evidence.value for name, evidence in found.items()},
             {name: evidence.standard_error for name, evidence in found.items() if evidence.standard_error is not None},
+            doubts=tuple(doubt for evidence in found.values() for doubt in evidence.doubts),
             n_free_parameters=evaluation.model.prior.n_free_parameters,
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
@@ -197,19 +202,22 @@ class AllRowsJob(Job):
         began = time.perf_counter()
         estimator.fit(self.X, self.y, **self.fit_params)
         fitted = time.perf_counter()
-        weight = {name: value for name, value in self.fit_params.items() if name == "sample_weight"}
-        values, errors = {}, {}
+        weight = self.fit_params.get("sample_weight")
+        values, errors, doubts = {}, {}, []
         for name, score in self.scorers.items():
             if isinstance(score, EvidenceScorer):
-                found = estimator.log_evidence(self.X, kind=score.kind, **weight, **score.options)
+                found = estimator._scored(self.X, weight, score.kind, None, score.options)
             else:
                 found = score(estimator, self.X, self.y)
             values[name] = float(found)
-            if isinstance(found, Evidence) and found.standard_error is not None:
-                errors[name] = found.standard_error
+            if isinstance(found, Evidence):
+                doubts += found.doubts
+                if found.standard_error is not None:
+                    errors[name] = found.standard_error
         return Record(
             values,
             errors,
+            doubts=tuple(doubts),
             n_free_parameters=getattr(estimator, "n_free_parameters_", None),
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),

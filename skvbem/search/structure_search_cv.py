@@ -104,7 +104,8 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
     ----------
     cv_results_ : dict of str to array
         In `GridSearchCV`'s layout, in the order in which candidates were first asked for: parameters, times, scores and
-        their ranks; also standard errors, numbers of free parameters, log priors, and why a candidate failed.
+        their ranks; also standard errors, numbers of free parameters, log priors, why a candidate failed, and why its
+        score should not be trusted.
     best_estimator_ : estimator
         Fitted to all rows (with `refit`).
     best_params_ : dict
@@ -263,6 +264,7 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
             weight = partial(prior.log_weight, space=space)
             state = self._ranked(job, found, names, ranking, weight, progress, checkpoint)
         state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
+        self._tell_of_doubts(state["cv_results_"], state["best_index_"])
         state |= self._structures(job, estimator, state)
         state |= self._refitted(estimator, state, X, y, params)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
@@ -334,7 +336,7 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
             if not space.parameters & estimator._prepared_by:
                 prepared = estimator._prepare(X, params.get("sample_weight"))
                 return EvidenceJob(estimator, prepared, names, self.error_score)
-        if any(isinstance(each, EvidenceScorer) for each in names.values()) and not hasattr(estimator, "log_evidence"):
+        if any(isinstance(each, EvidenceScorer) for each in names.values()) and not hasattr(estimator, "_scored"):
             raise TypeError(
                 f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
             )
@@ -352,6 +354,17 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
             warn(
                 f"{len(failures)} of {len(found)} candidates failed and have the score {self.error_score}. The first: "
                 f"{describe(failures[0][0])}: {failures[0][1]} See cv_results_['failure'].",
+                SearchWarning,
+            )
+
+    def _tell_of_doubts(self, table: dict, best: int) -> None:
+        doubted = np.flatnonzero(table["doubts"] != "")
+        if len(doubted):
+            one = best if table["doubts"][best] else int(doubted[0])
+            which = "the best of them" if one == best else "not the best"
+            warn(
+                f"{len(doubted)} of {len(table['doubts'])} candidates, {which}, have scores that should not be trusted. "
+                f"{describe(table['params'][one])}: {table['doubts'][one]} See cv_results_['doubts'].",
                 SearchWarning,
             )
 

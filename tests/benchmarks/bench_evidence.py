@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from skvbem import VBDiscreteDAG
-from skvbem.errors import EvidenceWarning
 from skvbem.evidence import get_score
 
 OBSERVED = ("y0", "y1", "y2", "y3")
@@ -89,7 +88,6 @@ def anchored(n=480):
 
 
 def main():
-    warnings.simplefilter("ignore", EvidenceWarning)
     wanted = sys.argv[1:] or ["published", "anchored", "spread"]
     if "anchored" in wanted:
         anchored()

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from skvbem import VBDiscreteDAG
@@ -237,3 +238,25 @@ def test_certificate_of_data_made_by_tables_at_hand():
     assert abs(certificate.gap) < 4 * errors
     with pytest.raises(ValueError, match=r"needed for every node.*x2"):
         certify_evidence(model, rows, {node: tables[node] for node in ("h0", "x0", "x1")})
+
+
+def test_doubts_are_spoken_by_estimators_at_the_line_of_the_user(tiny):
+    model, rows = tiny
+    with pytest.warns(EvidenceWarning, match="one chain per start has no standard error") as caught:
+        found = model.log_evidence(rows, kind="ais", n_chains=1)
+    assert caught[0].filename == __file__
+    assert [str(each.message) for each in caught] == list(found.doubts)
+    with pytest.warns(EvidenceWarning, match="one chain per start"):
+        certify_evidence(model, rows, n_chains=1, n_steps=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = evidence_table(model, rows, ["ais"], options={"ais": {"n_chains": 1}})
+    assert table.remarks["ais"] == found.doubts[0]
+
+
+def test_a_fit_made_for_a_score_that_did_not_converge():
+    model = VBDiscreteDAG(latents=3, max_iter=2, n_init=2, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X)
+    with pytest.warns(EvidenceWarning, match=r"The ML fit of this score did not converge. Raise 'max_iter'"):
+        model.log_evidence(X, kind="bic")

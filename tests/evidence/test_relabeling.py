@@ -14,7 +14,6 @@ from reference.sampling import log_permanent, relabelings
 from scipy import stats
 from scipy.special import logsumexp
 
-from skvbem.errors import EvidenceWarning
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.exact import exact
 from skvbem.evidence.starts import Starts, make_starts
@@ -203,8 +202,8 @@ def test_too_many_labelings_of_several_nodes_are_said_to_be_too_many():
     assert model.relabelings(["s", "t"]) is None
     data = Data(("y",), np.array([[0], [1], [1]]))
     evaluation = evaluate(model, rows_of(data), ["s", "t"], n_init=2, tol=1e-3)
-    with pytest.warns(EvidenceWarning, match="ais: hidden nodes have too many labelings to correct for"):
-        found = anchored_ais(evaluation, n_steps=64)
+    found = anchored_ais(evaluation, n_steps=64)
+    assert any("ais: hidden nodes have too many labelings to correct for" in doubt for doubt in found.doubts)
     assert found.details["n_labelings"] is None
     # so few rows tell no labelings apart
     assert found.value == approx(exact(evaluation).value, abs=4 * found.standard_error)
