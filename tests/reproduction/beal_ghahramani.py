@@ -21,9 +21,7 @@ from skvbem.errors import EvidenceWarning
 
 OBSERVED = ("y0", "y1", "y2", "y3")
 LATENTS = {"h0": 2, "h1": 2}
-TRUTH = DAG(
-    [*LATENTS, *OBSERVED], {"y0": ["h0"], "y1": ["h0", "h1"], "y2": ["h0", "h1"], "y3": ["h1"]}
-)
+TRUTH = DAG([*LATENTS, *OBSERVED], {"y0": ["h0"], "y1": ["h0", "h1"], "y2": ["h0", "h1"], "y3": ["h1"]})
 #: The 20 sizes of the paper, as far as they are known.
 SIZES = (
     *(10, 20, 40, 80, 110, 160, 230, 320, 400, 430),

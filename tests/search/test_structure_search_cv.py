@@ -1,6 +1,7 @@
 """The search as scikit-learn's users see it: tables, posteriors, winners, and bad input."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -162,11 +163,18 @@ def test_several_scores_in_grid_search_layout():
 
 def test_a_random_score_has_standard_errors():
     quick = scorer("ais", n_chains=8, n_steps=32)
-    search = StructureSearchCV(MODEL, GRID, scoring=quick, random_state=0).fit(CARCINOMA)
+    search = StructureSearchCV(MODEL, GRID, scoring=quick, random_state=0)
+    with pytest.warns(SearchWarning, match="1 of 3 candidates, not the best, have scores that should not be trusted"):
+        search.fit(CARCINOMA)
+    doubted = search.cv_results_["doubts"] != ""
+    assert [doubted.sum(), doubted[search.best_index_]] == [1, False]
     assert np.all(search.cv_results_["standard_error_score"] > 0)
-    again = StructureSearchCV(MODEL, GRID, scoring=quick, random_state=0).fit(CARCINOMA)
+    again, other = (StructureSearchCV(MODEL, GRID, scoring=quick, random_state=seed) for seed in (0, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SearchWarning)
+        again.fit(CARCINOMA)
+        other.fit(CARCINOMA)
     assert np.array_equal(again.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
-    other = StructureSearchCV(MODEL, GRID, scoring=quick, random_state=1).fit(CARCINOMA)
     assert not np.array_equal(other.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
 
 

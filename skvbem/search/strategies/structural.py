@@ -61,7 +61,7 @@ class StructuralVBEM(Strategy):
     >>> from skvbem import StructureSearchCV, VBDiscreteDAG
     >>> from skvbem.datasets import make_bipartite
     >>> from skvbem.graphs.spaces import BipartiteSpace
-    >>> X = make_bipartite(480, concentration=0.3, random_state=1).data
+    >>> X = make_bipartite(480, concentration=0.3, random_state=0).data
     >>> space = BipartiteSpace({"h0": 2, "h1": 2}, ["x0", "x1", "x2", "x3"])
     >>> search = StructureSearchCV(VBDiscreteDAG(n_init=5), space, strategy="structural", random_state=0).fit(X)
     >>> len(space), len(search.cv_results_["params"])
