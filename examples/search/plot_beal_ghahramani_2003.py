@@ -84,10 +84,11 @@ display.ax_.set_title("480 rows, 136 structures; the best of each score is bold.
 plt.show()
 
 # %%
-# This is figure 1 of the paper. The height of the mode (MAP) goes up with the number of parameters: it rewards detail,
-# and is no evidence. BIC pays for every parameter as if much data spoke of it: it lies far too low, the lower the more
-# parameters there are. The three in the middle are close to each other, as they should be if they mean the same thing,
-# and in the order that theory demands: VB is a lower bound, the collapsed bound a tighter one, AIS aims at the evidence.
+# This is figure 1 of the paper. The height of the mode (MAP) goes up with the number of parameters: it rewards
+# detail, and is no evidence. BIC pays for every parameter as if much data spoke of it: it lies far too low, the lower
+# the more parameters there are. The three in the middle are close to each other, as they should be if they mean the
+# same thing, and in the order that theory demands: VB is a lower bound, the collapsed bound a tighter one, AIS aims at
+# the evidence.
 #
 # How sure is each score of the truth? Under a uniform prior over models the evidence is a probability:
 
@@ -113,8 +114,8 @@ plt.show()
 # BIC at 1120; AIS found it at 480 as well, though from other parameters and with the Metropolis sampler of the time.
 #
 # One draw proves nothing, as parameters differ widely in how much they show of the structure: with another
-# ``random_state`` the truth may be first at 100 rows or at 10 000. The same experiment over many draws, with all 20 sizes
-# of the paper, is the program ``tests/reproduction/beal_ghahramani.py`` of the source tree; it takes hours:
+# ``random_state`` the truth may be first at 100 rows or at 10 000. The same experiment over many draws, with all 20
+# sizes of the paper, is the program ``tests/reproduction/beal_ghahramani.py`` of the source tree; it takes hours:
 #
 # .. code-block:: sh
 #

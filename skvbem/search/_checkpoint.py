@@ -275,6 +275,7 @@ def _encoded(record: Record) -> dict[str, Any]:
         "n_free_parameters": None if record.n_free_parameters is None else int(record.n_free_parameters),
         "fit_seconds": list(map(_number, record.fit_seconds)),
         "score_seconds": list(map(_number, record.score_seconds)),
+        "doubts": list(record.doubts),
     }
 
 
@@ -287,6 +288,7 @@ def _decoded(entry: Mapping[str, Any]) -> Record:
         None if count is None else int(count),
         tuple(map(float, entry["fit_seconds"])),
         tuple(map(float, entry["score_seconds"])),
+        doubts=tuple(map(str, entry["doubts"])),
     )
 
 

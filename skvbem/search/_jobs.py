@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import cross_validate
 
 from skvbem.evidence import Evidence, EvidenceScorer, get_score
-from skvbem.graphs.dag import DAG
 from skvbem.graphs.settings import canonical
 from skvbem.search._fingerprints import content
 

@@ -363,8 +363,8 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
             one = best if table["doubts"][best] else int(doubted[0])
             which = "the best of them" if one == best else "not the best"
             warn(
-                f"{len(doubted)} of {len(table['doubts'])} candidates, {which}, have scores that should not be trusted. "
-                f"{describe(table['params'][one])}: {table['doubts'][one]} See cv_results_['doubts'].",
+                f"{len(doubted)} of {len(table['doubts'])} candidates, {which}, have scores that should not be "
+                f"trusted. {describe(table['params'][one])}: {table['doubts'][one]} See cv_results_['doubts'].",
                 SearchWarning,
             )
 

@@ -1,4 +1,4 @@
-"""The experiment of Beal & Ghahramani (2003) over many draws of parameters: which score finds the true structure, and when.
+"""The experiment of Beal & Ghahramani (2003) over many draws of parameters: which score finds the truth, and when.
 
 Two binary latents without parents, four observed nodes of five states, edges from latents to observed nodes only: 136
 structures up to the names of latents. Truth: h0 -> y0, y1, y2 and h1 -> y1, y2, y3. Each draw of parameters from the

@@ -35,7 +35,7 @@ RECORDS = {
     "0b": Record(
         {"score": math.nan, "other": math.inf}, {}, {"score": (1.0, -math.inf)}, None, (0.1, 0.2), (1e-9, 0.0)
     ),
-    "0c": Record({"score": -0.0}, n_free_parameters=2**70),
+    "0c": Record({"score": -0.0}, n_free_parameters=2**70, doubts=("ais: too few.", "ais: too short.")),
 }
 
 

@@ -283,7 +283,7 @@ def test_one_failing_candidate_does_not_end_the_search(rows):
     assert search.structure_posterior_.tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="nowhere"):
         StructureSearchCV(MODEL, space, error_score="raise").fit(rows)
-    with pytest.raises(ValueError, match="All 1 candidates.*failed"):
+    with pytest.raises(ValueError, match=r"All 1 candidates.*failed"):
         StructureSearchCV(MODEL, space[1:]).fit(rows)
 
 

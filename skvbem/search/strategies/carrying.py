@@ -24,8 +24,8 @@ def carried(
 ) -> CompletedRows:
     """Rows completed for a network with these latents, from those of a network with others.
 
-    Latents that go are summed out. Of states to be merged those are taken, two at a time, that leave the highest bound; a
-    state that is split, or a new latent, follows the node near it that gives the highest one.
+    Latents that go are summed out. Of states to be merged those are taken, two at a time, that leave the highest bound;
+    a state that is split, or a new latent, follows the node near it that gives the highest one.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ class FamilyScores:
     ----------
     completed : CompletedRows
     prior : callable
-        Family, a tuple (*parents, node) -> Dirichlet concentrations, axes in this order. Parents come in the order of the
-        completed rows.
+        Family, a tuple (*parents, node) -> Dirichlet concentrations, axes in this order. Parents come in the order of
+        the completed rows.
     most : int
         Families remembered; those asked for longest ago are forgotten first.
     """

@@ -4,11 +4,11 @@ A fit gives q(x), and one q(x) bounds the evidence of every network over the sam
 
 .. math:: \ln p(y \mid m') \ge H(q) + \sum_j \ln \mathrm{BD}(\langle N_{j, \mathrm{pa}'(j)} \rangle_q),
 
-a sum over families: all neighbors of a structure are bounded by a table for each family that one of them changes, without
-a fit. Where a neighbor's bound is higher than that of the structure at hand the search goes there, and on from there, and
-only then fits, from the same q(x): the bound rises at every step. A q(x) favors the structure that made it, so that a
-step may be worth taking though its bound is not higher: where none is, the most promising neighbors are fitted, from
-q(x).
+a sum over families: all neighbors of a structure are bounded by a table for each family that one of them changes,
+without a fit. Where a neighbor's bound is higher than that of the structure at hand the search goes there, and on from
+there, and only then fits, from the same q(x): the bound rises at every step. A q(x) favors the structure that made it,
+so that a step may be worth taking though its bound is not higher: where none is, the most promising neighbors are
+fitted, from q(x).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from skvbem.search.strategies.starts import check_start, random_walk, setting_to
 class StructuralVBEM(Strategy):
     """Climbs lower bounds that one q(x) gives on all neighbors at once, and fits from q(x) where it cannot climb on.
 
-    For networks, over spaces of structures and of latents and their states, which are split and merged on the way. Where
-    nothing is hidden the bounds are the evidence, and this is hill climbing with a score for each family.
+    For networks, over spaces of structures and of latents and their states, which are split and merged on the way.
+    Where nothing is hidden the bounds are the evidence, and this is hill climbing with a score for each family.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class StructuralVBEM(Strategy):
     n_refits : int, default=5
         Neighbors that are fitted, those with the highest bounds, where no bound exceeds the one at hand.
     n_restarts : int, default=5
-        How often to begin anew, a random walk away from the best setting so far. A hidden node is of no use before it has
-        two children, so that few climbs from an empty graph go far.
+        How often to begin anew, a random walk away from the best setting so far. A hidden node is of no use before it
+        has two children, so that few climbs from an empty graph go far.
     n_kicks : int, default=5
         Moves of that walk.
     n_finalists : int, default=10
@@ -50,9 +50,9 @@ class StructuralVBEM(Strategy):
 
     Notes
     -----
-    What guides is the lower bound plus the log prior of the setting; the score that ranks is that of the finalists alone.
-    They are in the table of the search, with the start, and its posterior is over them. A fit on the way starts from one
-    q(x); the finalists are fitted from all starts of the estimator.
+    What guides is the lower bound plus the log prior of the setting; the score that ranks is that of the finalists
+    alone. They are in the table of the search, with the start, and its posterior is over them. A fit on the way starts
+    from one q(x); the finalists are fitted from all starts of the estimator.
 
     `search` returns how many settings were bounded (``n_bounded``) and fitted from q(x) (``n_refitted``).
 
