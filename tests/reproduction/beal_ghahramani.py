@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from skvbem import DAG, BipartiteSpace, StructureSearchCV, VBDiscreteDAG
-from skvbem.errors import EvidenceWarning
+from skvbem.errors import SearchWarning
 
 OBSERVED = ("y0", "y1", "y2", "y3")
 LATENTS = {"h0": 2, "h1": 2}
@@ -67,15 +67,15 @@ def table_of(draw, n, scores=SCORES, n_jobs=1):
     """The table of a search over all structures, and the seconds it took."""
     began = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EvidenceWarning)
+        warnings.simplefilter("ignore", SearchWarning)
         search = StructureSearchCV(
             estimator(), space(), scoring=list(scores), refit=False, n_jobs=n_jobs, random_state=draw
         ).fit(drawn_rows(draw, n))
-    results, many = search.cv_results_, len(scores) > 1
-    found = {name: results[f"mean_test_{name if many else 'score'}"] for name in scores}
+    results = search.cv_results_
+    found = {name: results[f"mean_test_{name}"] for name in scores}
     if "bicp" in found:  # the posterior mode's height, no evidence: what the prior of the point and the data say
         found["map"] = found["bicp"] + results["n_free_parameters"] / 2 * np.log(n)
-    errors = {name: results.get(f"standard_error_{name if many else 'score'}") for name in scores}
+    errors = {name: results.get(f"standard_error_{name}") for name in scores}
     return found, errors, place_of_truth(results["params"]), time.perf_counter() - began
 
 
