@@ -2,9 +2,9 @@
 
     python bench_search.py [bg] [column] [workers] [flat]
 
-- bg: the experiment of Beal & Ghahramani, 20 sizes x 136 structures, variational bound, BIC, Cheeseman-Stutz and the
-  height of the mode; three fits of ten starts each (VB, ML, MAP), against ``bare_vbem.c`` doing the same fits on as many
-  threads.
+- bg: the experiment of Beal & Ghahramani, 20 sizes x 136 structures, variational bound, BIC, Cheeseman-Stutz and
+  the height of the mode; three fits of ten starts each (VB, ML, MAP), against ``bare_vbem.c`` doing the same fits on
+  as many threads.
 - column: n = 480, the variational bound alone, on one core.
 - workers: candidates per second with one worker and with two.
 - flat: memory in a search of ten thousand structures.
