@@ -7,9 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skvbem.estimators._encoding import CategoryEncoder
 from skvbem.graphs.dag import did_you_mean
 from skvbem.models import DiscreteDAG
 from skvbem.tables import LabeledTable
+
+
+def levels_of(model: DiscreteDAG, encoder: CategoryEncoder) -> dict:
+    """The states of each node as the user knows them: categories of a column, numbers of a latent's states."""
+    of_columns = dict(zip(encoder.names_, encoder.categories_))
+    sizes = zip(model.dag.nodes, model.layout.cardinalities)
+    return {node: of_columns.get(node, np.arange(size)) for node, size in sizes}
 
 
 class LabeledTables(Mapping):

@@ -27,6 +27,7 @@ from skvbem.estimators._reports import fit_indices, table_summary
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.families.spread import Spread
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG, queries
 from skvbem.models._program import Program
 from skvbem.models.completed import CompletedRows, complete_rows
@@ -55,10 +56,10 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
 
     Parameters
     ----------
-    structure : DAG, list of (parent, child) edges, mapping child -> parents, networkx.DiGraph or str, default=None
-        The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``. Columns that
-        it does not name are nodes without edges. None means one latent class with every column below it. Columns of an
-        array are named x0, x1, ...
+    structure : DAG, (parent, child) edges, mapping child -> parents, networkx.DiGraph, DataFrame or str, default=None
+        The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``, a DataFrame
+        an adjacency matrix (row = parent). Columns that it does not name are nodes without edges. None means one latent
+        class with every column below it. Columns of an array are named x0, x1, ...
     latents : mapping of name to int, list of names, or int, default=None
         The hidden nodes and their numbers of states (2 where only names are given). An int is the number of states of
         one latent named h0. By default none if a structure is given, else ``{"h0": 2}``.
@@ -77,10 +78,11 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         probability basis a prior of 1 gives the maximum likelihood.
     n_init : int, default=10
         Number of starts.
-    init : {"random", "tournament"} or mapping of node to table, default="random"
+    init : {"random", "tournament"}, Network or mapping of node to table, default="random"
         "random" runs every start (tables drawn uniformly) to the end; "tournament" drops half of them after 1, 2, 4,
         ... steps until one is left [CH]_, who used 64. A mapping gives tables (conditional probabilities, axes as for
-        `prior`) to start from; nodes that it does not name start uniform.
+        `prior`) to start from; nodes that it does not name start uniform. A Network, or LabeledTables as in `tables_`,
+        are matched by the names of nodes and categories, and by the numbers of latents' states.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
@@ -130,6 +132,8 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         Prior concentrations, as learned if `learn_prior`.
     structure_ : DAG
         Nodes in the order latents, then columns.
+    network_ : Network
+        `structure_`, the states of its nodes and `tables_` as one value, made anew when it is asked for.
     latent_names_ : tuple
     categories_ : list of ndarray
         Categories of each column.
@@ -188,7 +192,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"random", "tournament"}), Mapping],
+        "init": [StrOptions({"random", "tournament"}), Mapping, Network],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "acceleration": ["boolean"],
@@ -544,8 +548,8 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         given, of_counts = None, False
         if last is not None and last.continues(encoder, model):
             given, of_counts = beyond_zero(last.counts)[:, None], True
-        elif isinstance(self.init, Mapping):
-            given = given_point(model, self.init, data.names, type(self).__name__)
+        elif not isinstance(self.init, str):
+            given = given_point(model, self.init, encoder, type(self).__name__)
         return Recipe(
             self._seed(self.random_state),
             self._n_starts(),
@@ -589,6 +593,12 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         """How each latent's states are used, a dict of latent to LatentStates."""
         check_is_fitted(self)
         return {name: self._fitted_.states_of(name) for name in self.latent_names_}
+
+    @property
+    def network_(self) -> Network:
+        """The fitted tables as a Network, which `write_bif` writes and `init` takes."""
+        check_is_fitted(self)
+        return self._fitted_.network()
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
