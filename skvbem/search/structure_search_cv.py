@@ -245,18 +245,19 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         estimator = self._seeded(clone(self.estimator), seed)
         names = self._scorers()
         job = self._job(estimator, names, X, y, params)
-        report = IterationReport(self, X, metadata=params or None)
-        progress = Progress(type(self).__name__, space, self.verbose, report)
-        first = next(iter(names))
-        ranking = self.refit if isinstance(self.refit, str) else first
+        strategy, prior = resolve_strategy(self.strategy), coerce_prior(self.prior)
+        ranking = self.refit if isinstance(self.refit, str) else next(iter(names))
+        n_stages = 1 + (self.rescoring is not None) + (self.refit is not False)
+        report = IterationReport(self, X, y, max_iterations=n_stages, metadata=params or None)
+        progress = Progress(type(self).__name__, self.verbose, report)
         limits = {"n_jobs": self.n_jobs, "seconds": self.time_limit, "most": self.max_candidates}
-        with (
-            Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint,
-            Runner(job, **limits, checkpoint=checkpoint, tell=progress) as runner,
-        ):
-            rng = np.random.default_rng(seed)
-            prior = coerce_prior(self.prior)
-            resolve_strategy(self.strategy).search(Problem(space, runner, ranking, prior, job, rng))
+        with Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint:
+            n = _least(strategy.n_candidates(space), self.max_candidates)
+            with (
+                progress.stage("search", ranking, n, self.time_limit) as tell,
+                Runner(job, **limits, checkpoint=checkpoint, tell=tell) as runner,
+            ):
+                strategy.search(Problem(space, runner, ranking, prior, job, np.random.default_rng(seed)))
             found = runner.found
             if not found:
                 raise ValueError(f"{type(self).__name__} has no candidate to try: there is none in {space!r}.")
@@ -266,7 +267,7 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
         self._tell_of_doubts(state["cv_results_"], state["best_index_"])
         state |= self._structures(job, estimator, state)
-        state |= self._refitted(estimator, state, X, y, params)
+        state |= self._refitted(estimator, state, X, y, params, report)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
         report.close(lambda: state)
         return self
@@ -407,9 +408,11 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         """The records with a further score for those at some positions, and its name."""
         exact = scorer(self.rescoring) if isinstance(self.rescoring, str) else self.rescoring
         fields = {name: getattr(job, name) for name in job.__dataclass_fields__} | {"scorers": {exact.kind: exact}}
-        progress.again(len(positions))
         again, stage = type(job)(**fields), content(exact)
-        with Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=progress) as runner:
+        with (
+            progress.stage("rescoring", exact.kind, len(positions)) as tell,
+            Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=tell) as runner,
+        ):
             records = runner([found[k][0] for k in positions])
         joined = list(found)
         for k, record in zip(positions, records):
@@ -436,7 +439,7 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
             "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights[kept]),
         }
 
-    def _refitted(self, estimator, state: dict, X, y, params: dict) -> dict:
+    def _refitted(self, estimator, state: dict, X, y, params: dict, report: IterationReport) -> dict:
         params = {name: value for name, value in params.items() if name != "groups"}
         found: dict = {}
         if self.averaging:
@@ -444,8 +447,10 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
                 estimator, state["cv_results_"]["params"], state["structure_posterior_"], X, y, params, self.n_jobs
             )
         if self.refit is not False:
+            best = clone(estimator).set_params(**clone(state["best_params_"], safe=False))
             began = time.perf_counter()
-            best = clone(estimator).set_params(**clone(state["best_params_"], safe=False)).fit(X, y, **params)
+            with report.handing_on("refit", best):
+                best.fit(X, y, **params)
             found |= {"best_estimator_": best, "refit_time_": time.perf_counter() - began}
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(best, name):
@@ -557,6 +562,11 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
 def _own_score(estimator, X, y=None) -> float:
     """The estimator's own `score`."""
     return estimator.score(X) if y is None else estimator.score(X, y)
+
+
+def _least(*limits: int | None) -> int | None:
+    """The least of those limits that there are."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _n_splits(job: Job) -> int:

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -41,13 +42,15 @@ def dask_cluster():
 def ray_cluster():
     ray = pytest.importorskip("ray")
     register_ray = pytest.importorskip("ray.util.joblib").register_ray
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL)
-    try:
-        register_ray()
-        with joblib.parallel_config(backend="ray", n_jobs=2):
-            yield
-    finally:
-        ray.shutdown()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # its workers begin with nothing else
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL)
+        try:
+            register_ray()
+            with joblib.parallel_config(backend="ray", n_jobs=2):
+                yield
+        finally:
+            ray.shutdown()
 
 
 @contextmanager

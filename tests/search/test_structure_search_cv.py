@@ -357,8 +357,8 @@ def test_before_fit(rows):
 def test_progress_is_printed(capsys, rows):
     StructureSearchCV(MODEL, GRID, verbose=2, random_state=0).fit(rows)
     printed = capsys.readouterr().out
-    assert "[StructureSearchCV] latents=3: -" in printed
-    assert "3 of at most 3 candidates" in printed
+    assert "[StructureSearchCV] search: 2 of 3, latents=3: -" in printed
+    assert "3 of 3 candidates" in printed
 
 
 class _nothing:
