@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from numbers import Number
 from typing import Any
 
@@ -49,6 +50,7 @@ __all__ = [
     "fit_context",
     "has_shared_memory",
     "hold_workers",
+    "in_store",
     "is_pool_warm",
     "pickled",
     "returns_one_by_one",
@@ -181,6 +183,24 @@ def returns_one_by_one() -> bool:
 def has_shared_memory() -> bool:
     """Whether the workers of the joblib backend in force are threads of this process."""
     return bool(getattr(_backend(), "supports_sharedmem", False))
+
+
+def in_store(value) -> Callable[[], Any] | None:
+    """How workers of a cluster take a value from its store, in which it is now; None if joblib itself sends data once.
+
+    joblib's backend for ray sends them with every task.
+    """
+    if type(_backend()).__name__ != "RayBackend":
+        return None
+    import ray
+
+    return partial(_from_store, ray.put(value))
+
+
+def _from_store(reference):
+    import ray
+
+    return ray.get(reference)
 
 
 def worker_deaths() -> tuple[type[BaseException], ...]:
