@@ -420,7 +420,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         """The fit to prepared data, as scores take it; warns of nothing."""
         self._validate_params()
         rows = replace(prepared.rows)  # whose codes are given up once they are compiled
-        run, network, program = self._fit_rows(prepared.encoder, rows, IterationReport(self, None))
+        run, network, program = self._fit_rows(prepared.encoder, rows, IterationReport(None, None))
         return self._evaluate(network, run, program, None)
 
     def _structure_in(self, prepared: Prepared) -> tuple[DAG, dict]:

@@ -38,8 +38,8 @@ class Runner:
         Holds records of candidates tried before, and keeps new ones.
     stage : str, optional
         What tells these records in the checkpoint from others of the same candidates.
-    tell : callable of (setting, Record), optional
-        Called here for every new record; true ends the search.
+    tell : callable of (setting, Record, bool), optional
+        Called here for every record, and whether it is new or from the checkpoint; true ends the search.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Runner:
         most: int | None = None,
         checkpoint: Checkpoint | None = None,
         stage: str = "",
-        tell: Callable[[Mapping, Record], bool] | None = None,
+        tell: Callable[[Mapping, Record, bool], bool] | None = None,
     ):
         self.job, self.over = job, ""
         self._checkpoint = Checkpoint() if checkpoint is None else checkpoint
@@ -86,7 +86,7 @@ class Runner:
                 break
             self._asked[name] = dict(setting)
             if name in self._known:
-                self._note(name, self._known[name])
+                self._note(name, self._known[name], is_new=False)
             else:
                 new.append((name, self._asked[name]))
         self._try(new)
@@ -103,9 +103,9 @@ class Runner:
             self.over = "time_limit"
         return self.over in ("time_limit", "stopped")
 
-    def _note(self, name: str, record: Record) -> None:
+    def _note(self, name: str, record: Record, *, is_new: bool) -> None:
         self._records[name] = record
-        if self._tell is not None and self._tell(self._asked[name], record):
+        if self._tell is not None and self._tell(self._asked[name], record, is_new):
             self.over = "stopped"
 
     def _add(self, outcome: Outcome) -> None:
@@ -113,7 +113,7 @@ class Runner:
         self._n_tried += 1
         self._seconds += outcome.record.seconds
         self._checkpoint.note(outcome.name, outcome.record, outcome.is_kept)
-        self._note(outcome.name, outcome.record)
+        self._note(outcome.name, outcome.record, is_new=True)
 
     def _try(self, waiting: deque[tuple[str, Mapping]]) -> None:
         """Try candidates here, or from some moment on by workers."""

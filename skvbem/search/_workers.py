@@ -17,18 +17,21 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import cached_property
 from itertools import count
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
 from sklearn.utils.parallel import Parallel, delayed
 
-from skvbem._compat import has_shared_memory, hold_workers, pickled, returns_one_by_one, worker_deaths
+from skvbem._compat import has_shared_memory, hold_workers, in_store, pickled, returns_one_by_one, worker_deaths
 from skvbem.search._jobs import Job, Record
 from skvbem.search._machine import Deadline, end_with
 
 # Seconds that a batch should take.
 _BATCH = 0.25
+# Batches for each worker that are sent together, where joblib hands over no result before it has all.
+_ROUND = 12
 # Bytes from which an array is worth sharing.
 _WORTH_SHARING = 2**16
 
@@ -110,9 +113,36 @@ class Packed:
         return object.__sizeof__(self) + self._head.nbytes + sum(each.nbytes for each in self._buffers)
 
 
+class Stored:
+    """A job in the store of a cluster.
+
+    Parameters
+    ----------
+    taken : callable
+        Returns the packed job, in any worker.
+    """
+
+    def __init__(self, taken: Callable[[], Packed]):
+        self._taken = taken
+
+    @property
+    def job(self) -> Job:
+        """The job as it was, on the memory of the store."""
+        return self._taken().job
+
+
+def data_for_workers(job: Job) -> Shared | Packed | Stored:
+    """The job as it is sent to the workers of the backend in force."""
+    if has_shared_memory():
+        return Shared(job)
+    packed = Packed.of(job)
+    taken = in_store(packed)
+    return packed if taken is None else Stored(taken)
+
+
 def try_batch(
     number: int,
-    data: Shared | Packed,
+    data: Shared | Packed | Stored,
     batch: list[tuple[str, Mapping]],
     keep: Keep | None,
     deadline: Deadline | None,
@@ -121,11 +151,13 @@ def try_batch(
     """In a worker: outcomes of the candidates of a batch that were begun before the deadline."""
     end_with(parent)
     outcomes: list[Outcome] = []
+    job = None
     for name, setting in batch:
         if deadline is not None and deadline.has_passed():
             break
         try:
-            outcomes.append(attempt(data.job, name, setting, keep))
+            job = data.job if job is None else job
+            outcomes.append(attempt(job, name, setting, keep))
         except Exception as error:
             return Batch(number, outcomes, _portable(error))
     return Batch(number, outcomes, None)
@@ -148,7 +180,7 @@ class Workers:
     def __init__(self, job: Job, n_jobs: int | None, keep: Keep | None, deadline: Deadline | None):
         self.n = effective_n_jobs(n_jobs)
         self._job, self._n_jobs, self._keep, self._deadline = job, n_jobs, keep, deadline
-        self._data: Shared | Packed | None = None
+        self._data: Shared | Packed | Stored | None = None
         self._parallel: Parallel | None = None
 
     def tried(
@@ -165,9 +197,11 @@ class Workers:
         suspects: deque[tuple[str, Mapping]] = deque()
 
         def batches() -> Iterator[list[tuple[str, Mapping]]]:
+            n_left = self._n_at_once(seconds_each())
             while suspects and not is_late():
                 yield [suspects.popleft()]
-            while waiting and not is_late():
+            while waiting and n_left > 0 and not is_late():
+                n_left -= 1
                 each = seconds_each()
                 size = 1 if each is None else min(int(_BATCH / max(each, 1e-6)), -(-len(waiting) // (4 * self.n)))
                 yield [waiting.popleft() for _ in range(max(size, 1))]
@@ -185,6 +219,12 @@ class Workers:
                     yield from self._alone(*batch[0])
                 else:
                     suspects.extend(batch)
+
+    def _n_at_once(self, seconds_each: float | None) -> float:
+        """Batches to send before the first comes back: not all, where joblib returns all at once in the end."""
+        if returns_one_by_one():
+            return inf
+        return self.n if seconds_each is None else _ROUND * self.n
 
     def close(self) -> None:
         """Let the workers go, to whoever calls joblib next."""
@@ -204,7 +244,7 @@ class Workers:
     def _stream(self, batches: Iterator[list], sent: dict[int, list]) -> Iterator[tuple[list, list[Outcome]]]:
         """Batches and their outcomes; `sent` holds those that were sent and did not come back."""
         if self._data is None:
-            self._data = Shared(self._job) if has_shared_memory() else Packed.of(self._job)
+            self._data = data_for_workers(self._job)
         sending = threading.Lock()  # joblib asks for tasks from threads of its own, also when it has just failed
 
         def tasks():

@@ -9,12 +9,10 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import CallbackSupportMixin, HasMethods, Interval, IterationReport, StrOptions, fit_context, warn
 from skvbem.errors import SearchWarning
@@ -22,29 +20,25 @@ from skvbem.evidence import SCORES, EvidenceScorer, scorer
 from skvbem.graphs.priors import coerce_prior
 from skvbem.graphs.spaces import coerce_space
 from skvbem.search import _posterior
-from skvbem.search._averaging import Average, average_over
+from skvbem.search._averaging import average_over
 from skvbem.search._checkpoint import Checkpoint
 from skvbem.search._fingerprints import content
 from skvbem.search._jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
 from skvbem.search._progress import Progress
 from skvbem.search._results import describe, order_of, results_table
 from skvbem.search._runner import Runner
+from skvbem.search._winner import WinnerMixin
 from skvbem.search.strategies import Problem, resolve_strategy
 
 #: The score of a search that names none.
 DEFAULT_SCORE = "collapsed_ascent"
+# What the winner knows of its data.
+_OF_WINNER = ("n_features_in_", "feature_names_in_", "classes_")
 # Structures of less posterior probability than this are left out of sums over edges.
 _NEGLIGIBLE = 1e-12
 
 
-def _winner_has(name: str):
-    def check(search) -> bool:
-        return hasattr(search.best_estimator_ if hasattr(search, "best_estimator_") else search.estimator, name)
-
-    return available_if(check)
-
-
-class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Search over structures, numbers of states or any parameters, by the evidence of all rows or by rows held out.
 
     It is used like `sklearn.model_selection.GridSearchCV`. Without `cv` each candidate is fitted once, to all rows, and
@@ -129,8 +123,8 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
     timed_out_ : bool
     stopped_by_ : str
         "max_candidates", "time_limit" or "stopped" (a callback) if candidates were left untried, else "".
-    n_features_in_, feature_names_in_
-        Of `best_estimator_`.
+    n_features_in_, feature_names_in_, classes_
+        Of `best_estimator_`, if it has them.
 
     Notes
     -----
@@ -209,10 +203,9 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
 
     def __sklearn_tags__(self):
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.input_tags = inner.input_tags
-        tags.target_tags = inner.target_tags
-        tags.transformer_tags = inner.transformer_tags
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "transformer_tags"):
+            setattr(tags, name, getattr(inner, name))
+        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
         return tags
 
     # Searching --------------------------------------------------------------------------------------------------------
@@ -245,18 +238,19 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         estimator = self._seeded(clone(self.estimator), seed)
         names = self._scorers()
         job = self._job(estimator, names, X, y, params)
-        report = IterationReport(self, X, metadata=params or None)
-        progress = Progress(type(self).__name__, space, self.verbose, report)
-        first = next(iter(names))
-        ranking = self.refit if isinstance(self.refit, str) else first
+        strategy, prior = resolve_strategy(self.strategy), coerce_prior(self.prior)
+        ranking = self.refit if isinstance(self.refit, str) else next(iter(names))
+        n_stages = 1 + (self.rescoring is not None) + (self.refit is not False)
+        report = IterationReport(self, X, y, max_iterations=n_stages, metadata=params or None)
+        progress = Progress(type(self).__name__, self.verbose, report)
         limits = {"n_jobs": self.n_jobs, "seconds": self.time_limit, "most": self.max_candidates}
-        with (
-            Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint,
-            Runner(job, **limits, checkpoint=checkpoint, tell=progress) as runner,
-        ):
-            rng = np.random.default_rng(seed)
-            prior = coerce_prior(self.prior)
-            resolve_strategy(self.strategy).search(Problem(space, runner, ranking, prior, job, rng))
+        with Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint:
+            n = _least(strategy.n_candidates(space), self.max_candidates)
+            with (
+                progress.stage("search", ranking, n, self.time_limit) as tell,
+                Runner(job, **limits, checkpoint=checkpoint, tell=tell) as runner,
+            ):
+                strategy.search(Problem(space, runner, ranking, prior, job, np.random.default_rng(seed)))
             found = runner.found
             if not found:
                 raise ValueError(f"{type(self).__name__} has no candidate to try: there is none in {space!r}.")
@@ -266,7 +260,7 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
         self._tell_of_doubts(state["cv_results_"], state["best_index_"])
         state |= self._structures(job, estimator, state)
-        state |= self._refitted(estimator, state, X, y, params)
+        state |= self._refitted(estimator, state, X, y, params, report)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
         report.close(lambda: state)
         return self
@@ -328,7 +322,7 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
     def _job(self, estimator, names: Mapping[str, Callable], X, y, params: dict) -> Job:
         if self.cv is not None:
             rest = {name: value for name, value in params.items() if name != "groups"}
-            splits = list(check_cv(self.cv, y).split(X, y, params.get("groups")))
+            splits = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y, params.get("groups")))
             return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
         evidence_alone = all(isinstance(each, EvidenceScorer) for each in names.values())
         if evidence_alone and hasattr(estimator, "_prepare") and set(params) <= {"sample_weight"}:
@@ -407,9 +401,11 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
         """The records with a further score for those at some positions, and its name."""
         exact = scorer(self.rescoring) if isinstance(self.rescoring, str) else self.rescoring
         fields = {name: getattr(job, name) for name in job.__dataclass_fields__} | {"scorers": {exact.kind: exact}}
-        progress.again(len(positions))
         again, stage = type(job)(**fields), content(exact)
-        with Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=progress) as runner:
+        with (
+            progress.stage("rescoring", exact.kind, len(positions)) as tell,
+            Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=tell) as runner,
+        ):
             records = runner([found[k][0] for k in positions])
         joined = list(found)
         for k, record in zip(positions, records):
@@ -436,7 +432,7 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
             "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights[kept]),
         }
 
-    def _refitted(self, estimator, state: dict, X, y, params: dict) -> dict:
+    def _refitted(self, estimator, state: dict, X, y, params: dict, report: IterationReport) -> dict:
         params = {name: value for name, value in params.items() if name != "groups"}
         found: dict = {}
         if self.averaging:
@@ -444,119 +440,23 @@ class StructureSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator)
                 estimator, state["cv_results_"]["params"], state["structure_posterior_"], X, y, params, self.n_jobs
             )
         if self.refit is not False:
+            best = clone(estimator).set_params(**clone(state["best_params_"], safe=False))
             began = time.perf_counter()
-            best = clone(estimator).set_params(**clone(state["best_params_"], safe=False)).fit(X, y, **params)
+            with report.handing_on("refit", best):
+                best.fit(X, y, **params)
             found |= {"best_estimator_": best, "refit_time_": time.perf_counter() - began}
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(best, name):
-                    found[name] = getattr(best, name)
+            found |= {name: getattr(best, name) for name in _OF_WINNER if hasattr(best, name)}
         return found
-
-    # Asking the winner ------------------------------------------------------------------------------------------------
-
-    def _asked(self):
-        check_is_fitted(self)
-        if not hasattr(self, "best_estimator_"):
-            raise AttributeError(
-                f"This {type(self).__name__} was made with refit=False: it has no fitted winner to ask. Fit "
-                "estimator.set_params(**search.best_params_) yourself, or search with refit=True."
-            )
-        return self.best_estimator_
-
-    @_winner_has("score_samples")
-    def score_samples(self, X):
-        """Log predictive probability of each row, nats: of the winner, or averaged over the posterior if `averaging`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        average: Average | None = getattr(self, "averaged_", None)
-        return self._asked().score_samples(X) if average is None else average.score_samples(X)
-
-    def score(self, X, y=None):
-        """Mean log predictive probability of rows, nats per row, of the winner or the average; see `score_samples`.
-
-        For an estimator without `score_samples`, what its own `score` is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like, default=None
-
-        Returns
-        -------
-        float
-        """
-        if hasattr(self, "averaged_"):
-            return float(np.mean(self.score_samples(X)))
-        return self._asked().score(X) if y is None else self._asked().score(X, y)
-
-    @_winner_has("predict")
-    def predict(self, X):
-        """What the winner predicts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray
-        """
-        return self._asked().predict(X)
-
-    @_winner_has("predict_proba")
-    def predict_proba(self, X):
-        """Probabilities of what the winner predicts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray or list of ndarray
-        """
-        return self._asked().predict_proba(X)
-
-    @_winner_has("transform")
-    def transform(self, X):
-        """What the winner makes of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray
-        """
-        return self._asked().transform(X)
-
-    @_winner_has("get_feature_names_out")
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-
-        Returns
-        -------
-        ndarray of str
-        """
-        return self._asked().get_feature_names_out(input_features)
 
 
 def _own_score(estimator, X, y=None) -> float:
     """The estimator's own `score`."""
     return estimator.score(X) if y is None else estimator.score(X, y)
+
+
+def _least(*limits: int | None) -> int | None:
+    """The least of those limits that there are."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _n_splits(job: Job) -> int:

@@ -281,7 +281,7 @@ class Teller:
     def __init__(self, n, error=None):
         self.n, self.error = n, error
 
-    def __call__(self, setting, record):
+    def __call__(self, setting, record, is_new):
         self.n -= 1
         if self.n <= 0 and self.error is not None:
             raise self.error

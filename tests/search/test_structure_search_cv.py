@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import logsumexp
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.mixture import GaussianMixture
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from skvbem import DAG, BipartiteSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma
@@ -306,24 +307,97 @@ def test_a_search_that_raises_leaves_the_last_one(searched, rows):
 
 def test_clone_and_pickle(searched, rows):
     assert clone(searched).get_params().keys() == searched.get_params().keys()
+    assert not hasattr(clone(searched), "cv_results_")
     again = pickle.loads(pickle.dumps(searched))
     assert np.array_equal(again.score_samples(rows), searched.score_samples(rows))
     assert again.edge_probabilities_.values.tolist() == searched.edge_probabilities_.values.tolist()
+    assert vars(again).keys() == vars(searched).keys()
 
 
-def test_inside_and_around_scikit_learn():
+def test_everything_fitted_can_be_pickled(rows):
+    """Scores from functions of a module, posteriors and averages too."""
+    search = StructureSearchCV(
+        MODEL, GRID, scoring={"bound": "lower_bound", "rows": _own_score}, averaging=True, random_state=0
+    ).fit(rows)  # fmt: skip
+    again = pickle.loads(pickle.dumps(search))
+    assert np.array_equal(again.score_samples(rows), search.score_samples(rows))
+    assert again.fit(rows).best_score_ == search.best_score_
+
+
+def test_parameters_reach_the_estimator():
+    search = StructureSearchCV(MODEL, GRID)
+    assert search.get_params()["estimator__n_init"] == 3
+    assert "estimator__n_init" not in search.get_params(deep=False)
+    other = clone(search).set_params(estimator__n_init=1, scoring="bic", random_state=0)
+    assert other.estimator.n_init == 1
+    assert search.estimator.n_init == 3
+    assert other.fit(CARCINOMA).best_estimator_.n_init == 1
+    with pytest.raises(ValueError, match="n_starts"):
+        search.set_params(estimator__n_starts=1)
+
+
+def test_around_it_scikit_learns_search():
     everything = np.arange(len(CARCINOMA))
-    pipeline = make_pipeline(FunctionTransformer(), StructureSearchCV(MODEL, GRID, random_state=0)).fit(CARCINOMA)
-    assert pipeline[-1].best_params_ == {"latents": 3}
     outer = GridSearchCV(
         StructureSearchCV(MODEL, GRID, random_state=0),
-        {"scoring": ["bic", "collapsed"]},
+        {"scoring": ["bic", "collapsed"], "estimator__n_init": [1, 2]},
         cv=[(everything, everything)],
     ).fit(CARCINOMA)
+    assert len(outer.cv_results_["params"]) == 4
     assert outer.best_estimator_.best_estimator_.latent_names_ == ("h0",)
-    frames = StructureSearchCV(MODEL, GRID, random_state=0).fit(CARCINOMA)
-    frames.best_estimator_.set_output(transform="pandas")
-    assert list(frames.transform(CARCINOMA).columns) == ["h0_0", "h0_1", "h0_2"]
+    alone = clone(outer.estimator).set_params(**outer.best_params_).fit(CARCINOMA)
+    assert outer.best_score_ == alone.score(CARCINOMA)
+
+
+def test_inside_a_pipeline(rows):
+    """Its classes are features, and are chosen anew for every fold."""
+    target = (rows["a"] == rows["b"]).to_numpy()
+    search = StructureSearchCV(MODEL, GRID, scoring="bic", random_state=0)
+    pipeline = make_pipeline(search, LogisticRegression())
+    scores = cross_val_score(pipeline, rows[["b", "c", "d"]], target, cv=3)
+    assert scores.shape == (3,)
+    fitted = pipeline.fit(rows[["b", "c", "d"]], target)
+    assert fitted[-1].n_features_in_ == fitted[0].best_params_["latents"]
+    assert fitted[:-1].get_feature_names_out().tolist() == list(fitted[0].get_feature_names_out())
+    framed = fitted[:-1].set_output(transform="pandas").transform(rows[["b", "c", "d"]])
+    assert list(framed.columns) == list(fitted[0].get_feature_names_out())
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_set_output(when):
+    search = StructureSearchCV(clone(MODEL), GRID, random_state=0)
+    if when == "before":
+        assert search.set_output(transform="pandas") is search
+        search = clone(search).fit(CARCINOMA)
+    else:
+        search.fit(CARCINOMA).set_output(transform="pandas")
+    frame = search.transform(CARCINOMA)
+    assert list(frame.columns) == ["h0_0", "h0_1", "h0_2"]
+    assert np.array_equal(search.set_output(transform="default").fit_transform(CARCINOMA), frame.to_numpy())
+
+
+def test_it_has_the_methods_that_its_estimator_has():
+    classifier = StructureSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, random_state=0)
+    assert not any(hasattr(classifier, name) for name in ("transform", "fit_transform", "set_output", "score_samples"))
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.repeat([0, 1, 2, 2], 10)
+    classifier.fit(X, y)
+    assert is_classifier(classifier)
+    assert classifier.classes_.tolist() == [0, 1, 2]
+    for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        assert np.array_equal(getattr(classifier, name)(X), getattr(classifier.best_estimator_, name)(X))
+    same = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2).fit(X, y)  # folds keep shares of classes
+    assert np.array_equal(classifier.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"])
+    assert classifier.best_params_ == same.best_params_
+    reduced = StructureSearchCV(PCA(), {"n_components": [1, 2]}, cv=2, random_state=0).fit(X)
+    assert np.array_equal(
+        reduced.inverse_transform(reduced.transform(X)),
+        reduced.best_estimator_.inverse_transform(reduced.best_estimator_.transform(X)),
+    )
+    assert is_regressor(StructureSearchCV(Ridge(), {"alpha": [1.0]}, cv=2))
+
+
+def _own_score(model, X, y=None):
+    return model.score(X)
 
 
 @pytest.mark.parametrize(
@@ -357,8 +431,8 @@ def test_before_fit(rows):
 def test_progress_is_printed(capsys, rows):
     StructureSearchCV(MODEL, GRID, verbose=2, random_state=0).fit(rows)
     printed = capsys.readouterr().out
-    assert "[StructureSearchCV] latents=3: -" in printed
-    assert "3 of at most 3 candidates" in printed
+    assert "[StructureSearchCV] search: 2 of 3, latents=3: -" in printed
+    assert "3 of 3 candidates" in printed
 
 
 class _nothing:

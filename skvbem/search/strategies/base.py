@@ -79,6 +79,10 @@ class Strategy(ABC):
             order of `problem.runner.found`.
         """
 
+    def n_candidates(self, space: Space) -> int | None:
+        """How many settings of a space it tries if nothing ends it, None if that depends on what it finds."""
+        return None
+
 
 def gains(value: float, over: float) -> bool:
     """Whether a score is higher by more than rounding."""

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from skvbem._numerics import times_log
 from skvbem.data import Rows
 from skvbem.evidence import EvidenceScorer
+from skvbem.graphs.spaces import Space
 from skvbem.search._jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
 
@@ -61,6 +62,10 @@ class Exhaustive(Strategy):
             return
         while not problem.is_over and (some := list(islice(settings, _AT_ONCE))):
             problem.scores(some)
+
+    def n_candidates(self, space: Space) -> int | None:
+        """See `Strategy`."""
+        return None if self.prune else space.n_settings
 
     def _search_pruned(self, problem: Problem, settings: Iterator[Mapping]) -> None:
         ceiling, best = Ceiling.of(problem), -np.inf
