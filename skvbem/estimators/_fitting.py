@@ -98,7 +98,7 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: tuple) -> None:
+def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: Sequence) -> None:
     """A latent whose states all look alike, to its children and to its parents, stays so: no run may start there."""
     layout = model.layout
     for node, k in model.position.items():

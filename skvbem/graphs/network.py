@@ -107,7 +107,7 @@ class Network:
         """Node -> its number of states."""
         return {node: len(states) for node, states in self.states.items()}
 
-    def parameters(self, latents: Hashable | Iterable[Hashable] = ()) -> dict:
+    def parameters(self, latents: str | Iterable[Hashable] = ()) -> dict:
         """What `VBDiscreteDAG` takes to fit this network, its tables being the start: a dict of keyword arguments.
 
         Parameters

@@ -659,7 +659,7 @@ class TestHostileTexts:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("variable x { type discrete [ 2 ] { ", "line 1, column 29: the number of states must be"),
+            ("variable x { type discrete [ 2 ] { ", "line 1, column 30: the number of states must be"),
             ("probability ( x | ", "line 1, column 145: a table has at most 63 parents"),
             ("probability ( x ) { (", "line 1, column 21: a row has at most 63 states of parents"),
             ("probability ( x ) { table ", "line 1, column 27: a probability is a number"),
