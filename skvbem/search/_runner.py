@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from itertools import takewhile
 from typing import Self
 
 from skvbem._compat import is_pool_warm
@@ -76,7 +77,9 @@ class Runner:
 
     def __call__(self, settings: Sequence[Mapping]) -> list[Record | None]:
         """The record of each candidate; None for those not tried since the search is over."""
-        names = [self._stage + digest(setting) for setting in settings]
+        # to name thousands of large graphs takes seconds
+        on_time = takewhile(lambda _: not self.is_late(), settings)
+        names = [self._stage + digest(setting) for setting in on_time]
         new: deque[tuple[str, Mapping]] = deque()
         for name, setting in zip(names, settings):
             if name in self._asked:
@@ -90,7 +93,7 @@ class Runner:
             else:
                 new.append((name, self._asked[name]))
         self._try(new)
-        return [self._records.get(name) for name in names]
+        return [self._records.get(name) for name in names] + [None] * (len(settings) - len(names))
 
     @property
     def found(self) -> list[tuple[dict, Record]]:

@@ -625,6 +625,7 @@ class TestErrors:
             ),
             (lambda: DAGSpace([*"xy"], {"h": 2}, max_parents=0), ValueError, "There is no setting in DAGSpace"),
             (lambda: BipartiteSpace("hg", ["x"]), TypeError, "'latents' parameter of BipartiteSpace"),
+            (lambda: DAGSpace(4), TypeError, "DAGSpace must be given the names of the observed nodes.* Got 4 instead"),
             (lambda: BipartiteSpace(["h"], ["h"]), StructureError, "is both latent and observed"),
             (lambda: BipartiteSpace(["h"], ["x"], min_parents=2), ValueError, "There is no setting in BipartiteSpace"),
             (lambda: BipartiteSpace(["h"], [], childless=False), ValueError, "There is no setting in BipartiteSpace"),

@@ -11,6 +11,7 @@ from skvbem.graphs.priors import coerce_prior
 from skvbem.graphs.settings import canonical
 from skvbem.graphs.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace
 from skvbem.search.strategies import MC3, STRATEGIES, Beam, Exhaustive, Greedy, Strategy, resolve_strategy
+from skvbem.search.strategies.mc3 import _Place
 from skvbem.search.strategies.starts import emptiest, random_setting
 
 approx = pytest.approx
@@ -256,3 +257,45 @@ def test_names_and_options_are_checked():
             wrong()
     with pytest.raises(TypeError, match="'start' of Beam"):
         Beam(start="empty")
+
+
+@pytest.mark.parametrize("strategy", [Greedy(), Beam(), Exhaustive()], ids=names)
+def test_a_limit_of_time_holds_while_settings_are_listed(strategy):
+    """Neighbors of a graph with many nodes take seconds to list: of those that come late not one more is asked for."""
+    problem, n_late = None, 0
+
+    def until_late(settings):
+        nonlocal n_late
+        for k, setting in enumerate(settings):
+            if problem is not None and problem.runner.found and k >= 3:
+                problem.runner.over, n_late = "time_limit", n_late + 1
+            yield setting
+
+    class Slow(DAGSpace):
+        def __iter__(self):
+            return until_late(super().__iter__())
+
+        def neighbors(self, setting):
+            return until_late(super().neighbors(setting))
+
+    problem = make_problem(Slow(range(5)), lambda setting: -len(setting["structure"].edges))
+    strategy.search(problem)
+    assert n_late == 1
+    assert 0 < len(problem.runner.found) <= 300
+
+
+def test_candidates_are_not_even_named_when_it_is_late():
+    problem = make_problem(SPACES["dags"], lambda setting: 1.0)
+    first, *others = SPACES["dags"]
+    problem.runner([first])
+    problem.runner.over = "time_limit"
+    assert problem.runner([first, *others]) == [None] * 25
+
+
+@pytest.mark.parametrize("kind", ["dags", "four dags", "bipartite"])
+def test_chains_propose_the_neighbors_of_a_space(kind):
+    """In its order, though where nothing is hidden no graph is made of those that are not proposed."""
+    for setting in list(SPACES[kind])[::20]:
+        place = _Place(setting, "", SPACES[kind])
+        around = [canonical(near) for near in SPACES[kind].neighbors(setting)]
+        assert [canonical(place.neighbor(k)) for k in range(place.n_neighbors)] == around

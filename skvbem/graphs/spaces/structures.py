@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import combinations, product
 from math import factorial, prod
@@ -175,7 +175,12 @@ def check_latents(latents, owner: str) -> Mapping[Hashable, int]:
 
 
 def check_nodes(observed, latents: Mapping, owner: str) -> tuple:
-    """The names of observed nodes, none of them twice and none of them a latent."""
+    """The names of observed nodes, none of them twice and none of them a latent; TypeError if these are no names."""
+    if not isinstance(observed, Iterable):
+        raise TypeError(
+            f"{owner} must be given the names of the observed nodes, such as the columns of a data frame. Got "
+            f"{shown(observed)} instead."
+        )
     given = (observed,) if isinstance(observed, str) else tuple(observed)
     names = DAG((), {}).with_nodes(given).nodes
     if len(names) < len(given):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import takewhile
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from skvbem.graphs.priors import StructurePrior
 from skvbem.graphs.spaces import Space
 from skvbem.search._jobs import Job
 from skvbem.search._runner import Runner
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,10 @@ class Problem:
     def is_over(self) -> bool:
         """Whether no further candidate will be tried."""
         return self.runner.is_late() or bool(self.runner.over)
+
+    def until_over(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """Items as long as the search is not over: to list the neighbors of a large graph takes seconds."""
+        return takewhile(lambda _: not self.is_over, items)
 
 
 class Strategy(ABC):

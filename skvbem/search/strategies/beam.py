@@ -57,7 +57,7 @@ class Beam(Strategy):
             tried = zip(problem.log_posteriors(new), new)
             beam += [(value, setting, False) for value, setting in tried if value > -np.inf]
             beam = sorted(beam, key=lambda member: -member[0])[: self.width]
-            around = [near for _, setting, done in beam if not done for near in problem.space.neighbors(setting)]
+            around = (near for _, setting, done in beam if not done for near in problem.space.neighbors(setting))
+            new = [setting for key, setting in distinct(problem.until_over(around)).items() if key not in met]
             beam = [(value, setting, True) for value, setting, _ in beam]
-            new = [setting for key, setting in distinct(around).items() if key not in met]
             met.update(map(canonical, new))

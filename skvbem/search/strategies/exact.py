@@ -93,7 +93,7 @@ def _complete_data(problem: Problem) -> CompleteData:
     """The rows, and the priors and penalties of the score that ranks."""
     job = problem.job
     if not isinstance(job, EvidenceJob) or not hasattr(job.estimator, "_spread_prior"):
-        _refuse("needs scores of the evidence of all rows, of a network such as VBDiscreteDAG")
+        _refuse("needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG")
     estimator = clone(job.estimator).set_params(**next(iter(problem.space)))
     _, latents = estimator._structure_in(job.prepared)
     rows, encoder = job.prepared.rows, job.prepared.encoder
@@ -130,6 +130,4 @@ def _spread(estimator, node) -> Spread:
 
 
 def _refuse(why: str) -> NoReturn:
-    raise ValueError(
-        f"The strategy 'exact' {why}. Take 'structural', which is as fast where nothing is hidden, or 'greedy'."
-    )
+    raise ValueError(f"The strategy 'exact' {why}. Take 'greedy', or 'structural', which is faster.")

@@ -16,8 +16,9 @@ from skvbem.graphs.spaces import Space
 from skvbem.search._jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
 
-# Settings handed over at a time, so that a space of millions is never listed; fewer where each may rule others out.
-_AT_ONCE, _AT_ONCE_PRUNED = 4096, 64
+# Settings handed over at a time, so that a space of millions is never listed; fewer at first, since until a candidate
+# was tried no limit of time holds, and fewer where each may rule others out.
+_AT_FIRST, _AT_ONCE, _AT_ONCE_PRUNED = 256, 4096, 64
 # Nats that rounding may add to a score.
 _ROUNDING = 1e-6
 # Scores that are a log likelihood less a penalty, and what the penalty of a parameter is less of than half ln n.
@@ -56,12 +57,14 @@ class Exhaustive(Strategy):
 
     def search(self, problem: Problem) -> None:
         """See `Strategy`; TypeError if pruning is asked for and the score has no such bound."""
-        settings = iter(problem.space)
+        settings = problem.until_over(problem.space)
         if self.prune:
             self._search_pruned(problem, settings)
             return
-        while not problem.is_over and (some := list(islice(settings, _AT_ONCE))):
+        at_once = _AT_FIRST
+        while some := list(islice(settings, at_once)):
             problem.scores(some)
+            at_once = _AT_ONCE
 
     def n_candidates(self, space: Space) -> int | None:
         """See `Strategy`."""

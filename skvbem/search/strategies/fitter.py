@@ -71,8 +71,8 @@ class Fitter:
         job, space = problem.job, problem.space
         if not isinstance(job, EvidenceJob) or not hasattr(job.estimator, "_complete_prepared"):
             raise ValueError(
-                "The strategy 'structural' needs scores of the evidence of all rows, of a network such as "
-                "VBDiscreteDAG. Take 'greedy' for others."
+                "The strategy 'structural' needs scores of the evidence of all rows, with cv=None, of a network such "
+                "as VBDiscreteDAG. Take 'greedy' for others."
             )
         if job.estimator.learn_prior:
             raise ValueError(

@@ -75,7 +75,8 @@ class Greedy(Strategy):
         top = problem.log_posteriors([start])[0]
         lately, n_waited = deque([canonical(start)], maxlen=max(self.n_tabu, 1)), 0
         while not problem.is_over and n_waited <= self.n_tabu:
-            near = [setting for setting in problem.space.neighbors(here) if canonical(setting) not in lately]
+            around = problem.until_over(problem.space.neighbors(here))
+            near = [setting for setting in around if canonical(setting) not in lately]
             values = problem.log_posteriors(near)
             if not np.any(values > -np.inf):
                 break

@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from skvbem.graphs.dag import shown
 from skvbem.graphs.rules import check_count
+from skvbem.graphs.spaces import Space
+from skvbem.graphs.spaces.structures import StructureSpace
 from skvbem.search._jobs import digest
 from skvbem.search.strategies.base import Problem, Strategy
-from skvbem.search.strategies.starts import check_start, setting_to_start_from
+from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
 
 # Settings that are remembered, with their neighbors.
 _MOST_REMEMBERED = 1000
@@ -101,17 +104,31 @@ class MC3(Strategy):
 
 
 class _Place:
-    """A setting, its neighbors, the names of those that were met, and its log posterior once that is known."""
+    """A setting, the names of those of its neighbors that were met, and its log posterior once that is known."""
 
-    def __init__(self, setting: Mapping, name: str, space):
+    def __init__(self, setting: Mapping, name: str, space: Space):
         self.setting, self.name = setting, name
-        self.around = list(space.neighbors(setting)) or [dict(setting)]
-        self.names: list[str | None] = [None] * len(self.around)
+        self._space = space
         self.value: float | None = None
+
+    @cached_property
+    def _around(self) -> list:
+        """Its neighbors; where nothing is hidden the moves that lead to them, one to each: graphs are dear to make."""
+        is_plain = isinstance(self._space, StructureSpace) and not self._space.latents
+        moves = edge_moves_within(self._space, self.setting) if is_plain else []
+        return moves or list(self._space.neighbors(self.setting)) or [dict(self.setting)]
+
+    @cached_property
+    def names(self) -> list[str | None]:
+        return [None] * self.n_neighbors
 
     @property
     def n_neighbors(self) -> int:
-        return len(self.around)
+        return len(self._around)
+
+    def neighbor(self, k: int) -> Mapping:
+        found = self._around[k]
+        return found if isinstance(found, Mapping) else found.apply(self.setting)
 
 
 class _Atlas:
@@ -132,7 +149,7 @@ class _Atlas:
 
     def random_neighbor(self, place: _Place) -> _Place:
         k = int(self._problem.rng.integers(place.n_neighbors))
-        found = self.place(place.around[k], place.names[k])
+        found = self.place(place.neighbor(k), place.names[k])
         place.names[k] = found.name
         return found
 
