@@ -31,7 +31,7 @@ import pandas as pd
 
 from skvbem import DAG, BipartiteSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import make_bipartite
-from skvbem.errors import EvidenceWarning
+from skvbem.errors import SearchWarning
 from skvbem.plotting import DAGDisplay, RankDisplay, SharedParentDisplay, StructureSearchDisplay
 
 
@@ -64,7 +64,7 @@ print(f"{len(space)} models, {sum(map(space.orbit_size, space))} graphs")
 # height of the posterior at its mode, the paper's MAP. (AIS says when its weights are too uneven to be trusted. This
 # happens for some of the graphs that are far from the truth, where it does not matter.)
 
-warnings.simplefilter("ignore", EvidenceWarning)
+warnings.filterwarnings("ignore", ".*should not be trusted", SearchWarning)
 scores = {"AIS": "ais", "collapsed": "collapsed_ascent", "VB": "lower_bound", "BIC": "bic"}
 
 

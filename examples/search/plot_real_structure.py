@@ -40,11 +40,11 @@ print(f"{len(classes)} + {len(two)} + {len(nothing)} = {len(space)} structures")
 # %%
 # Each structure is scored by its evidence, the probability that it gave to the data before it saw them. A bound on it
 # is quick. But bounds are exact where nothing is hidden and too low elsewhere, so that here, where the two kinds
-# compete, they lean to one side. So the best twenty are scored again by annealed importance sampling, which does not,
+# compete, they lean to one side. So the best forty are scored again by annealed importance sampling, which does not,
 # and which comes with a standard error.
 
 search = StructureSearchCV(
-    VBDiscreteDAG(n_init=5), space, scoring="collapsed_ascent", rescoring="ais", n_rescored=20, random_state=0
+    VBDiscreteDAG(n_init=5), space, scoring="collapsed_ascent", rescoring="ais", n_rescored=40, random_state=0
 ).fit(panel)
 StructureSearchDisplay.from_estimator(search, scores="ais")
 plt.show()
