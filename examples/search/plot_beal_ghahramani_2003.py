@@ -62,9 +62,8 @@ print(f"{len(space)} models, {sum(map(space.orbit_size, space))} graphs")
 # A search fits every structure and scores it. Scores share fits where they can: three of them start from the
 # variational one. The collapsed bound was not there in 2003: it integrates the parameters out, and lies
 # between the lower bound and the evidence. BICp is BIC with the prior density of the parameters, from which we get the
-# height of the posterior at its mode, the paper's MAP. (AIS says
-# when its weights are too uneven to be trusted. Half the usual number of chains keeps this page quick, and then many
-# graphs hear it, most of them where rows are few.)
+# height of the posterior at its mode, the paper's MAP. (AIS says when its weights are too uneven to be trusted. Half
+# the usual number of chains keeps this page quick, and then it says so of many graphs.)
 
 warnings.filterwarnings("ignore", ".*should not be trusted", SearchWarning)
 scores = {"AIS": scorer("ais", n_chains=24), "collapsed": "collapsed_ascent", "VB": "lower_bound", "BIC": "bic"}

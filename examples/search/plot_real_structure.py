@@ -113,9 +113,9 @@ StructureSearchDisplay.from_estimator(search, scores="ais")
 plt.show()
 
 # %%
-# Nothing wins here. The best structure has a quarter of the probability, and a dozen others have a few percent each. Only
-# a sum over all of them says what is known. (So few rows leave the weights of AIS uneven at times: one of the sixteen
-# scores is not to be trusted, and the search says so in ``cv_results_["doubts"]``. It is not the best.)
+# Nothing wins here. The best structure has a quarter of the probability, and a dozen others have a few percent each.
+# Only a sum over all of them says what is known. (The weights of AIS are uneven at times: one of the sixteen scores is
+# not to be trusted, and the search says so in ``cv_results_["doubts"]``. It is not the best.)
 
 hidden = search.hidden_parent_counts_
 print(f"{'hidden parents':<16}" + "".join(f"{name:>9}" for name in hidden.levels[1]))
@@ -126,6 +126,6 @@ plt.show()
 
 # %%
 # One hidden variable, h0, is behind all four ways to cheat, as the textbook has it. But what the two kinds of lies have
-# in common is more than that: they probably hang on a second one as well, together with the grades. A good guess at what
-# it is would be worth more data; 319 students do not settle it. Mind also that the space has many more structures with
-# two hidden variables than with one, and that all of them were taken as equally probable beforehand.
+# in common is more than that: they probably hang on a second one as well. What that is, 319 students do not settle. Mind
+# also that the space has many more structures with two hidden variables than with one, and that all of them were taken
+# as equally probable beforehand.
