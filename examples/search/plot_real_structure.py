@@ -127,5 +127,5 @@ plt.show()
 # %%
 # One hidden variable, h0, is behind all four ways to cheat, as the textbook has it. But what the two kinds of lies have
 # in common is more than that: they probably hang on a second one as well. What that is, 319 students do not settle.
-# Mind also that the space has many more structures with two hidden variables than with one, and that all of them were taken
-# as equally probable beforehand.
+# Mind also that the space has many more structures with two hidden variables than with one, and that all of them were
+# taken as equally probable beforehand.
