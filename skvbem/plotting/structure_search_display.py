@@ -335,7 +335,8 @@ def _descriptions(search, chosen: Sequence[str], below_best: bool) -> dict[str, 
         return {"y_label": "mean score of rows held out", "title": note}
     if len(chosen) > 1:
         return {"y_label": "score (nats)"}
-    name = f"log evidence ({getattr(search.scorer_, 'kind', chosen[0])})"
+    kind = getattr(search.scorer_, "kind", chosen[0]) if chosen[0] == "score" else chosen[0]
+    name = f"log evidence ({kind})"
     if not below_best:
         return {"y_label": name}
     return {"y_label": "nats below the best", "title": f"{name}; best: {search.best_score_:.2f} nats".replace("-", "−")}

@@ -220,6 +220,7 @@ def test_a_worker_that_dies_once_costs_nothing(eager, log):
     assert max(Counter(noted(log, "begun")).values()) <= 3
 
 
+@pytest.mark.slow
 def test_a_candidate_that_kills_its_worker_fails_alone(eager, log, path):
     search = search_over(12, faults={5: "die"}, log=log, n_jobs=2, checkpoint=path, seconds=0.3)
     with pytest.warns(SearchWarning, match="1 of 12 candidates failed"):
@@ -289,7 +290,12 @@ class Teller:
 
 
 @pytest.mark.parametrize(
-    ("n_jobs", "error"), [(1, KeyError("a callback's own")), (1, KeyboardInterrupt()), (2, KeyError("its own"))]
+    ("n_jobs", "error"),
+    [
+        (1, KeyError("a callback's own")),
+        (1, KeyboardInterrupt()),
+        pytest.param(2, KeyError("its own"), marks=pytest.mark.slow),
+    ],
 )
 def test_an_error_of_a_callback(log, path, n_jobs, error):
     """It is raised once the workers are gone, and what was finished is kept."""

@@ -3,6 +3,7 @@
 import os
 import pickle
 import random
+import shutil
 import signal
 import threading
 import time
@@ -94,6 +95,7 @@ def test_killed_and_resumed_until_it_ends(searches, tmp_path, expected):
     assert sum(Counter(noted(what["log"], "scored")).values()) <= N + 3
 
 
+@pytest.mark.slow
 def test_workers_end_with_their_parent(searches, tmp_path, expected):
     """Also one that had nothing to do yet."""
     kill_at(0.1, searches, tmp_path, expected, 2)
@@ -127,6 +129,41 @@ def test_interrupted(searches, tmp_path, expected, to_all):
     assert searches.run(**{**what, "n_jobs": 1}) == 0
     assert told(tmp_path)["table"] == expected
     assert len(noted(what["log"], "scored")) <= N + 2
+
+
+@pytest.mark.slow
+def test_interrupted_twice(searches, tmp_path, expected):
+    """The second Ctrl-C comes while the first is seen to."""
+    what = orders(tmp_path, n_jobs=2, seconds=0.05)
+    pid = searches.begin(**what)
+    assert within(PATIENCE, lambda: len(noted(what["log"], "scored")) >= 5)
+    workers = workers_below(pid)
+    for _ in range(2):
+        os.killpg(pid, signal.SIGINT)
+        time.sleep(0.02)
+    began = time.monotonic()
+    searches.ended(pid)
+    assert time.monotonic() - began < 10
+    assert within(10, lambda: not any(map(lives, workers)))
+    assert searches.run(**{**what, "n_jobs": 1}) == 0
+    assert told(tmp_path)["table"] == expected
+
+
+@pytest.mark.slow
+def test_the_folder_for_temporary_files_goes_away(searches, tmp_path, expected):
+    """What workers share lies there: they do without, or the search says that it is gone. No result is wrong."""
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "search").mkdir()
+    what = orders(tmp_path / "search", n_jobs=2, seconds=0.02, config={"temp_folder": str(tmp_path / "temporary")})
+    pid = searches.begin(**what)
+    assert within(PATIENCE, lambda: len(noted(what["log"], "scored")) >= 5)
+    shutil.rmtree(tmp_path / "temporary")
+    assert searches.ended(pid) == 0
+    found = told(tmp_path / "search")
+    assert found.get("table", expected) == expected
+    if "error" in found:
+        assert searches.run(**{**what, "n_jobs": 1, "config": {}}) == 0
+        assert told(tmp_path / "search")["table"] == expected
 
 
 def test_a_file_that_may_grow_no_further(searches, tmp_path, expected):
