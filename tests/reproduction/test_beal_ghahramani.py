@@ -1,6 +1,7 @@
 """What holds of the experiment of Beal & Ghahramani over many draws, in the record of a run, and a part of it again."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ def test_a_hundred_draws_of_every_size(n):
 def test_better_evidence_ranks_the_truth_better(n):
     """BIC, VB, the collapsed bound ascended, AIS: each better than the one before in two thirds of the draws."""
     names = ["bic", "lower_bound", "collapsed_ascent", "ais"]
-    for worse, better in zip(names, names[1:]):
+    for worse, better in pairwise(names):
         a, b = bg.ranks_of(RECORDS, n, worse), bg.ranks_of(RECORDS, n, better)
         assert np.mean((b < a) + 0.5 * (b == a)) > 0.65
         assert np.median(b) < np.median(a)
