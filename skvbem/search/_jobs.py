@@ -12,7 +12,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -98,6 +98,11 @@ class Job(ABC):
     @abstractmethod
     def fingerprint(self) -> dict[str, str]:
         """By name, all that records depend on: the data, the estimator's parameters, and how it is scored."""
+
+    def scored_by(self, scorers: Mapping[str, Callable]) -> Self:
+        """The same job with other scores."""
+        changed: Any = self
+        return replace(changed, scorers=scorers)
 
     def burden(self, setting: Mapping) -> str:
         """What is known of the memory that a candidate needs, in a sentence, or nothing."""
@@ -202,7 +207,8 @@ class AllRowsJob(Job):
         estimator.fit(self.X, self.y, **self.fit_params)
         fitted = time.perf_counter()
         weight = self.fit_params.get("sample_weight")
-        values, errors, doubts = {}, {}, []
+        values, errors = {}, {}
+        doubts: list[str] = []
         for name, score in self.scorers.items():
             if isinstance(score, EvidenceScorer):
                 found = estimator._scored(self.X, weight, score.kind, None, score.options)

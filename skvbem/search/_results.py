@@ -81,7 +81,8 @@ def _column(settings: Sequence[Mapping], name: str) -> np.ma.MaskedArray:
         kind = int
     elif all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         kind = float
-    column = np.ma.MaskedArray(np.empty(len(values), dtype=kind), mask=[name not in setting for setting in settings])
+    missing = [name not in setting for setting in settings]
+    column: np.ma.MaskedArray = np.ma.MaskedArray(np.empty(len(values), dtype=kind), mask=missing)
     for k, value in enumerate(values):
         if name in settings[k]:
             column[k] = value

@@ -324,13 +324,13 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
             rest = {name: value for name, value in params.items() if name != "groups"}
             splits = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y, params.get("groups")))
             return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
-        evidence_alone = all(isinstance(each, EvidenceScorer) for each in names.values())
-        if evidence_alone and hasattr(estimator, "_prepare") and set(params) <= {"sample_weight"}:
+        of_evidence = {name: each for name, each in names.items() if isinstance(each, EvidenceScorer)}
+        if of_evidence == names and hasattr(estimator, "_prepare") and set(params) <= {"sample_weight"}:
             space = coerce_space(self.space)
             if not space.parameters & estimator._prepared_by:
                 prepared = estimator._prepare(X, params.get("sample_weight"))
-                return EvidenceJob(estimator, prepared, names, self.error_score)
-        if any(isinstance(each, EvidenceScorer) for each in names.values()) and not hasattr(estimator, "_scored"):
+                return EvidenceJob(estimator, prepared, of_evidence, self.error_score)
+        if of_evidence and not hasattr(estimator, "_scored"):
             raise TypeError(
                 f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
             )
@@ -400,8 +400,7 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
     ) -> tuple[list, str]:
         """The records with a further score for those at some positions, and its name."""
         exact = scorer(self.rescoring) if isinstance(self.rescoring, str) else self.rescoring
-        fields = {name: getattr(job, name) for name in job.__dataclass_fields__} | {"scorers": {exact.kind: exact}}
-        again, stage = type(job)(**fields), content(exact)
+        again, stage = job.scored_by({exact.kind: exact}), content(exact)
         with (
             progress.stage("rescoring", exact.kind, len(positions)) as tell,
             Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=tell) as runner,

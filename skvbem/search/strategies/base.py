@@ -58,7 +58,7 @@ class Problem:
         """
         found = self.log_priors(settings)
         possible = np.flatnonzero(found > -np.inf)
-        scores = self.scores([settings[k] for k in possible])
+        scores = self.scores([settings[k] for k in possible.tolist()])
         found[possible] += np.where(np.isnan(scores), -np.inf, scores)
         return found
 

@@ -32,10 +32,10 @@ class EdgeOdds:
             return cls(rules, {})
         if not isinstance(prior, EdgePrior):
             return None
-        by_edge, default = prior.probability, prior.default
-        if not isinstance(by_edge, Mapping):
-            by_edge, default = {}, by_edge
-        log_odds, parents = {}, {}
+        given = prior.probability
+        by_edge, default = (given, prior.default) if isinstance(given, Mapping) else ({}, given)
+        log_odds: dict[tuple[Hashable, Hashable], float] = {}
+        parents = {}
         for child, rule in rules.parents.items():
             probability = {parent: by_edge.get((parent, child), default) for parent in rules.nodes if parent != child}
             demanded = {parent for parent, p in probability.items() if p == 1}

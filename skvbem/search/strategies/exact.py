@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from math import inf, log
 from typing import NoReturn
@@ -79,7 +80,7 @@ class Exact(Strategy):
         space = problem.space
         if not isinstance(space, StructureSpace) or space.latents:
             _refuse(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
-        data = _complete_data(problem)
+        data = _complete_data(problem, space.observed)
         odds = EdgeOdds.of(problem.prior, space.rules)
         if odds is None:
             _refuse(f"needs a prior over structures that is uniform or an EdgePrior. Got {problem.prior!r}")
@@ -89,8 +90,8 @@ class Exact(Strategy):
         problem.scores([{"structure": dag}])
 
 
-def _complete_data(problem: Problem) -> CompleteData:
-    """The rows, and the priors and penalties of the score that ranks."""
+def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteData:
+    """The rows of these nodes, and the priors and penalties of the score that ranks."""
     job = problem.job
     if not isinstance(job, EvidenceJob) or not hasattr(job.estimator, "_spread_prior"):
         _refuse("needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG")
@@ -101,7 +102,6 @@ def _complete_data(problem: Problem) -> CompleteData:
         _refuse(f"needs complete data; {'there are latents' if latents else 'some cells are missing'}")
     if estimator.learn_prior:
         _refuse("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
-    nodes = problem.space.observed
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     score = job.scorers[problem.ranking]
     kind = score.kind if isinstance(score, EvidenceScorer) else None
