@@ -357,7 +357,7 @@ def test_content_is_the_same_in_another_process():
     exec(VALUES, here)
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     there = subprocess.run(
-        [sys.executable, "-c", f"{VALUES}\nprint(texts)"],
+        [sys.executable, "-P", "-c", f"{VALUES}\nprint(texts)"],
         env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
         check=True,

@@ -9,7 +9,20 @@ from contextlib import contextmanager
 import joblib
 import numpy as np
 import pytest
-from faulty import DATA, Faulty, Unsendable, noted, search_over, table_of, value, within, workers_below
+from faulty import (
+    DATA,
+    Counted,
+    Dict,
+    Faulty,
+    Unsendable,
+    noted,
+    search_over,
+    table_of,
+    value,
+    where_data_lie,
+    within,
+    workers_below,
+)
 
 from skvbem import BipartiteSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import make_bipartite
@@ -122,31 +135,6 @@ def test_batches_take_about_a_quarter_of_a_second_and_grow_small_in_the_end(each
     assert sum(sizes) == 1000
     assert max(sizes) == most
     assert sizes[-1] == least
-
-
-class Counted:
-    """Counts how often it is pickled in this process."""
-
-    n = 0
-
-    def __reduce__(self):
-        type(self).n += 1
-        return Counted, ()
-
-
-def where_data_lie(model, X, y=None):
-    """Whether this process has X for itself, from a worker's point of view; x tells candidates apart."""
-    base = X["array"]
-    while base is not None and not isinstance(base, np.memmap):
-        base = base.base if isinstance(base, np.ndarray) else None
-    return model.x + (1000.0 if isinstance(base, np.memmap) else 0.0)
-
-
-class Dict(Faulty):
-    """Takes any X."""
-
-    def fit(self, X, y=None):
-        return self
 
 
 def test_data_are_pickled_once_and_large_arrays_are_shared():
