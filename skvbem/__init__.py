@@ -15,9 +15,25 @@ except ImportError as error:
     ) from error
 
 from skvbem._show_versions import show_versions
-from skvbem.estimators import LabeledTable, VBDiscreteDAG
+from skvbem.estimators import VBDiscreteDAG
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
+from skvbem.search import StructureSearchCV
+from skvbem.tables import LabeledTable
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["DAG", "LabeledTable", "VBDiscreteDAG", "__version__", "show_versions"]
+__all__ = [
+    "BipartiteSpace",
+    "CardinalityGrid",
+    "DAG",
+    "DAGSpace",
+    "GridSpace",
+    "LabeledTable",
+    "LatentClassSpace",
+    "ListSpace",
+    "StructureSearchCV",
+    "VBDiscreteDAG",
+    "__version__",
+    "show_versions",
+]

@@ -6,9 +6,13 @@ too, since to find the user's line they must see past scikit-learn's wrappers.
 
 from __future__ import annotations
 
+import pickle
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from functools import partial
 from numbers import Number
 from typing import Any
 
@@ -26,6 +30,14 @@ except ImportError:
         """Stand-in that adds nothing, for a scikit-learn without callbacks."""
 
 
+try:
+    from cloudpickle import dumps as _dumps
+except ImportError:
+    try:
+        from joblib.externals.cloudpickle import dumps as _dumps  # before joblib 1.6
+    except ImportError:
+        from pickle import dumps as _dumps  # functions of scripts cannot be sent then
+
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
@@ -36,7 +48,14 @@ __all__ = [
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
+    "has_shared_memory",
+    "hold_workers",
+    "in_store",
+    "is_pool_warm",
+    "pickled",
+    "returns_one_by_one",
     "warn",
+    "worker_deaths",
 ]
 
 
@@ -76,12 +95,15 @@ class IterationReport:
 
     Parameters
     ----------
-    estimator : estimator
-        With `CallbackSupportMixin`; without it, or without callbacks set, calls cost nothing and return False.
+    estimator : estimator or None
+        With `CallbackSupportMixin`; without it, or without callbacks set, calls cost nothing and return False. None
+        tells nobody.
     X : array-like
         The training data, handed to the callbacks that ask for it.
+    y : array-like or None
+        The same for targets.
     max_iterations : int or None
-        The most iterations there can be, None if that is not known.
+        The most iterations, or stages, there can be; None if that is not known.
     metadata : dict or None
         What else `fit` was given, such as `sample_weight`.
 
@@ -91,14 +113,15 @@ class IterationReport:
         Whether a callback asked to stop after the last iteration.
     """
 
-    def __init__(self, estimator, X, *, max_iterations: int | None = None, metadata: dict | None = None):
-        self._given = {"estimator": estimator, "X": X, "metadata": metadata}
-        self._root: Any = None
+    def __init__(self, estimator, X, y=None, *, max_iterations: int | None = None, metadata: dict | None = None):
+        self._given = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        self._task: Any = None
+        self._iteration = "iteration"
         self.stopped = False
         self._listened = bool(getattr(estimator, "_skl_callbacks", ()))
         if self._listened or hasattr(estimator, "_parent_callback_ctx"):
-            self._root = estimator._init_callback_context(max_subtasks=max_iterations)
-            self._root.call_on_fit_task_begin(**self._given)
+            self._task = estimator._init_callback_context(max_subtasks=max_iterations)
+            self._task.call_on_fit_task_begin(**self._given)
 
     def __call__(self, fitted: Callable[[], dict] | None = None) -> bool:
         """Report one more iteration; True if a callback asks to stop.
@@ -108,12 +131,128 @@ class IterationReport:
         """
         if not self._listened:  # each context stays in memory until the fit ends
             return False
-        context = self._root.subcontext(task_name="iteration")
+        context = self._task.subcontext(task_name=self._iteration)
         context.call_on_fit_task_begin(**self._given)
         self.stopped = bool(context.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted))
         return self.stopped
 
+    def stage(self, name: str, iteration: str, max_iterations: int | None = None) -> IterationReport:
+        """A report of a stage of this fit, begun now, whose iterations have a name of their own; close it too."""
+        found = copy(self)
+        found._iteration, found.stopped = iteration, False
+        if self._task is not None:
+            found._task = self._task.subcontext(task_name=name, max_subtasks=max_iterations)
+            found._task.call_on_fit_task_begin(**self._given)
+        return found
+
+    @contextmanager
+    def handing_on(self, name: str, estimator) -> Iterator[None]:
+        """A stage in which another estimator is fitted, whose iterations are told to the same callbacks."""
+        if self._task is None:
+            yield
+            return
+        context = self._task.subcontext(task_name=name)
+        with context.propagate_callback_context(estimator):
+            context.call_on_fit_task_begin(**self._given)
+            yield
+        context.call_on_fit_task_end(**self._given)
+
     def close(self, fitted: Callable[[], dict] | None = None) -> None:
-        """Report the end of the fit."""
-        if self._root is not None:
-            self._root.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted)
+        """Report the end of the fit, or of the stage."""
+        if self._task is not None:
+            self._task.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted)
+
+
+def is_pool_warm() -> bool:
+    """Whether joblib's workers are there already, or the backend in force has no pool of joblib's to start."""
+    from joblib.externals.loky import reusable_executor
+
+    if type(_backend()).__name__ != "LokyBackend":
+        return True
+    executor = getattr(reusable_executor, "_executor", None)
+    flags = getattr(executor, "_flags", None)
+    is_closed = flags is None or flags.shutdown or flags.broken
+    return not is_closed and bool(getattr(executor, "_processes", None))
+
+
+def returns_one_by_one() -> bool:
+    """Whether the joblib backend in force can hand over results as they come."""
+    return bool(getattr(_backend(), "supports_return_generator", False))
+
+
+def has_shared_memory() -> bool:
+    """Whether the workers of the joblib backend in force are threads of this process."""
+    return bool(getattr(_backend(), "supports_sharedmem", False))
+
+
+def in_store(value) -> Callable[[], Any] | None:
+    """How workers of a cluster take a value from its store, in which it is now; None if joblib itself sends data once.
+
+    joblib's backend for ray sends them with every task.
+    """
+    if type(_backend()).__name__ != "RayBackend":
+        return None
+    import ray
+
+    return partial(_from_store, ray.put(value))
+
+
+def _from_store(reference):
+    import ray
+
+    return ray.get(reference)
+
+
+def worker_deaths() -> tuple[type[BaseException], ...]:
+    """Errors by which joblib's backends say that a worker died, or that work or data were lost with it."""
+    from concurrent.futures import BrokenExecutor, CancelledError
+
+    from joblib.externals.loky.process_executor import BrokenProcessPool, ShutdownExecutorError
+
+    found: list[type[BaseException]] = [BrokenExecutor, BrokenProcessPool, ShutdownExecutorError, CancelledError]
+    for package, names in _DEATHS.items():
+        if package in sys.modules:  # else none of its errors can have been raised
+            found += [error for name in names if (error := getattr(sys.modules[package], name, None)) is not None]
+    return tuple(found)
+
+
+_DEATHS = {
+    "distributed.scheduler": ("KilledWorker",),
+    "ray.exceptions": ("RayActorError", "WorkerCrashedError", "OutOfMemoryError", "ObjectLostError", "NodeDiedError"),
+}
+
+
+def hold_workers(parallel) -> None:
+    """Begin the life of a joblib `Parallel` whose workers must stay workers whatever dies of them.
+
+    joblib itself runs tasks in this process when a cluster is down to one worker, also the task that killed the others;
+    and its dask backend waits for ever for what a dead worker did.
+    """
+    parallel.__enter__()
+    n_found = parallel._effective_n_jobs
+    parallel._effective_n_jobs = lambda: max(n_found(), 2)
+    backend = parallel._backend
+    name = "submit" if "submit" in vars(type(backend)) else "apply_async"  # before joblib 1.5
+    if type(backend).__name__ != "DaskDistributedBackend" or name in vars(backend):
+        return
+    send = getattr(backend, name)
+
+    def sent(func, callback=None):
+        future = send(func, callback)
+        future.add_done_callback(
+            lambda done: done.exception() is None or callback is None or callback(done.exception())
+        )
+        return future
+
+    setattr(backend, name, sent)
+
+
+def pickled(value, keep_inside: Callable[[pickle.PickleBuffer], bool]) -> bytes:
+    """A pickle as joblib makes it, functions of scripts included, less the buffers that are not to be kept inside."""
+    return _dumps(value, protocol=5, buffer_callback=keep_inside)
+
+
+def _backend():
+    from joblib.parallel import get_active_backend
+
+    return get_active_backend()[0]

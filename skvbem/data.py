@@ -36,6 +36,11 @@ class Rows:
         """Sum of the weights: the n of every score."""
         return float(len(self) if self.weight is None else self.weight.sum())
 
+    def distinct(self) -> Rows:
+        """The distinct rows, in lexicographic order, with the weights of all equal ones added up."""
+        codes, position = np.unique(self.codes, axis=0, return_inverse=True)
+        return Rows(self.names, codes, np.bincount(position.ravel(), self.weight, len(codes)).astype(float))
+
     def fingerprint(self) -> str:
         """The same for the same rows in any order, and for weights as for repeated rows; else different."""
         total = 0

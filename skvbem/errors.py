@@ -5,6 +5,8 @@ __all__ = [
     "DataWarning",
     "EvidenceWarning",
     "NoInteriorModeError",
+    "SearchCheckpointError",
+    "SearchWarning",
     "StructureError",
     "TooLargeError",
     "UnknownCategoryWarning",
@@ -37,3 +39,11 @@ class UnknownCategoryWarning(DataWarning):
 
 class EvidenceWarning(UserWarning):
     """An estimate of the evidence that should not be trusted, and why."""
+
+
+class SearchCheckpointError(ValueError):
+    """A checkpoint that is damaged, of another search, or in use by one."""
+
+
+class SearchWarning(UserWarning):
+    """A search that went on without some of its candidates, or without its checkpoint."""

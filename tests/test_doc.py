@@ -51,7 +51,22 @@ def resolve(name):
     return None
 
 
-@pytest.mark.parametrize("room", ["", "datasets", "errors", "estimators", "evidence", "graphs.formats", "plotting"])
+ROOMS = [
+    "",
+    "datasets",
+    "errors",
+    "estimators",
+    "evidence",
+    "graphs.formats",
+    "graphs.priors",
+    "graphs.spaces",
+    "plotting",
+    "search",
+    "search.strategies",
+]
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_public_names_are_on_the_api_page(room):
     listed = set(re.findall(r"^   (?:~[\w.]+\.)?(\w+)$", (DOC / "api/index.rst").read_text("utf-8"), re.MULTILINE))
     public = importlib.import_module(f"skvbem.{room}".rstrip(".")).__all__

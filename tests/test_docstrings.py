@@ -18,7 +18,11 @@ PUBLIC = [
     "skvbem.evidence",
     "skvbem.graphs.dag",
     "skvbem.graphs.formats",
+    "skvbem.graphs.priors",
+    "skvbem.graphs.spaces",
     "skvbem.plotting",
+    "skvbem.search",
+    "skvbem.search.strategies",
 ]
 
 # Sections and sentences the house style does without, as it lets the type line of X and of a result speak for itself.

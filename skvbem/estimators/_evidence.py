@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import warn
 from skvbem.data import Rows
 from skvbem.errors import EvidenceWarning
+from skvbem.estimators._encoding import CategoryEncoder
 from skvbem.estimators._fitting import Recipe
 from skvbem.evidence import Evidence, get_score
 from skvbem.evidence.evaluation import Evaluation
@@ -36,6 +37,24 @@ class FittedRun:
     recipe: Recipe
     note: str = ""
     fingerprint: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Data as many candidates of a search share them: checked, encoded, equal rows counted.
+
+    Parameters
+    ----------
+    encoder : CategoryEncoder
+    rows : Rows
+        Distinct ones.
+    fingerprint : str
+        Of the rows and of what their codes mean.
+    """
+
+    encoder: CategoryEncoder
+    rows: Rows
+    fingerprint: str
 
 
 class EvidenceMixin:
@@ -99,9 +118,9 @@ class EvidenceMixin:
         True
         """
         check_is_fitted(self)
-        score = get_score(kind)
+        get_score(kind)
         if X is not None:
-            found = score(self._evaluation(X, sample_weight, random_state), **self._as_scores_take(options))
+            found = self._scored(X, sample_weight, kind, random_state, options)
             for doubt in found.doubts:
                 warn(doubt, EvidenceWarning)
             return found
@@ -121,6 +140,11 @@ class EvidenceMixin:
             details={"converged": self.converged_},
             note=run.note,
         )
+
+    def _scored(self, X, sample_weight, kind: str, random_state, options: Mapping) -> Evidence:
+        """`log_evidence` of data, its doubts not spoken."""
+        score = get_score(kind)
+        return score(self._evaluation(X, sample_weight, random_state), **self._as_scores_take(options))
 
     def bic(self, X, sample_weight=None):
         """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n: LOWER is better.

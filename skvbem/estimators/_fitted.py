@@ -11,9 +11,11 @@ import numpy as np
 from skvbem.data import Rows
 from skvbem.estimators._encoding import CategoryEncoder, Table
 from skvbem.estimators._reports import LatentStates, find_states
-from skvbem.estimators._tables import LabeledTables, state_code
+from skvbem.estimators._tables import LabeledTables, levels_of
 from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
+from skvbem.tables import state_code
 from skvbem.vbem.posteriors import Form
 
 
@@ -41,6 +43,10 @@ class FittedNetwork:
         """The hidden nodes: all but the columns, which come last."""
         return self.model.dag.nodes[: -len(self.encoder.names_)]
 
+    def sizes_of_latents(self) -> dict:
+        """Latent -> number of states."""
+        return dict(zip(self.latents, self.model.layout.cardinalities))
+
     @cached_property
     def point(self) -> np.ndarray:
         """Posterior means (VB) or the point found (MAP, ML), (n_cells,)."""
@@ -49,9 +55,7 @@ class FittedNetwork:
     @cached_property
     def levels(self) -> dict:
         """The states of each node as the user knows them: categories of a column, numbers of a latent's states."""
-        of_columns = dict(zip(self.encoder.names_, self.encoder.categories_))
-        sizes = zip(self.model.dag.nodes, self.model.layout.cardinalities)
-        return {node: of_columns.get(node, np.arange(size)) for node, size in sizes}
+        return levels_of(self.model, self.encoder)
 
     def tables(self) -> dict[str, LabeledTables]:
         """The attributes that hold a table per node."""
@@ -59,6 +63,11 @@ class FittedNetwork:
         if self.form.density:
             flat["posterior_"] = (self.model.prior + self.counts).concentration
         return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
+
+    def network(self) -> Network:
+        """Graph, states and tables as a value of their own."""
+        dag, tables = self.model.dag, self.model.tables(self.point)
+        return Network(dag, {node: self.levels[node].tolist() for node in dag.nodes}, tables)
 
     def states_of(self, latent) -> LatentStates:
         """How a latent's states are used."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from skvbem._numerics import safe_log
+from skvbem.estimators._encoding import CategoryEncoder
+from skvbem.estimators._tables import levels_of
 from skvbem.families import Dirichlet
+from skvbem.graphs.dag import shown
+from skvbem.graphs.network import Network
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models._program import Program
+from skvbem.tables import LabeledTable
 from skvbem.vbem.fit import Fit, best_of
 from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import Form
@@ -22,11 +27,48 @@ def random_points(model: DiscreteDAG, n_points: int, rng: np.random.Generator) -
     return draws / model.prior.per_cell(model.prior.row_sums(draws))
 
 
-def given_point(model: DiscreteDAG, init: Mapping, columns: tuple, owner: str) -> np.ndarray:
+def given_point(model: DiscreteDAG, init: Mapping | Network, encoder: CategoryEncoder, owner: str) -> np.ndarray:
     """Tables given as a start, (n_cells, 1); nodes that are not named start uniform."""
-    point = point_of(model, init, f"the 'init' parameter of {owner}")
-    _refuse_saddle(model, point, columns)
+    where = f"the 'init' parameter of {owner}"
+    if isinstance(init, Network):
+        init = {
+            node: LabeledTable(table, init.dag.family(node), tuple(init.states[axis] for axis in init.dag.family(node)))
+            for node, table in init.tables.items()
+        }
+    levels = levels_of(model, encoder)
+    tables = {
+        node: _in_order(table, model.dag.family(node), levels, encoder.names_, where)
+        if isinstance(table, LabeledTable) and node in model.position
+        else table
+        for node, table in init.items()
+    }
+    point = point_of(model, tables, where)
+    _refuse_saddle(model, point, encoder.names_)
     return point[:, None]
+
+
+def _in_order(table: LabeledTable, family: tuple, levels: Mapping, columns: Sequence, where: str) -> np.ndarray:
+    """The values of a table, its axes those of a family and its categories in the order of the fit.
+
+    States of latents are told apart by their numbers alone, whatever their names.
+    """
+    if set(table.axes) != set(family):
+        raise ValueError(
+            f"The table of node {family[-1]!r} in {where} must have one axis for each of {family}. It has those of "
+            f"{table.axes}."
+        )
+    values = table.values.transpose([table.axes.index(node) for node in family])
+    for axis, node in enumerate(family):
+        theirs, ours = list(table.levels[table.axes.index(node)]), levels[node].tolist()
+        if node not in columns:
+            continue
+        if len(theirs) != len(ours) or set(theirs) != set(ours):
+            raise ValueError(
+                f"The table of node {family[-1]!r} in {where} must have the categories of column {node!r}, "
+                f"{shown(ours)}. It has {shown(theirs)}. Declare them with the 'categories' parameter."
+            )
+        values = np.take(values, [theirs.index(level) for level in ours], axis=axis)
+    return values
 
 
 def point_of(model: DiscreteDAG, tables: Mapping, where: str) -> np.ndarray:
@@ -46,7 +88,7 @@ def point_of(model: DiscreteDAG, tables: Mapping, where: str) -> np.ndarray:
         if not (np.isfinite(table).all() and (table > 0).all() and np.allclose(table.sum(axis=-1), 1.0, atol=1e-6)):
             raise ValueError(
                 f"The table of node {node!r} in {where} must hold probabilities > 0 that sum to 1 along the last axis. "
-                f"Got {np.array2string(table, threshold=20, separator=', ')} instead."
+                f"Got {np.array2string(table, threshold=20, separator=', ')} instead. Network.smoothed fills zeros."
             )
         target[...] = table / table.sum(axis=-1, keepdims=True)
     return flat
@@ -56,7 +98,7 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: tuple) -> None:
+def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: Sequence) -> None:
     """A latent whose states all look alike, to its children and to its parents, stays so: no run may start there."""
     layout = model.layout
     for node, k in model.position.items():

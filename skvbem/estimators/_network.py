@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from math import prod
 from numbers import Integral, Real
 
 import numpy as np
 
 from skvbem._compat import warn
 from skvbem.errors import StructureError, TooLargeError
+from skvbem.families.spread import Spread
 from skvbem.graphs.dag import DAG, did_you_mean
 
 
@@ -101,46 +101,54 @@ def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
 
 def resolve_prior(prior, equivalent_sample_size: float, dag: DAG, cardinalities: Mapping, owner: str) -> dict:
     """Dirichlet concentrations of every node, axes (*parents, node)."""
-    whose = f"The 'prior' parameter of {owner}"
-    by_node = isinstance(prior, Mapping)
-    if by_node:
+    if isinstance(prior, Mapping):
         strange = [node for node in prior if node not in cardinalities]
         if strange:
             raise ValueError(
-                f"{whose} names {strange[0]!r}, which is not a node of the structure."
+                f"The 'prior' parameter of {owner} names {strange[0]!r}, which is not a node of the structure."
                 f"{did_you_mean(strange[0], dag.nodes)}"
             )
-    resolved = {}
-    for node in dag.nodes:
-        shape = tuple(cardinalities[member] for member in dag.family(node))
-        given = prior.get(node, 1.0) if by_node else prior
-        if isinstance(given, str) and given == "bdeu":
-            given = equivalent_sample_size / prod(shape)
-        elif isinstance(given, str) and given == "per_row":
-            given = equivalent_sample_size / shape[-1]
-        if isinstance(given, Real) and not isinstance(given, bool):
-            values: np.ndarray | None = np.full(shape, given, dtype=float)
-        else:
-            values = _as_floats(given) if by_node else None
-        if values is None:
-            raise ValueError(
-                f"{whose} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes to these or to "
-                f"arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
-            )
-        if values.shape != shape:
-            axes = ", ".join(f"{member!r} ({cardinalities[member]})" for member in dag.family(node))
-            raise ValueError(
-                f"{whose}, for node {node!r}, must have the shape {shape}: one axis for each parent in this order, "
-                f"then the node itself, {axes}. Got shape {values.shape} instead."
-            )
-        good = np.isfinite(values) & (values > 0)
-        if not good.all():
-            raise ValueError(
-                f"{whose}{f', for node {node!r},' if by_node else ''} must hold finite concentrations > 0. "
-                f"Got {float(values[~good][0])!r} instead."
-            )
-        resolved[node] = values
-    return resolved
+    return {
+        node: resolve_family_prior(prior, equivalent_sample_size, dag.family(node), cardinalities, owner)
+        for node in dag.nodes
+    }
+
+
+def resolve_family_prior(
+    prior, equivalent_sample_size: float, family: tuple, cardinalities: Mapping, owner: str
+) -> np.ndarray:
+    """Dirichlet concentrations of one node, the last of its family, axes (*parents, node)."""
+    whose, by_node, node = f"The 'prior' parameter of {owner}", isinstance(prior, Mapping), family[-1]
+    shape = tuple(cardinalities[member] for member in family)
+    given = prior.get(node, 1.0) if by_node else prior
+    spread = spread_of(prior, equivalent_sample_size, node)
+    values = spread.table(shape) if spread is not None else _as_floats(given) if by_node else None
+    if values is None:
+        raise ValueError(
+            f"{whose} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes to these or to "
+            f"arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
+        )
+    if values.shape != shape:
+        axes = ", ".join(f"{member!r} ({cardinalities[member]})" for member in family)
+        raise ValueError(
+            f"{whose}, for node {node!r}, must have the shape {shape}: one axis for each parent in this order, "
+            f"then the node itself, {axes}. Got shape {values.shape} instead."
+        )
+    good = np.isfinite(values) & (values > 0)
+    if not good.all():
+        raise ValueError(
+            f"{whose}{f', for node {node!r},' if by_node else ''} must hold finite concentrations > 0. "
+            f"Got {float(values[~good][0])!r} instead."
+        )
+    return values
+
+
+def spread_of(prior, equivalent_sample_size: float, node: Hashable) -> Spread | None:
+    """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
+    given = prior.get(node, 1.0) if isinstance(prior, Mapping) else prior
+    if isinstance(given, str) and given in ("bdeu", "per_row"):
+        return Spread(equivalent_sample_size, "table" if given == "bdeu" else "row")
+    return Spread(float(given), "cell") if isinstance(given, Real) and not isinstance(given, bool) else None
 
 
 def resolve_annealing(annealing, owner: str) -> np.ndarray:

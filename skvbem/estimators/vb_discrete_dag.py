@@ -20,14 +20,18 @@ from skvbem.estimators import _network
 from skvbem.estimators._base import VBEstimator, feature_names
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import CategoryEncoder, Table, read_table
-from skvbem.estimators._evidence import EvidenceMixin, FittedRun
+from skvbem.estimators._evidence import EvidenceMixin, FittedRun, Prepared
 from skvbem.estimators._fitted import FittedNetwork
 from skvbem.estimators._fitting import Recipe, beyond_zero, given_point, point_of, run_from, with_prior
 from skvbem.estimators._reports import fit_indices, table_summary
-from skvbem.estimators._tables import LabeledTable
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.families.spread import Spread
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG, queries
 from skvbem.models._program import Program
+from skvbem.models.completed import CompletedRows, complete_rows
+from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 
 # What the first batch fixes; the rest is told anew by each.
@@ -52,10 +56,10 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
 
     Parameters
     ----------
-    structure : DAG, list of (parent, child) edges, mapping child -> parents, networkx.DiGraph or str, default=None
-        The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``. Columns that
-        it does not name are nodes without edges. None means one latent class with every column below it. Columns of an
-        array are named x0, x1, ...
+    structure : DAG, (parent, child) edges, mapping child -> parents, networkx.DiGraph, DataFrame or str, default=None
+        The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``, a DataFrame
+        an adjacency matrix (row = parent). Columns that it does not name are nodes without edges. None means one latent
+        class with every column below it. Columns of an array are named x0, x1, ...
     latents : mapping of name to int, list of names, or int, default=None
         The hidden nodes and their numbers of states (2 where only names are given). An int is the number of states of
         one latent named h0. By default none if a structure is given, else ``{"h0": 2}``.
@@ -74,10 +78,11 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         probability basis a prior of 1 gives the maximum likelihood.
     n_init : int, default=10
         Number of starts.
-    init : {"random", "tournament"} or mapping of node to table, default="random"
+    init : {"random", "tournament"}, Network or mapping of node to table, default="random"
         "random" runs every start (tables drawn uniformly) to the end; "tournament" drops half of them after 1, 2, 4,
         ... steps until one is left [CH]_, who used 64. A mapping gives tables (conditional probabilities, axes as for
-        `prior`) to start from; nodes that it does not name start uniform.
+        `prior`) to start from; nodes that it does not name start uniform. A Network, or LabeledTables as in `tables_`,
+        are matched by the names of nodes and categories, and by the numbers of latents' states.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
@@ -127,6 +132,8 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         Prior concentrations, as learned if `learn_prior`.
     structure_ : DAG
         Nodes in the order latents, then columns.
+    network_ : Network
+        `structure_`, the states of its nodes and `tables_` as one value, made anew when it is asked for.
     latent_names_ : tuple
     categories_ : list of ndarray
         Categories of each column.
@@ -185,7 +192,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"random", "tournament"}), Mapping],
+        "init": [StrOptions({"random", "tournament"}), Mapping, Network],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "acceleration": ["boolean"],
@@ -290,21 +297,14 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
-        owner = type(self).__name__
-        table, weights = self._counted(read_table(X, owner), sample_weight)
+        encoder, data = self._encoded(X, sample_weight)
         names = feature_names(X)
-        encoder = CategoryEncoder(
-            owner,
-            categories=self.categories,
-            missing_values=self.missing_values,
-            handle_unknown=self.handle_unknown,
-        )
-        data = Rows(tuple(table.names), encoder.fit_encode(table), weights)
         if len(data) == 1:
             warn("X has one row: the fit is mostly prior.", DataWarning)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
         n_empty, fingerprint = _n_empty(data), data.fingerprint()
         run, network, program = self._fit_rows(encoder, data, report)
+        _network.warn_of_oddities(network.model.dag, network.sizes_of_latents(), program.total_weight)
         self._warn_unless_converged(run.fit, report)
         state = names | self._run_state(run.fit, network.form) | self._network_state(network)
         state |= {
@@ -394,6 +394,60 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         report.close(lambda: state)
         return self
 
+    def _encoded(self, X, sample_weight) -> tuple[CategoryEncoder, Rows]:
+        """The categories of X, and the codes of its rows of weight > 0."""
+        owner = type(self).__name__
+        table, weights = self._counted(read_table(X, owner), sample_weight)
+        encoder = CategoryEncoder(
+            owner,
+            categories=self.categories,
+            missing_values=self.missing_values,
+            handle_unknown=self.handle_unknown,
+        )
+        return encoder, Rows(tuple(table.names), encoder.fit_encode(table), weights)
+
+    # What a search asks of an estimator, so that all its candidates share one encoding of the data -------------------
+
+    #: Parameters that the encoding depends on.
+    _prepared_by = frozenset({"categories", "missing_values", "handle_unknown"})
+
+    def _prepare(self, X, sample_weight=None) -> Prepared:
+        encoder, data = self._encoded(X, sample_weight)
+        levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
+        return Prepared(encoder, data.distinct(), f"{data.fingerprint()} {levels}")
+
+    def _evaluate_prepared(self, prepared: Prepared) -> Evaluation:
+        """The fit to prepared data, as scores take it; warns of nothing."""
+        self._validate_params()
+        rows = replace(prepared.rows)  # whose codes are given up once they are compiled
+        run, network, program = self._fit_rows(prepared.encoder, rows, IterationReport(None, None))
+        return self._evaluate(network, run, program, None)
+
+    def _structure_in(self, prepared: Prepared) -> tuple[DAG, dict]:
+        """The graph this estimator would fit to prepared data, and latent -> number of states."""
+        return self._structure_over(prepared.rows.names)
+
+    def _complete_prepared(self, prepared: Prepared, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
+        """The lower bound of a VB fit to prepared data, begun from rows completed otherwise if any, and its q(x)."""
+        self._validate_params()
+        model, rows = self._model_for(prepared.encoder, prepared.rows), replace(prepared.rows)
+        recipe = self._recipe(prepared.encoder, model, rows, ())
+        if start is not None:
+            recipe = replace(recipe, n_starts=1, given=beyond_zero(start.statistics(model))[:, None], of_counts=True)
+        program = self._compiled(model, rows, recipe.n_starts)
+        fit, _ = run_from(model, program, posteriors.VB, recipe, n_threads=effective_n_jobs(self.n_jobs))
+        return fit.objective, complete_rows(model, fit.statistics, prepared.rows, **self._limits())
+
+    def _family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
+        """Dirichlet concentrations of a node, the last of its family, axes (*parents, node)."""
+        return _network.resolve_family_prior(
+            self.prior, self.equivalent_sample_size, family, cardinalities, type(self).__name__
+        )
+
+    def _spread_prior(self, node) -> Spread | None:
+        """The prior of a node where it is equal in all cells, whatever the parents are."""
+        return _network.spread_of(self.prior, self.equivalent_sample_size, node)
+
     def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
         network, table = self._asked(X)
         run = self._scored_run()
@@ -473,13 +527,17 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
     def _model_for(self, encoder: CategoryEncoder, data: Rows) -> DiscreteDAG:
         """The network to fit, its nodes in the order latents, then columns."""
         owner = type(self).__name__
-        latents = _network.resolve_latents(self.latents, self.structure, owner)
-        dag = _network.resolve_structure(self.structure, latents, data.names, owner)
+        dag, latents = self._structure_over(data.names)
         cardinalities = {**latents, **dict(zip(data.names, encoder.n_categories_.tolist()))}
         _network.check_size(dag, cardinalities, n_starts=self._n_starts(), **self._limits())
         prior = _network.resolve_prior(self.prior, self.equivalent_sample_size, dag, cardinalities, owner)
-        _network.warn_of_oddities(dag, latents, data.total_weight)
         return DiscreteDAG(dag, cardinalities, prior)
+
+    def _structure_over(self, columns: tuple) -> tuple[DAG, dict]:
+        """The graph over latents and columns, and latent -> number of states."""
+        owner = type(self).__name__
+        latents = _network.resolve_latents(self.latents, self.structure, owner)
+        return _network.resolve_structure(self.structure, latents, columns, owner), latents
 
     def _n_starts(self) -> int:
         return self.n_init if isinstance(self.init, str) else 1
@@ -490,8 +548,8 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         given, of_counts = None, False
         if last is not None and last.continues(encoder, model):
             given, of_counts = beyond_zero(last.counts)[:, None], True
-        elif isinstance(self.init, Mapping):
-            given = given_point(model, self.init, data.names, type(self).__name__)
+        elif not isinstance(self.init, str):
+            given = given_point(model, self.init, encoder, type(self).__name__)
         return Recipe(
             self._seed(self.random_state),
             self._n_starts(),
@@ -535,6 +593,12 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         """How each latent's states are used, a dict of latent to LatentStates."""
         check_is_fitted(self)
         return {name: self._fitted_.states_of(name) for name in self.latent_names_}
+
+    @property
+    def network_(self) -> Network:
+        """The fitted tables as a Network, which `write_bif` writes and `init` takes."""
+        check_is_fitted(self)
+        return self._fitted_.network()
 
     # Asking -----------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from itertools import chain
 from numbers import Integral
 
 from skvbem.errors import StructureError
+from skvbem.graphs.adjacency import adjacency, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
 
 __all__ = ["DAG", "describe_cycle", "did_you_mean", "find_cycle", "shown"]
@@ -164,6 +165,39 @@ class DAG:
         return cls.from_edges((edge[:2] for edge in graph.edges), graph.nodes)
 
     @classmethod
+    def from_adjacency(cls, matrix, nodes: Iterable[Hashable] | None = None) -> DAG:
+        """The graph of a square table of 0 and 1 (or booleans): row = parent, column = child.
+
+        Parameters
+        ----------
+        matrix : pandas.DataFrame or array-like of shape (n_nodes, n_nodes)
+            The labels of a frame, the same in rows and columns, are the nodes in their order.
+        nodes : iterable of hashable, optional
+            The names of the rows and columns of an array, which has no labels.
+
+        Raises
+        ------
+        TypeError
+            If an array comes without names, or a frame with some.
+        StructureError
+            If the table is not square, its labels differ or repeat, a cell is neither 0 nor 1, or there is a cycle. The
+            message says which row and column.
+
+        Examples
+        --------
+        >>> DAG.from_adjacency([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["a", "b", "c"])
+        DAG("[a][b|a][c|a:b]")
+        """
+        nodes, edges = read_adjacency(matrix, nodes if nodes is None else _names(nodes, "nodes"))
+        parents: dict = {}
+        for parent, child in edges:
+            parents.setdefault(child, []).append(parent)
+        if cycle := find_cycle(nodes, parents):
+            first = (cycle[0], cycle[1 % len(cycle)])
+            raise StructureError(f"{describe_cycle(cycle)} Its first edge is the 1 at {edge_cell(first)}.")
+        return cls._made(nodes, parents)
+
+    @classmethod
     def from_string(cls, text: str) -> DAG:
         r"""The graph of a model string, as ``[A][B|A:H]``: each node in brackets, its parents after the bar.
 
@@ -202,9 +236,9 @@ class DAG:
 
         Parameters
         ----------
-        structure : DAG, directed networkx graph, str, mapping or iterable
-            A str is a model string (see `from_string`), a mapping is child -> parents (see `from_parents`), any other
-            iterable holds (parent, child) pairs (see `from_edges`).
+        structure : DAG, directed networkx graph, str, mapping, pandas.DataFrame or iterable
+            A str is a model string (see `from_string`), a mapping is child -> parents (see `from_parents`), a frame is
+            an adjacency matrix (see `from_adjacency`), any other iterable holds (parent, child) pairs (`from_edges`).
         nodes : iterable of hashable
             Names that must be among the nodes.
 
@@ -228,12 +262,15 @@ class DAG:
             dag = cls.from_networkx(structure)
         elif isinstance(structure, Mapping):
             dag = cls.from_parents(structure)
+        elif is_frame(structure):
+            dag = cls.from_adjacency(structure)
         elif isinstance(structure, Iterable):
             dag = cls.from_edges(structure)
         else:
             raise TypeError(
                 "A structure must be a DAG, a directed networkx graph, a model string like '[A][B|A:H]', a mapping "
-                f"child -> parents or an iterable of (parent, child) edges. Got {shown(structure)} instead."
+                "child -> parents, an adjacency frame or an iterable of (parent, child) edges. "
+                f"Got {shown(structure)} instead."
             )
         return dag.with_nodes(nodes)
 
@@ -352,6 +389,37 @@ class DAG:
         graph.add_nodes_from(self._nodes)
         graph.add_edges_from(self.edges)
         return graph
+
+    def to_adjacency(self, *, as_frame: bool = True):
+        """The square table of the graph, 1 where the row is a parent of the column, otherwise 0.
+
+        Parameters
+        ----------
+        as_frame : bool, default=True
+            Whether it is a pandas.DataFrame labelled by the nodes, which needs pandas, or an array without labels.
+
+        Returns
+        -------
+        pandas.DataFrame or ndarray of int, shape (n_nodes, n_nodes)
+            Rows and columns in the order of the nodes.
+
+        Examples
+        --------
+        >>> DAG.from_string("[a][b|a]").to_adjacency(as_frame=False)
+        array([[0, 1],
+               [0, 0]])
+        """
+        cells = adjacency(self._nodes, self.edges)
+        if not as_frame:
+            return cells
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "DAG.to_adjacency needs pandas. Install it with: pip install pandas; or pass as_frame=False."
+            ) from error
+        labels = pandas.Index(self._nodes, dtype=object, tupleize_cols=False)
+        return pandas.DataFrame(cells, index=labels, columns=labels)
 
     def _known(self, node):
         if node not in self._parents:

@@ -3,6 +3,9 @@
 A BIF file declares variables with their states, then a table p(node | parents) for each. It is read in one pass by a
 hand-written tokenizer: nothing in a file becomes code, an attribute or a path, time is linear in its length, and sizes
 are checked before memory is taken. The format carries neither counts nor which variables are hidden.
+
+States are words in BIF. Those of a variable that are numbers or booleans in Python are told by a property that other
+programs skip, ``property skvbem_states int;`` (or float, or bool), so that what is read equals what was written.
 """
 
 from __future__ import annotations
@@ -12,103 +15,20 @@ import math
 import os
 import re
 import shutil
-import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from skvbem.errors import DataWarning, StructureError, TooLargeError
 from skvbem.graphs.dag import DAG, describe_cycle, did_you_mean, find_cycle, shown
+from skvbem.graphs.network import SLACK, Network
 
 __all__ = ["Network", "read_bif", "write_bif"]
 
-_SLACK = 1e-6
 _ROUNDING = 1e-2
 _MOST_PARENTS = 63
-
-
-@dataclass(frozen=True, eq=False)
-class Network:
-    """A discrete Bayesian network: a graph, the states of each node and its table of probabilities.
-
-    Two networks are equal when nodes, states (both in order) and tables are.
-
-    Parameters
-    ----------
-    dag : DAG
-        The graph.
-    states : mapping
-        Node -> the names of its states, in order.
-    tables : mapping
-        Node -> p(node | parents), an array with one axis per parent, in the order of ``dag.parents(node)``, and a last
-        axis for the node, along which it sums to one (to 1e-6). The arrays are copied and cannot be written to.
-
-    Raises
-    ------
-    StructureError
-        If nodes, states and tables do not fit together.
-    ValueError
-        If a table holds what is no probability.
-
-    Examples
-    --------
-    >>> from skvbem.graphs.dag import DAG
-    >>> from skvbem.graphs.formats import Network, read_bif, write_bif
-    >>> dag = DAG.from_string("[rain][wet|rain]")
-    >>> states = {"rain": ("no", "yes"), "wet": ("no", "yes")}
-    >>> network = Network(dag, states, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.2, 0.8]]})
-    >>> read_bif(write_bif(network)) == network
-    True
-    """
-
-    dag: DAG
-    states: Mapping
-    tables: Mapping
-
-    def __post_init__(self):
-        for what, mapping in (("states", self.states), ("tables", self.tables)):
-            if set(mapping) != set(self.dag.nodes):
-                odd = sorted(map(repr, set(mapping) ^ set(self.dag.nodes)))
-                raise StructureError(
-                    f"{what} must name every node of the graph and no other. They differ in {', '.join(odd)}."
-                )
-        states, tables = {}, {}
-        for node in self.dag.nodes:
-            states[node] = tuple(self.states[node])
-            if isinstance(self.states[node], str) or not states[node] or len(set(states[node])) < len(states[node]):
-                raise StructureError(
-                    f"Node {node!r} must have one state or more, all different. Got {self.states[node]!r}."
-                )
-        for node in self.dag.nodes:
-            table = np.array(self.tables[node], dtype=float)
-            shape = tuple(len(states[other]) for other in self.dag.family(node))
-            if table.shape != shape:
-                raise StructureError(
-                    f"The table of node {node!r} must have the shape {shape}, an axis for each of "
-                    f"{self.dag.family(node)}. Got {table.shape} instead."
-                )
-            if not (np.isfinite(table).all() and (table >= 0).all() and (abs(table.sum(-1) - 1) <= _SLACK).all()):
-                raise ValueError(
-                    f"The table of node {node!r} must hold numbers >= 0 that sum to one over its last axis."
-                )
-            table.flags.writeable = False
-            tables[node] = table
-        object.__setattr__(self, "states", MappingProxyType(states))
-        object.__setattr__(self, "tables", MappingProxyType(tables))
-
-    def __eq__(self, other):
-        if not isinstance(other, Network):
-            return NotImplemented
-        same = self.dag == other.dag and self.dag.nodes == other.dag.nodes and self.states == other.states
-        return same and all(np.array_equal(table, other.tables[node]) for node, table in self.tables.items())
-
-    def __reduce__(self):
-        return type(self), (self.dag, dict(self.states), dict(self.tables))
 
 
 def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cells: int = 10_000_000) -> Network:
@@ -122,6 +42,7 @@ def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cel
         with or without a byte order mark.
     max_bytes, max_nodes, max_cells : int
         Limits on the length of the text, the number of variables and the number of cells of all tables together.
+        Reading takes up to about 100 bytes of memory for each byte of text, and time linear in their number.
 
     Returns
     -------
@@ -175,30 +96,34 @@ def write_bif(network: Network, path=None) -> str:
     Parameters
     ----------
     network : Network
-        Its nodes and states must be named by str without double quotes, line breaks or other control characters.
+        Its nodes must be named by str without double quotes, line breaks, other control characters and lone surrogates,
+        which BIF has no way to write. The states of a node must be such str, or all int, all bool, or all finite
+        float; None is no state.
     path : path, optional
         Where to write the text too, in UTF-8. A file already there is replaced once the new one is complete.
 
     Raises
     ------
     ValueError
-        If a name cannot be written.
+        If a name or a state cannot be written.
     OSError
         If the file cannot be written.
     """
     parts = ["network unknown {\n}\n"]
-    for node in network.dag.nodes:
-        states = ", ".join(map(_written, network.states[node]))
-        parts.append(
-            f"variable {_written(node)} {{\n  type discrete [ {len(network.states[node])} ] {{ {states} }};\n}}\n"
-        )
-    for node in network.dag.nodes:
+    names = {node: _written(node, "name") for node in network.dag.nodes}
+    words = {}
+    for node, name in names.items():
+        kind, words[node] = _written_states(node, network.states[node])
+        told = "" if kind == "str" else f"  property {_STATES} {kind};\n"
+        listed = f"type discrete [ {len(words[node])} ] {{ {', '.join(words[node])} }};"
+        parts.append(f"variable {name} {{\n  {listed}\n{told}}}\n")
+    for node, name in names.items():
         parents, table = network.dag.parents(node), network.tables[node]
-        given = f" | {', '.join(map(_written, parents))}" if parents else ""
-        parts.append(f"probability ( {_written(node)}{given} ) {{\n")
+        given = f" | {', '.join(names[parent] for parent in parents)}" if parents else ""
+        parts.append(f"probability ( {name}{given} ) {{\n")
         rows = table.reshape(-1, table.shape[-1]).tolist()
-        for row, key in zip(rows, itertools.product(*(network.states[parent] for parent in parents)), strict=True):
-            head = f"({', '.join(map(_written, key))})" if parents else "table"
+        for row, key in zip(rows, itertools.product(*(words[parent] for parent in parents)), strict=True):
+            head = f"({', '.join(key)})" if parents else "table"
             parts.append(f"  {head} {', '.join(map(repr, row))};\n")
         parts.append("}\n")
     text = "".join(parts)
@@ -214,7 +139,9 @@ _PROPERTY = re.compile(r'[^;"]*+(?:"[^"]*+"[^;"]*+)*+;')
 _COUNT = re.compile(r"[0-9]{1,9}")
 _NUMBERS = re.compile(r"([0-9eE.,+\-\s]++);")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]{1,6}))?")
-_UNWRITABLE = re.compile(r'["\x00-\x1f\x7f]')
+_UNWRITABLE = re.compile(r'["\x00-\x1f\x7f\ud800-\udfff]')
+_STATES = "skvbem_states"  # the property that tells what the words of a variable's states stand for
+_KINDS = {"bool": {"False": False, "True": True}.__getitem__, "int": int, "float": float}
 
 
 class _Token(NamedTuple):
@@ -231,12 +158,18 @@ class _Row(NamedTuple):
     numbers: list[str]
 
 
+class _Variable(NamedTuple):
+    token: _Token  # its name
+    words: tuple[str, ...]
+    states: tuple  # what the words stand for
+
+
 class _Reader:
     """Recursive descent over BIF text, one token ahead."""
 
     def __init__(self, text, origin):
         self.text, self.origin = text, origin
-        self.variables: dict = {}  # name -> (its token, its states)
+        self.variables: dict[str, _Variable] = {}
         self.blocks: dict = {}  # name -> (its token, the tokens of its parents, its rows)
         self.rounded: list = []  # (position, sum) of each row that misses one by its printed rounding
         self.token = self.next(0)
@@ -283,15 +216,14 @@ class _Reader:
         return self.fault(self.token.start, f"expected {what}, found {found}.")
 
     def names(self, close, what):
-        """The names before the mark `close`, which is taken too; the commas between them may be missing."""
-        names, comma = [], False
+        """Gives the names before the mark `close`, which is taken too; the commas between them may be missing."""
+        comma = False
         while comma or self.token.kind != close:
-            names.append(self.take("name", what if comma else f"{what} or {close!r}"))
+            yield self.take("name", what if comma else f"{what} or {close!r}")
             comma = self.token.kind == ","
             if comma:
                 self.take(",")
         self.take(close)
-        return names
 
     # Grammar
 
@@ -306,6 +238,11 @@ class _Reader:
                 self.variable(max_nodes)
             elif unit == "probability":
                 self.probability()
+            elif unit.startswith("<"):
+                raise self.fault(
+                    self.token.start,
+                    "this is XML, as of XMLBIF, which is not read. Save the network in the BIF format.",
+                )
             else:
                 raise self.unexpected("'network', 'variable' or 'probability'")
         if not self.variables:
@@ -313,7 +250,8 @@ class _Reader:
         return self.assembled(max_cells)
 
     def body(self, entries):
-        """The entries between braces: `entries` maps a first word or mark to what reads the rest."""
+        """The (position, text) of each property between braces; `entries` maps other first words to their readers."""
+        properties = []
         self.take("{")
         while self.token.kind != "}":
             if self.word() in entries:
@@ -322,10 +260,12 @@ class _Reader:
                 match = _PROPERTY.match(self.text, self.token.end)
                 if not match:
                     raise self.fault(self.token.start, "this property is not closed by ';'.")
+                properties.append((self.token.start, match[0]))
                 self.token = self.next(match.end())
             else:
                 raise self.unexpected(", ".join(map(repr, [*entries, "property"])) + " or '}'")
         self.take("}")
+        return properties
 
     def variable(self, max_nodes):
         self.take("name")
@@ -335,12 +275,29 @@ class _Reader:
         if len(self.variables) == max_nodes:
             raise self.fault(name.start, f"there are more than max_nodes={max_nodes} variables.", TooLargeError)
         types: list = []
-        self.body({"type": lambda: types.append(self.states())})
+        properties = self.body({"type": lambda: types.append(self.words())})
         if len(types) != 1:
             raise self.fault(name.start, f"variable {shown(name.text)} must have one type. It has {len(types)}.")
-        self.variables[name.text] = (name, types[0])
+        self.variables[name.text] = _Variable(name, types[0], self.meant(types[0], properties))
 
-    def states(self):
+    def meant(self, words, properties):
+        """The states that the words of a variable stand for: themselves, if no property says otherwise."""
+        told = [(position, text[:-1].split()) for position, text in properties if text.lstrip().startswith(_STATES)]
+        told = [(position, parts[1:]) for position, parts in told if parts[0] == _STATES]
+        if not told:
+            return words
+        position, kind = told[-1]
+        if len(told) > 1 or len(kind) != 1 or kind[0] not in _KINDS:
+            raise self.fault(position, f"the property {_STATES} must stand once and be one of {', '.join(_KINDS)}.")
+        try:
+            states = tuple(map(_KINDS[kind[0]], words))
+        except (KeyError, ValueError):
+            states = ()
+        if tuple(map(repr, states)) != words or not all(map(math.isfinite, states)) or len(set(states)) < len(states):
+            raise self.fault(position, f"the states must be different and of type {kind[0]}, as Python writes it.")
+        return states
+
+    def words(self):
         self.take("name")
         if self.word() != "discrete":
             raise self.unexpected("'discrete', the one type there is")
@@ -349,14 +306,16 @@ class _Reader:
         count = self.take("name", "the number of states")
         self.take("]")
         self.take("{")
-        states = self.names("}", "a state")
-        self.take(";")
-        if not _COUNT.fullmatch(count.text) or int(count.text) != len(states) or not states:
+        expected = int(count.text) if _COUNT.fullmatch(count.text) else 0
+        states = [*itertools.islice(self.names("}", "a state"), expected + 1)]  # what is too much is not read
+        if len(states) != expected or not states:
+            listed = f"{len(states)}{' or more' if len(states) > expected else ''}"
             raise self.fault(
                 count.start,
-                f"the number of states must be 1 or more and that of the names listed, {len(states)}. "
+                f"the number of states must be 1 or more and that of the names listed, {listed}. "
                 f"Got {shown(count.text)} instead.",
             )
+        self.take(";")
         seen = set()
         for state in states:
             if state.text in seen:
@@ -370,7 +329,12 @@ class _Reader:
         name = self.take("name", "the name of a variable")
         if self.token.kind == "|":
             self.take("|")
-        parents = self.names(")", "a parent")
+        parents = []
+        for parent in self.names(")", "a parent"):
+            if len(parents) == _MOST_PARENTS:
+                message = f"a table has at most {_MOST_PARENTS} parents, an axis for each. Here is one more."
+                raise self.fault(parent.start, message, TooLargeError)
+            parents.append(parent)
         if name.text in self.blocks:
             raise self.fault(
                 name.start, f"variable {shown(name.text)} has a probability block already.", StructureError
@@ -382,7 +346,11 @@ class _Reader:
     def row(self):
         start, kind = self.token.start, self.word()
         self.take(self.token.kind)
-        key = tuple(token.text for token in self.names(")", "a state")) if kind == "(" else ()
+        key = ()
+        if kind == "(":
+            key = tuple(token.text for token in itertools.islice(self.names(")", "a state"), _MOST_PARENTS + 1))
+            if len(key) > _MOST_PARENTS:
+                raise self.fault(start, f"a row has at most {_MOST_PARENTS} states of parents. Here are more.")
         return _Row(start, kind, key, self.numbers())
 
     def numbers(self):
@@ -392,17 +360,18 @@ class _Reader:
             if all(map(_is_probability, numbers)):
                 self.token = self.next(match.end())
                 return numbers
-        numbers = self.names(";", "a number")
-        for number in numbers:
+        numbers = []
+        for number in self.names(";", "a number"):
             if not _is_probability(number.text):
                 raise self.fault(number.start, f"a probability is a number from 0 to 1. Found {shown(number.text)}.")
-        return [number.text for number in numbers]
+            numbers.append(number.text)
+        return numbers
 
     # Meaning
 
     def assembled(self, max_cells):
         known = self.variables
-        for name, _ in known.values():
+        for name, _, _ in known.values():
             if name.text not in self.blocks:
                 raise self.fault(name.start, f"variable {shown(name.text)} has no probability block.", StructureError)
         given = {}
@@ -415,14 +384,10 @@ class _Reader:
             for token in parents:
                 if token.text in given[child]:
                     raise self.fault(token.start, f"parent {shown(token.text)} is listed twice.", StructureError)
-                given[child][token.text] = known[token.text][1]
-            if len(parents) > _MOST_PARENTS:
-                message = f"a table has at most {_MOST_PARENTS} parents, an axis for each. Found {len(parents)}."
-                raise self.fault(name.start, message, TooLargeError)
+                given[child][token.text] = known[token.text].words
         if cycle := find_cycle(known, given):
             raise self.fault(self.blocks[cycle[0]][0].start, describe_cycle(cycle), StructureError)
-        states = {node: names for node, (_, names) in known.items()}
-        cells = {node: math.prod(map(len, (states[node], *given[node].values()))) for node in known}
+        cells = {node: math.prod(map(len, (known[node].words, *given[node].values()))) for node in known}
         if sum(cells.values()) > max_cells:
             largest = max(cells, key=cells.__getitem__)
             raise self.fault(
@@ -434,8 +399,8 @@ class _Reader:
         tables = {}
         for node, (name, _, rows) in self.blocks.items():
             order = [list(given[node]).index(parent) for parent in dag.parents(node)]
-            tables[node] = self.table(name, rows, states[node], given[node]).transpose(*order, -1)
-        return Network(dag, states, tables)
+            tables[node] = self.table(name, rows, known[node].words, given[node]).transpose(*order, -1)
+        return Network(dag, {node: variable.states for node, variable in known.items()}, tables)
 
     def table(self, name, rows, states, given):
         """The table of a block; its axes are the parents as `given` lists them (with their states), then the node."""
@@ -490,12 +455,12 @@ class _Reader:
         values = [float(number) for number in numbers]
         total = math.fsum(values)
         miss = abs(total - 1)
-        if miss > _SLACK:
-            if miss > _printed_rounding(numbers, values):
-                raise self.fault(row.start, f"probabilities must sum to one. These sum to {total:.10g}.")
-            self.rounded.append((row.start, total))
-        # A row that is as near to one as doubles come is kept bit for bit.
-        return values if miss <= len(values) * sys.float_info.epsilon else [value / total for value in values]
+        if miss <= SLACK:
+            return values
+        if miss > _printed_rounding(numbers, values):
+            raise self.fault(row.start, f"probabilities must sum to one. These sum to {total:.10g}.")
+        self.rounded.append((row.start, total))
+        return [value / total for value in values]
 
 
 def _is_probability(text):
@@ -512,13 +477,25 @@ def _printed_rounding(numbers, values):
     return min(halves * (1 - 1e-9), _ROUNDING * (1 + 1e-9))
 
 
-def _written(name):
+def _written(name, what):
     if not isinstance(name, str) or _UNWRITABLE.search(name):
         raise ValueError(
-            "A BIF name must be a str without double quotes, line breaks and other control characters. "
+            f"A BIF {what} must be a str without double quotes, line breaks and other control characters. "
             f"Got {shown(name)} instead; rename it (DAG.relabel for a node)."
         )
     return name if _WORD.fullmatch(name) else f'"{name}"'
+
+
+def _written_states(node, states):
+    """The type of the states of a node, and the words that BIF has for them."""
+    kind, *others = {str if isinstance(state, str) else type(state) for state in states}
+    if others or kind not in (str, bool, int, float) or (kind is float and not all(map(math.isfinite, states))):
+        raise ValueError(
+            f"The states of node {shown(node)} must be all str, all int, all bool or all finite float to be written as "
+            f"BIF. Got {shown(states)} instead."
+        )
+    words = states if kind is str else map(repr, states)
+    return kind.__name__, [_written(word, f"state (here of node {shown(node)})") for word in words]
 
 
 def _read(source, max_bytes):

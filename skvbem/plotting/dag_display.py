@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from itertools import product
 from numbers import Real
 
 import numpy as np
@@ -11,14 +12,17 @@ from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem.graphs.dag import DAG, did_you_mean
+from skvbem.graphs.settings import resolve_latents
+from skvbem.plotting._labels import INK, percent
 from skvbem.plotting._layout import layered_layout
 from skvbem.plotting._matplotlib import need_matplotlib
+from skvbem.plotting._probable import with_probable_edges
 
 _FONT_SIZE = 10.0  # points, in a figure that the display makes itself
 _MARGIN = 0.2  # inches
 _THIN, _THICK = 0.7, 4.5  # points
+_MOST_TOLD, _NOTE_WIDTH = 4, 48  # edges not drawn, letters of a line under the picture
 
-_INK = "#1f2933"
 _LATENT_FACE, _LATENT_BORDER = "#d6e6f5", "#2f6ea5"
 _OBSERVED_FACE, _OBSERVED_BORDER = "#ffffff", "#52606d"
 _LINE = "#7b8794"
@@ -27,7 +31,7 @@ _LINE = "#7b8794"
 class DAGDisplay:
     """A directed acyclic graph in layers: latents shaded ellipses, columns boxes, arrows from parent to child.
 
-    Make one with :meth:`from_estimator` or :meth:`from_structure`; the constructor only stores.
+    Make one with :meth:`from_estimator`, :meth:`from_search` or :meth:`from_structure`; the constructor only stores.
 
     Parameters
     ----------
@@ -40,6 +44,10 @@ class DAGDisplay:
         arrows alike.
     edge_widths_title : str, default=None
         What the widths mean, written under the picture.
+    full_width : float, default=None
+        The number whose arrow is as wide as arrows get; by default the largest there is.
+    dashed : collection of (parent, child), default=()
+        Edges drawn dashed.
 
     Attributes
     ----------
@@ -60,11 +68,13 @@ class DAGDisplay:
     {'class': 0, 'x': 1, 'y': 1}
     """
 
-    def __init__(self, dag, *, latents=(), edge_widths=None, edge_widths_title=None):
+    def __init__(self, dag, *, latents=(), edge_widths=None, edge_widths_title=None, full_width=None, dashed=()):
         self.dag = dag
         self.latents = latents
         self.edge_widths = edge_widths
         self.edge_widths_title = edge_widths_title
+        self.full_width = full_width
+        self.dashed = dashed
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None, edge_widths="mutual_information", node_labels=None):
@@ -108,6 +118,53 @@ class DAGDisplay:
         return cls(dag, latents=latents, edge_widths=edge_widths, edge_widths_title=title).plot(
             ax=ax, node_labels=node_labels
         )
+
+    @classmethod
+    def from_search(cls, search, *, least=0.1, ax=None, node_labels=None):
+        """Draw the best structure of a fitted search, every edge as wide as it is probable, and other probable edges.
+
+        Parameters
+        ----------
+        search : fitted StructureSearchCV
+            With `edge_probabilities_`: over structures, without `cv`.
+        least : float, default=0.1
+            Edges of other structures that are at least so probable are drawn too, dashed.
+        ax : matplotlib Axes, default=None
+            Where to draw; by default in a new figure of fitting size.
+        node_labels : mapping of node to str, default=None
+            What to write instead of the names of nodes.
+
+        Returns
+        -------
+        DAGDisplay
+
+        Notes
+        -----
+        Edges that would close a cycle with more probable ones, such as an edge turned round, are not drawn but told
+        under the picture. Latents of other structures bear the names of those of the best that they are most alike.
+        """
+        need_matplotlib(cls.__name__)
+        check_is_fitted(search, "edge_probabilities_")
+        table, best = search.edge_probabilities_, search.best_structure_
+        probability = dict(zip(product(*(level.tolist() for level in table.levels)), np.ravel(table.values).tolist()))
+        dag, dashed, left_out = with_probable_edges(best, probability, least)
+        title = ["probability of an arrow"]
+        if dashed:
+            title.append("dashed: not in the best structure")
+        if left_out:
+            told = [f"{a} → {b} ({percent(probability[a, b])} %)" for a, b in left_out[:_MOST_TOLD]]
+            more = len(left_out) - _MOST_TOLD
+            title += textwrap.wrap(f"not drawn: {', '.join(told)}" + f" and {more} more" * (more > 0), _NOTE_WIDTH)
+        observed = set(search.shared_parent_probabilities_.levels[0].tolist())
+        n_states = resolve_latents(search.best_params_.get("latents")) or {}
+        return cls(
+            dag,
+            latents={node: n_states.get(node) for node in dag.nodes if node not in observed},
+            edge_widths={edge: probability[edge] for edge in dag.edges},
+            edge_widths_title="\n".join(title),
+            full_width=1.0,
+            dashed=dashed,
+        ).plot(ax=ax, node_labels=node_labels)
 
     @classmethod
     def from_structure(cls, structure, latents=(), *, ax=None, edge_widths=None, node_labels=None):
@@ -163,7 +220,7 @@ class DAGDisplay:
         layout = layered_layout(self.dag, sizes, n_states)
         left, bottom, right, top = layout.box
         if self.edge_widths is not None and self.dag.edges:
-            bottom -= 0.75
+            bottom -= self._key_height()
             middle = (left + right) / 2
             left, right = min(left, middle - 1.9), max(right, middle + 1.9)
         width, height = right - left + 2 * _MARGIN, top - bottom + 2 * _MARGIN
@@ -176,7 +233,7 @@ class DAGDisplay:
         ax.set_axis_off()
         widths = self._widths()
         for edge, line in layout.lines.items():
-            _draw_arrow(ax, line, widths[edge], scale)
+            _draw_arrow(ax, line, widths[edge], scale, "dashed" if edge in self.dashed else "solid")
         for node in self.dag.nodes:
             _draw_node(ax, layout.centers[node], sizes[node], labels[node], node in n_states, n_states.get(node), scale)
         if self.edge_widths is not None and self.dag.edges:
@@ -229,20 +286,25 @@ class DAGDisplay:
         return {edge: max(_THIN, _THICK * self.edge_widths[edge] / most if most else 0.0) for edge in self.dag.edges}
 
     def _strongest(self) -> float:
+        if self.full_width is not None:
+            return self.full_width
         return max((self.edge_widths[edge] for edge in self.dag.edges), default=0.0)
+
+    def _key_height(self) -> float:
+        return 0.43 + 0.16 * (self._key_title().count("\n") + 1)
+
+    def _key_title(self) -> str:
+        return "strength of an arrow" if self.edge_widths_title is None else self.edge_widths_title
 
     def _draw_key(self, ax, middle: float, bottom: float, scale: float) -> None:
         """Two sample lines with their strengths, and what the widths mean."""
-        most = self._strongest()
+        most, top = self._strongest(), bottom + self._key_height()
         font = {"size": 0.85 * _FONT_SIZE * scale, "parse_math": False}
         for start, part in ((-1.05, 0.25), (0.15, 1.0)):
-            x = middle + start
-            ax.plot(
-                [x, x + 0.45], [bottom + 0.42] * 2, color=_LINE, linewidth=_THICK * part * scale, solid_capstyle="butt"
-            )
-            ax.text(x + 0.55, bottom + 0.42, f"{most * part:.2g}", va="center", ha="left", **font)
-        title = "strength of an arrow" if self.edge_widths_title is None else self.edge_widths_title
-        ax.text(middle, bottom + 0.25, title, va="top", ha="center", linespacing=1.3, **font)
+            x, y = middle + start, top - 0.33
+            ax.plot([x, x + 0.45], [y, y], color=_LINE, linewidth=_THICK * part * scale, solid_capstyle="butt")
+            ax.text(x + 0.55, y, f"{most * part:.2g}", va="center", ha="left", **font)
+        ax.text(middle, top - 0.5, self._key_title(), va="top", ha="center", linespacing=1.3, **font)
 
 
 def _wrapped(label: str) -> str:
@@ -291,7 +353,7 @@ def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | No
             boxstyle=f"round,pad={radius}", facecolor=_OBSERVED_FACE, edgecolor=_OBSERVED_BORDER, **look,
         )  # fmt: skip
         ax.add_patch(box)
-    font = {"color": _INK, "ha": "center", "va": "center", "parse_math": False, "zorder": 4}
+    font = {"color": INK, "ha": "center", "va": "center", "parse_math": False, "zorder": 4}
     if n_states is None:
         ax.text(x, y - 0.01, label, size=_FONT_SIZE * scale, linespacing=1.1, **font)
     else:
@@ -300,7 +362,7 @@ def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | No
         ax.text(x, y - above / 2, _note(n_states), size=0.75 * _FONT_SIZE * scale, **font)
 
 
-def _draw_arrow(ax, line: np.ndarray, width: float, scale: float) -> None:
+def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str) -> None:
     """A line that ends in a triangle; a thicker line has a larger one."""
     from matplotlib.patches import PathPatch, Polygon
     from matplotlib.path import Path
@@ -319,6 +381,7 @@ def _draw_arrow(ax, line: np.ndarray, width: float, scale: float) -> None:
             fill=False,
             edgecolor=_LINE,
             linewidth=width * scale,
+            linestyle=style,
             capstyle="butt",
             joinstyle="round",
             zorder=1,

@@ -27,6 +27,7 @@ from skvbem.datasets import make_bipartite
 CARD = 5
 TABLES = np.dtype([("latent", np.float64, (2, 2)), ("leaf", np.float64, (4, 4, CARD))])
 TRUTH = (1, 3, 3, 2)
+FORMS = ("vb", "map", "ml")
 
 
 class Fits(NamedTuple):
@@ -92,7 +93,7 @@ class Bare:
         self._second = (CARD * self.rows[:, 2] + self.rows[:, 3]).astype(np.int32)
         self._library = library()
 
-    def fit(self, parents, start: np.ndarray, *, rtol: float = 1e-8, max_iter: int = 10_000) -> Fits:
+    def fit(self, parents, start: np.ndarray, *, form="vb", rtol: float = 1e-8, max_iter: int = 10_000) -> Fits:
         """Fit one structure from every start; a start stops when a step gains less than ``rtol`` |F|."""
         masks = np.array(parents, dtype=np.int32)
         fits = Fits(np.empty(len(start)), np.empty(len(start), dtype=np.int32))
@@ -102,6 +103,7 @@ class Bare:
             _pointer(self._second),
             _pointer(self.weight),
             _pointer(masks),
+            ctypes.c_int32(FORMS.index(form)),
             ctypes.c_int32(len(start)),
             _pointer(start),
             ctypes.c_double(rtol),
@@ -112,15 +114,18 @@ class Bare:
         return fits
 
 
-def literal(rows, weight, parents, start, n_iter: int) -> float:
-    """The bound after ``n_iter`` steps, by the definitions: NumPy, one start, no thought of speed."""
+def literal(rows, weight, parents, start, n_iter: int, form="vb") -> float:
+    """The bound after ``n_iter`` steps, by the definitions: NumPy, one start, no thought of speed.
+
+    Of the forms "map" and "ml" the log posterior in natural parameters, and the log likelihood.
+    """
     used = [h for h in (0, 1) if any(mask >> h & 1 for mask in parents)]
     states = [s for s in range(4) if all(h in used or s >> (1 - h) & 1 == 0 for h in (0, 1))]
     bits = {h: [s >> (1 - h) & 1 for s in states] for h in used}
     configs = [config(mask)[states] for mask in parents]
     tables = [start["latent"][h] for h in used]
     tables += [start["leaf"][j][: 1 + c.max()] for j, c in enumerate(configs)]
-    bound = kl = 0.0
+    bound = penalty = 0.0
     for step in range(n_iter + 1):
         log_joint = np.zeros((len(rows), len(states)))
         for table, h in zip(tables, used):
@@ -128,7 +133,7 @@ def literal(rows, weight, parents, start, n_iter: int) -> float:
         for j, c in enumerate(configs):
             log_joint += np.log(tables[len(used) + j])[c, rows[:, [j]]]
         log_z = np.log(np.exp(log_joint).sum(axis=1))
-        bound = weight @ log_z - kl
+        bound = weight @ log_z - penalty
         if step == n_iter:
             break
         expected = weight[:, None] * np.exp(log_joint - log_z[:, None])
@@ -137,12 +142,17 @@ def literal(rows, weight, parents, start, n_iter: int) -> float:
             np.add.at(count, bits[h], expected.sum(axis=0))
         for j, c in enumerate(configs):
             np.add.at(counts[len(used) + j], (np.broadcast_to(c, expected.shape), rows[:, [j]]), expected)
-        kl, tables = 0.0, []
+        penalty, tables = 0.0, []
         for count in counts:
+            if form != "vb":
+                mode = count + (form == "map")
+                tables.append(mode / mode.sum(axis=-1, keepdims=True))
+                penalty -= np.log(tables[-1]).sum() if form == "map" else 0.0
+                continue
             a = 1.0 + count
             total = a.sum(axis=-1)
             mean_log = digamma(a) - digamma(total)[..., None]
-            kl += np.sum(gammaln(total) - gammaln(a.shape[-1])) - gammaln(a).sum() + np.sum(count * mean_log)
+            penalty += np.sum(gammaln(total) - gammaln(a.shape[-1])) - gammaln(a).sum() + np.sum(count * mean_log)
             tables.append(np.exp(mean_log))
     return float(bound)
 
@@ -152,10 +162,10 @@ def validate(codes: np.ndarray, seed=0, *, every: int = 5) -> float:
     bare, worst = Bare(codes), 0.0
     start = draw_starts(2, np.random.default_rng(seed))
     for parents in structures()[::every]:
-        for n_iter in (1, 2, 30):
-            fits = bare.fit(parents, start, rtol=-1.0, max_iter=n_iter)
+        for form, n_iter in itertools.product(FORMS, (1, 2, 30)):
+            fits = bare.fit(parents, start, form=form, rtol=-1.0, max_iter=n_iter)
             for bound, one in zip(fits.bounds, start):
-                twin = literal(bare.rows, bare.weight, parents, one, n_iter)
+                twin = literal(bare.rows, bare.weight, parents, one, n_iter, form)
                 worst = max(worst, abs(bound - twin) / abs(twin))
     return worst
 

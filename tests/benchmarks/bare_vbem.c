@@ -26,6 +26,8 @@ typedef struct {
     int config[LEAVES][STATES]; /* joint latent state -> row of the leaf's table */
 } Network;
 
+enum form { VB, MAP, ML };
+
 typedef struct {
     int n_rows;
     const int32_t *first; /* [n_rows] 5 y0 + y1, ascending */
@@ -72,19 +74,39 @@ static double refresh(int card, const double *count, double *table)
          + inner - (total - card) * digamma_total;
 }
 
-static double maximize(const Network *net, const Tables *count, Tables *table)
+/* One table row at its mode: pseudo = 1 for the mode of the posterior in natural parameters, 0 for maximum likelihood.
+ * Returns minus the log density that the prior adds, pseudo * sum ln theta. */
+static double mode(int card, double pseudo, const double *count, double *table)
 {
-    double kl = 0.0;
+    double total = 0.0, penalty = 0.0;
+    for (int k = 0; k < card; k++)
+        total += count[k] + pseudo;
+    for (int k = 0; k < card; k++) {
+        table[k] = total > 0.0 ? (count[k] + pseudo) / total : 1.0 / card;
+        if (pseudo > 0.0)
+            penalty -= pseudo * log(table[k]);
+    }
+    return penalty;
+}
+
+static double update(enum form form, int card, const double *count, double *table)
+{
+    return form == VB ? refresh(card, count, table) : mode(card, form == MAP, count, table);
+}
+
+static double maximize(enum form form, const Network *net, const Tables *count, Tables *table)
+{
+    double penalty = 0.0;
     for (int h = 0; h < LATENTS; h++) {
         if (net->has_children[h])
-            kl += refresh(2, count->latent[h], table->latent[h]);
+            penalty += update(form, 2, count->latent[h], table->latent[h]);
         else
             table->latent[h][0] = 1.0, table->latent[h][1] = 0.0;
     }
     for (int j = 0; j < LEAVES; j++)
         for (int c = 0; c < net->n_configs[j]; c++)
-            kl += refresh(CARD, count->leaf[j][c], table->leaf[j][c]);
-    return kl;
+            penalty += update(form, CARD, count->leaf[j][c], table->leaf[j][c]);
+    return penalty;
 }
 
 /* Expected counts of every table; returns sum_i w_i ln Z_i. */
@@ -151,11 +173,11 @@ static Network network(const int32_t *parents)
     return net;
 }
 
-/* n_starts fits from n_starts point tables; each stops when one step gains less than rtol |F|, or after max_iter
- * steps. Out: bound [n_starts], n_iter [n_starts]. */
+/* n_starts fits of a form from n_starts point tables; each stops when one step gains less than rtol |F|, or after
+ * max_iter steps. Out: bound [n_starts], n_iter [n_starts]. */
 void bare_vbem(int32_t n_rows, const int32_t *first, const int32_t *second, const double *weight,
-               const int32_t *parents, int32_t n_starts, const Tables *start, double rtol, int32_t max_iter,
-               double *bound, int32_t *n_iter)
+               const int32_t *parents, int32_t form, int32_t n_starts, const Tables *start, double rtol,
+               int32_t max_iter, double *bound, int32_t *n_iter)
 {
     const Rows rows = {n_rows, first, second, weight};
     const Network net = network(parents);
@@ -169,8 +191,8 @@ void bare_vbem(int32_t n_rows, const int32_t *first, const int32_t *second, cons
                 table.latent[h][0] = 1.0, table.latent[h][1] = 0.0;
         expect(&net, &rows, &table, &count);
         while (it < max_iter && !(gain < rtol * fabs(F))) {
-            const double kl = maximize(&net, &count, &table);
-            const double new = expect(&net, &rows, &table, &count) - kl;
+            const double penalty = maximize(form, &net, &count, &table);
+            const double new = expect(&net, &rows, &table, &count) - penalty;
             gain = new - F;
             F = new;
             it++;

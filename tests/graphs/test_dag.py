@@ -447,7 +447,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("form", [5, None, 2.5])
     def test_forms_that_are_none(self, form):
-        message = f"a mapping child -> parents or an iterable of (parent, child) edges. Got {form!r} instead."
+        message = f"an adjacency frame or an iterable of (parent, child) edges. Got {form!r} instead."
         with pytest.raises(TypeError, match=re.escape(message)):
             DAG.coerce(form)
 

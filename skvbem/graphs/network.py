@@ -1,0 +1,207 @@
+"""A discrete Bayesian network as a value: its graph, the states of its nodes and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from types import MappingProxyType
+
+import numpy as np
+
+from skvbem.errors import StructureError
+from skvbem.graphs.dag import DAG, did_you_mean, shown
+
+__all__ = ["SLACK", "Network"]
+
+#: By how much the probabilities of a row may miss one.
+SLACK = 1e-6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Network:
+    """A discrete Bayesian network: a graph, the states of each node and its table of probabilities.
+
+    Two networks are equal when nodes, states (both in order) and tables are.
+
+    Parameters
+    ----------
+    dag : DAG
+        The graph.
+    states : mapping
+        Node -> its states, in order: names, numbers or booleans. NumPy scalars become the Python values they equal.
+    tables : mapping
+        Node -> p(node | parents), an array with one axis per parent, in the order of ``dag.parents(node)``, and a last
+        axis for the node, along which it sums to one (to 1e-6). The arrays are copied and cannot be written to. Rows
+        that miss one by more than the rounding of a sum of doubles are divided by their sum.
+
+    Raises
+    ------
+    StructureError
+        If nodes, states and tables do not fit together.
+    ValueError
+        If a table holds what is no probability.
+
+    Examples
+    --------
+    >>> from skvbem.graphs.dag import DAG
+    >>> from skvbem.graphs.formats import Network, read_bif, write_bif
+    >>> dag = DAG.from_string("[rain][wet|rain]")
+    >>> states = {"rain": ("no", "yes"), "wet": ("no", "yes")}
+    >>> network = Network(dag, states, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.2, 0.8]]})
+    >>> read_bif(write_bif(network)) == network
+    True
+    """
+
+    dag: DAG
+    states: Mapping
+    tables: Mapping
+
+    def __post_init__(self):
+        for what, mapping in (("states", self.states), ("tables", self.tables)):
+            if set(mapping) != set(self.dag.nodes):
+                odd = sorted(map(repr, set(mapping) ^ set(self.dag.nodes)))
+                raise StructureError(
+                    f"{what} must name every node of the graph and no other. They differ in {', '.join(odd)}."
+                )
+        states = {node: _states(node, self.states[node]) for node in self.dag.nodes}
+        tables = {}
+        for node in self.dag.nodes:
+            family = self.dag.family(node)
+            tables[node] = _table(node, self.tables[node], family, tuple(len(states[member]) for member in family))
+        object.__setattr__(self, "states", MappingProxyType(states))
+        object.__setattr__(self, "tables", MappingProxyType(tables))
+
+    @classmethod
+    def from_networkx(cls, graph) -> Network:
+        """The network of a directed networkx graph whose nodes have the attributes ``states`` and ``table``.
+
+        The axes of a table are the parents in the order in which the graph lists its nodes, then the node, as
+        `to_networkx` writes them.
+
+        Raises
+        ------
+        StructureError
+            If a node lacks one of the attributes, or they do not fit together.
+        """
+        dag = DAG.from_networkx(graph)
+        for node in dag.nodes:
+            lacking = [name for name in ("states", "table") if name not in graph.nodes[node]]
+            if lacking:
+                raise StructureError(
+                    f"Node {shown(node)} of the networkx graph must have the attributes 'states' and 'table'. It has "
+                    f"no {lacking[0]!r}."
+                )
+        nodes = graph.nodes
+        return cls(dag, {node: nodes[node]["states"] for node in nodes}, {node: nodes[node]["table"] for node in nodes})
+
+    def to_networkx(self):
+        """A networkx.DiGraph whose nodes have the attributes ``states``, a tuple, and ``table``. Needs networkx."""
+        graph = self.dag.to_networkx()
+        for node in self.dag.nodes:
+            graph.nodes[node].update(states=self.states[node], table=self.tables[node])
+        return graph
+
+    @property
+    def cardinalities(self) -> dict:
+        """Node -> its number of states."""
+        return {node: len(states) for node, states in self.states.items()}
+
+    def parameters(self, latents: str | Iterable[Hashable] = ()) -> dict:
+        """What `VBDiscreteDAG` takes to fit this network, its tables being the start: a dict of keyword arguments.
+
+        Parameters
+        ----------
+        latents : iterable of hashable
+            The hidden nodes (a str is one); all others are columns of the data.
+
+        Returns
+        -------
+        dict
+            ``structure``, ``latents``, ``categories`` of the columns, and ``init``, this network.
+
+        Raises
+        ------
+        StructureError
+            If a latent is no node of the graph.
+
+        Examples
+        --------
+        >>> dag, states = DAG.from_string("[h][y|h]"), {"h": (0, 1), "y": ("no", "yes")}
+        >>> network = Network(dag, states, {"h": [0.5, 0.5], "y": [[0.9, 0.1], [0.2, 0.8]]})
+        >>> network.parameters("h")["latents"], network.parameters("h")["categories"]
+        ({'h': 2}, {'y': ('no', 'yes')})
+        """
+        hidden = dict.fromkeys((latents,) if isinstance(latents, str) else latents)
+        for node in hidden:
+            if node not in self.states:
+                raise StructureError(
+                    f"Latent {shown(node)} is not a node of this network.{did_you_mean(node, self.dag.nodes)}"
+                )
+        return {
+            "structure": self.dag,
+            "latents": {node: len(self.states[node]) for node in hidden},
+            "categories": {node: states for node, states in self.states.items() if node not in hidden},
+            "init": self,
+        }
+
+    def smoothed(self, share: float) -> Network:
+        """The network whose every distribution is (1 - share) of its own plus share of the uniform one.
+
+        Without probabilities of 0 or 1 a network can be the start of a fit, which learns nothing where it begins
+        certain.
+
+        Parameters
+        ----------
+        share : float
+            Above 0, at most 1.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+        if not isinstance(share, Real) or not 0 < share <= 1:
+            raise ValueError(f"The share of the uniform distribution must be above 0 and at most 1. Got {share!r}.")
+        tables = {node: (1 - share) * table + share / table.shape[-1] for node, table in self.tables.items()}
+        return Network(self.dag, self.states, tables)
+
+    def __eq__(self, other):
+        if not isinstance(other, Network):
+            return NotImplemented
+        same = self.dag == other.dag and self.dag.nodes == other.dag.nodes and self.states == other.states
+        return same and all(np.array_equal(table, other.tables[node]) for node, table in self.tables.items())
+
+    def __repr__(self):
+        return f"Network({shown(str(self.dag))}, {sum(map(np.size, self.tables.values()))} probabilities)"
+
+    def __reduce__(self):
+        return type(self), (self.dag, dict(self.states), dict(self.tables))
+
+
+def _states(node, given) -> tuple:
+    states = () if isinstance(given, str) else tuple(_plain(state) for state in given)
+    if not states or len(set(states)) < len(states):
+        raise StructureError(f"Node {node!r} must have one state or more, all different. Got {given!r}.")
+    return states
+
+
+def _plain(state):
+    return state.item() if isinstance(state, np.generic) else state
+
+
+def _table(node, given, family, shape) -> np.ndarray:
+    table = np.array(given, dtype=float)
+    if table.shape != shape:
+        raise StructureError(
+            f"The table of node {node!r} must have the shape {shape}, an axis for each of {family}. "
+            f"Got {table.shape} instead."
+        )
+    total = table.sum(-1, keepdims=True)
+    if not (np.isfinite(table).all() and (table >= 0).all() and (abs(total - 1) <= SLACK).all()):
+        raise ValueError(f"The table of node {node!r} must hold numbers >= 0 that sum to one over its last axis.")
+    # A quotient's sum misses one by less than this, so that dividing once is dividing for good: files keep every bit.
+    rounding = 2 * shape[-1] * np.finfo(float).eps
+    np.divide(table, total, out=table, where=abs(total - 1) > rounding)
+    table.flags.writeable = False
+    return table

@@ -1,0 +1,73 @@
+"""What the processes of one search know of each other: the machine they run on, when to stop, who started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+# Seconds between two looks at whether the process that started this one still lives.
+_LOOK = 1.0
+
+
+@cache
+def machine() -> str:
+    """A name of this machine since it was started: processes that share it share clocks, and locks of files."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return f"{platform.node()} {uuid.getnode():x}"
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A moment that all workers know, wherever they are.
+
+    Parameters
+    ----------
+    steady : float
+        On the clock that is never set, which counts on the machine that made the deadline.
+    wall : float
+        On the clock on the wall, for all others.
+    machine : str
+    """
+
+    steady: float
+    wall: float
+    machine: str
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """So many seconds from now."""
+        return cls(time.monotonic() + seconds, time.time() + seconds, machine())
+
+    def has_passed(self) -> bool:
+        """Whether it is later than that."""
+        return time.monotonic() >= self.steady if machine() == self.machine else time.time() >= self.wall
+
+
+def end_with(parent: int) -> None:
+    """Make this process end within seconds after the process `parent`, if that is the one which started it.
+
+    The workers of joblib's own pool would else work on, and then wait five minutes for more. To be called at the start
+    of every task: work that is left over when the parent dies tells a worker that has not yet had any to end as well.
+    """
+    starter = multiprocessing.parent_process()
+    if starter is None or starter.pid != parent:
+        return  # a thread of the parent itself, or a worker of someone else's cluster
+    if os.getppid() != parent:
+        os._exit(1)
+    if not any(thread.name == _watch.__qualname__ for thread in threading.enumerate()):
+        threading.Thread(target=_watch, args=(parent,), name=_watch.__qualname__, daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)

@@ -1,0 +1,132 @@
+r"""What a posterior over structures says of edges, with the arbitrary names of latents made to agree.
+
+.. math:: p(m \mid y) \propto p(m)\, p(y \mid m)  \qquad \text{[Beal (2.1)]}
+
+The name of a latent means nothing by itself. Edges of latents are counted after each structure's latents were matched,
+those with equal numbers of states, to the latents of the best structure that have the most neighbors in common with
+them. Which observed nodes share a hidden parent, and how many each has, needs no names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import logsumexp
+
+from skvbem.graphs.dag import DAG
+from skvbem.tables import LabeledTable
+
+
+def posterior(log_evidences: np.ndarray, log_priors: np.ndarray) -> tuple[np.ndarray, float]:
+    """p(m | y) of each structure [Beal (2.1)], and ln p(y) = ln of the sum of p(m) p(y | m).
+
+    Parameters
+    ----------
+    log_evidences : ndarray of shape (n,)
+        NaN and -inf for structures without a score: they get no probability.
+    log_priors : ndarray of shape (n,)
+        Up to a constant; made to sum to one over the structures that have a score.
+    """
+    scored = ~np.isnan(log_evidences) & (log_evidences > -np.inf)
+    if not scored.any():
+        return np.full(len(log_evidences), np.nan), np.nan
+    joint = np.where(scored, log_evidences, -np.inf) + log_priors - logsumexp(log_priors[scored])
+    total = float(logsumexp(joint))
+    return np.exp(joint - total), total
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A structure and the numbers of states of its latents."""
+
+    dag: DAG
+    latents: Mapping[Hashable, int]
+
+
+def matched(structure: Hidden, best: Hidden) -> DAG:
+    """The structure with its latents named like those of the best that they are most alike.
+
+    Latents that match none keep their names, with a prime where another bears it.
+    """
+    new: dict = {}
+    for n_states in set(structure.latents.values()):
+        mine = [name for name, size in structure.latents.items() if size == n_states]
+        theirs = [name for name, size in best.latents.items() if size == n_states]
+        if not theirs:
+            continue
+        common = np.array([[_n_common(structure.dag, a, best.dag, b) for b in theirs] for a in mine])
+        new.update((mine[i], theirs[j]) for i, j in zip(*linear_sum_assignment(common, maximize=True)))
+    taken = {*new.values(), *(node for node in structure.dag.nodes if node not in structure.latents)}
+    for name in structure.latents:
+        if name not in new:
+            fresh = name
+            while fresh in taken:
+                fresh = f"{fresh}'"
+            new[name] = fresh
+            taken.add(fresh)
+    return structure.dag.relabel(new)
+
+
+def _n_common(one: DAG, a, other: DAG, b) -> int:
+    """Common neighbors less others: children and parents apart."""
+    score = 0
+    for mine, theirs in ((one.children(a), other.children(b)), (one.parents(a), other.parents(b))):
+        score += 2 * len(set(mine) & set(theirs)) - len(set(mine) ^ set(theirs))
+    return score
+
+
+def edge_probabilities(structures: Sequence[Hidden], weights: np.ndarray, best: Hidden) -> LabeledTable:
+    """P(parent -> child), axes "parent" and "child", latents named like those of the best structure."""
+    dags = [matched(structure, best) for structure in structures]
+    nodes = list(dict.fromkeys(node for dag in [best.dag, *dags] for node in dag.nodes))
+    position = {node: k for k, node in enumerate(nodes)}
+    found = np.zeros((len(nodes), len(nodes)))
+    for dag, weight in zip(dags, weights):
+        for parent, child in dag.edges:
+            found[position[parent], position[child]] += weight
+    return LabeledTable(found, ("parent", "child"), (_names(nodes), _names(nodes)))
+
+
+def shared_parent_probabilities(structures: Sequence[Hidden], weights: np.ndarray) -> LabeledTable:
+    """P(two observed nodes share a hidden parent), axes "node" and "other"; the diagonal is P(it has one)."""
+    nodes = _observed(structures)
+    found = np.zeros((len(nodes), len(nodes)))
+    for structure, weight in zip(structures, weights):
+        has = _has_parent(structure, nodes)
+        found += weight * ((has @ has.T) > 0)
+    return LabeledTable(found, ("node", "other"), (_names(nodes), _names(nodes)))
+
+
+def hidden_parent_counts(structures: Sequence[Hidden], weights: np.ndarray) -> LabeledTable:
+    """P(an observed node has so many hidden parents), axes "node" and "n_hidden_parents"."""
+    nodes = _observed(structures)
+    most = max(len(structure.latents) for structure in structures)
+    found = np.zeros((len(nodes), most + 1))
+    for structure, weight in zip(structures, weights):
+        found[np.arange(len(nodes)), _has_parent(structure, nodes).sum(axis=1)] += weight
+    return LabeledTable(found, ("node", "n_hidden_parents"), (_names(nodes), np.arange(most + 1)))
+
+
+def _observed(structures: Sequence[Hidden]) -> list:
+    return list(dict.fromkeys(node for each in structures for node in each.dag.nodes if node not in each.latents))
+
+
+def _has_parent(structure: Hidden, nodes: Sequence) -> np.ndarray:
+    """Whether each of the nodes has each of the latents as a parent, (n_nodes, n_latents) of 0 and 1."""
+    known = set(structure.dag.nodes)
+    return np.array(
+        [
+            [int(node in known and latent in structure.dag.parents(node)) for latent in structure.latents]
+            for node in nodes
+        ],
+        dtype=int,
+    ).reshape(len(nodes), len(structure.latents))
+
+
+def _names(nodes: Sequence) -> np.ndarray:
+    names = np.empty(len(nodes), dtype=object)
+    names[:] = nodes
+    return names

@@ -1,0 +1,197 @@
+"""What a search answers once it is over: its winner is asked, and has only those methods that the estimator has."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem.search._averaging import Average
+
+
+def _winner_has(name: str):
+    def check(search) -> bool:
+        return hasattr(search.best_estimator_ if hasattr(search, "best_estimator_") else search.estimator, name)
+
+    return available_if(check)
+
+
+class WinnerMixin:
+    """Methods of the estimator, for a search with `estimator`, and `best_estimator_` once it is fitted."""
+
+    def _asked(self):
+        check_is_fitted(self)
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(
+                f"This {type(self).__name__} was made with refit=False: it has no fitted winner to ask. Fit "
+                "estimator.set_params(**search.best_params_) yourself, or search with refit=True."
+            )
+        return self.best_estimator_
+
+    @_winner_has("score_samples")
+    def score_samples(self, X):
+        """Log predictive probability of each row, nats: of the winner, or averaged over the posterior if `averaging`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        average: Average | None = getattr(self, "averaged_", None)
+        return self._asked().score_samples(X) if average is None else average.score_samples(X)
+
+    def score(self, X, y=None):
+        """Mean log predictive probability of rows, nats per row, of the winner or the average; see `score_samples`.
+
+        For an estimator without `score_samples`, what its own `score` is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like, default=None
+
+        Returns
+        -------
+        float
+        """
+        if hasattr(self, "averaged_"):
+            return float(np.mean(self.score_samples(X)))
+        return self._asked().score(X) if y is None else self._asked().score(X, y)
+
+    @_winner_has("predict")
+    def predict(self, X):
+        """What the winner predicts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._asked().predict(X)
+
+    @_winner_has("predict_proba")
+    def predict_proba(self, X):
+        """Probabilities of what the winner predicts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or list of ndarray
+        """
+        return self._asked().predict_proba(X)
+
+    @_winner_has("predict_log_proba")
+    def predict_log_proba(self, X):
+        """Log probabilities of what the winner predicts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or list of ndarray
+        """
+        return self._asked().predict_log_proba(X)
+
+    @_winner_has("decision_function")
+    def decision_function(self, X):
+        """What the winner decides by.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._asked().decision_function(X)
+
+    @_winner_has("transform")
+    def transform(self, X):
+        """What the winner makes of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._asked().transform(X)
+
+    @_winner_has("transform")
+    def fit_transform(self, X, y=None, **params):
+        """What the winner makes of the rows that it won by: `fit`, then `transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like, default=None
+        **params
+            See `fit`.
+
+        Returns
+        -------
+        ndarray
+        """
+        return self.fit(X, y, **params).transform(X)
+
+    @_winner_has("inverse_transform")
+    def inverse_transform(self, X):
+        """What rows the winner makes of what it made of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_transformed)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._asked().inverse_transform(X)
+
+    @_winner_has("set_output")
+    def set_output(self, *, transform=None):
+        """Let `transform` return what scikit-learn's ``set_output`` says, now and after the next `fit`.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+            None leaves it as it is.
+
+        Returns
+        -------
+        self : StructureSearchCV
+            Its `estimator` is told too, as a ``Pipeline`` tells its steps.
+        """
+        for each in (self.estimator, getattr(self, "best_estimator_", None)):
+            if each is not None:
+                each.set_output(transform=transform)
+        return self
+
+    @_winner_has("get_feature_names_out")
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+
+        Returns
+        -------
+        ndarray of str
+        """
+        return self._asked().get_feature_names_out(input_features)

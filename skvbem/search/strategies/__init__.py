@@ -1,0 +1,35 @@
+"""Which candidates of a space a search tries.
+
+=============  ==========================================================  =========================================
+name           tries                                                       for
+=============  ==========================================================  =========================================
+"exhaustive"   every setting                                               spaces that can be gone through
+"greedy"       all neighbors of the setting it is at                       any space
+"beam"         all neighbors of the best settings                          any space
+"mc3"          what Markov chains propose                                  any space, for its posterior
+"structural"   the winners of a climb along bounds, which needs few fits   networks
+"exact"        the best graph, found by dynamic programming                complete data, 20 nodes, no latents
+=============  ==========================================================  =========================================
+"""
+
+from skvbem.search.strategies.base import Problem, Strategy
+from skvbem.search.strategies.beam import Beam
+from skvbem.search.strategies.exact import Exact
+from skvbem.search.strategies.exhaustive import Exhaustive
+from skvbem.search.strategies.greedy import Greedy
+from skvbem.search.strategies.mc3 import MC3
+from skvbem.search.strategies.registry import STRATEGIES, resolve_strategy
+from skvbem.search.strategies.structural import StructuralVBEM
+
+__all__ = [
+    "MC3",
+    "STRATEGIES",
+    "Beam",
+    "Exact",
+    "Exhaustive",
+    "Greedy",
+    "Problem",
+    "Strategy",
+    "StructuralVBEM",
+    "resolve_strategy",
+]

@@ -1,0 +1,96 @@
+"""What a strategy is given, and what it has to do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, TypeVar
+
+import numpy as np
+
+from skvbem.graphs.priors import StructurePrior
+from skvbem.graphs.spaces import Space
+from skvbem.search._jobs import Job
+from skvbem.search._runner import Runner
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A search as a strategy sees it: settings in, scores out.
+
+    Parameters
+    ----------
+    space : Space
+    runner : Runner
+        Tries candidates, each once.
+    ranking : str
+        The score that ranks.
+    prior : StructurePrior
+    job : Job
+        For strategies that know more of an estimator than its scores.
+    rng : numpy.random.Generator
+    """
+
+    space: Space
+    runner: Runner
+    ranking: str
+    prior: StructurePrior
+    job: Job
+    rng: np.random.Generator
+
+    def scores(self, settings: Sequence[Mapping]) -> np.ndarray:
+        """The score that ranks of each setting, tried together; NaN for one that failed or was not tried any more."""
+        records = self.runner(settings)
+        return np.array([np.nan if record is None else record.values[self.ranking] for record in records])
+
+    def log_priors(self, settings: Sequence[Mapping]) -> np.ndarray:
+        """The log prior of each setting, up to a constant; -inf where the prior rules it out."""
+        return np.array([self.prior.log_weight(setting, self.space) for setting in settings], dtype=float)
+
+    def log_posteriors(self, settings: Sequence[Mapping]) -> np.ndarray:
+        """Score plus log prior of each setting, tried together, up to a constant.
+
+        It is -inf for a setting that failed or was not tried: settings that the prior rules out are not.
+        """
+        found = self.log_priors(settings)
+        possible = np.flatnonzero(found > -np.inf)
+        scores = self.scores([settings[k] for k in possible.tolist()])
+        found[possible] += np.where(np.isnan(scores), -np.inf, scores)
+        return found
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further candidate will be tried."""
+        return self.runner.is_late() or bool(self.runner.over)
+
+    def until_over(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """Items as long as the search is not over: to list the neighbors of a large graph takes seconds."""
+        return takewhile(lambda _: not self.is_over, items)
+
+
+class Strategy(ABC):
+    """Decides which settings of a space are tried, by asking for their scores as often as it likes."""
+
+    @abstractmethod
+    def search(self, problem: Problem) -> Mapping[str, Any] | None:
+        """Try settings; everything tried is part of the result. Must end once `problem.is_over`.
+
+        Returns
+        -------
+        mapping of str or None
+            What the strategy knows beyond the scores, if anything. Arrays with an entry for each candidate are in the
+            order of `problem.runner.found`.
+        """
+
+    def n_candidates(self, space: Space) -> int | None:
+        """How many settings of a space it tries if nothing ends it, None if that depends on what it finds."""
+        return None
+
+
+def gains(value: float, over: float) -> bool:
+    """Whether a score is higher by more than rounding."""
+    return bool(value > over + 1e-9 * (1.0 + abs(over))) if over > -np.inf else value > over

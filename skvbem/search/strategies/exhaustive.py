@@ -1,0 +1,129 @@
+"""Every setting of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from sklearn.base import clone
+
+from skvbem._numerics import times_log
+from skvbem.data import Rows
+from skvbem.evidence import EvidenceScorer
+from skvbem.graphs.spaces import Space
+from skvbem.search._jobs import EvidenceJob
+from skvbem.search.strategies.base import Problem, Strategy
+
+# Settings handed over at a time, so that a space of millions is never listed; fewer at first, since until a candidate
+# was tried no limit of time holds, and fewer where each may rule others out.
+_AT_FIRST, _AT_ONCE, _AT_ONCE_PRUNED = 256, 4096, 64
+# Nats that rounding may add to a score.
+_ROUNDING = 1e-6
+# Scores that are a log likelihood less a penalty, and what the penalty of a parameter is less of than half ln n.
+_PENALIZED = {"bic": 0.0, "draper": 0.5 * np.log(2 * np.pi)}
+
+
+@dataclass(frozen=True)
+class Exhaustive(Strategy):
+    r"""Tries every setting, in the order of the space.
+
+    Parameters
+    ----------
+    prune : bool, default=False
+        Whether settings are left out that cannot win, which the table of the search and the posterior then lack. Only
+        for the scores "bic" and "draper" of structures: no log likelihood exceeds that of the shares of rows, so that
+        :math:`\mathrm{BIC} \le \sum_r n_r \ln(n_r / n) - \tfrac{d}{2} \ln n`.
+
+    Notes
+    -----
+    Rows with different cells missing are bounded apart. With `prune` the best score so far counts, whatever the prior
+    over structures.
+
+    Examples
+    --------
+    >>> from skvbem import StructureSearchCV, VBDiscreteDAG
+    >>> from skvbem.datasets import load_carcinoma
+    >>> from skvbem.search.strategies import Exhaustive
+    >>> space = {"latents": [2, 3, 20, 30]}
+    >>> strategy = Exhaustive(prune=True)
+    >>> search = StructureSearchCV(VBDiscreteDAG(), space, strategy=strategy, scoring="bic", random_state=0)
+    >>> search.fit(load_carcinoma().data).cv_results_["param_latents"].tolist()
+    [2, 3]
+    """
+
+    prune: bool = False
+
+    def search(self, problem: Problem) -> None:
+        """See `Strategy`; TypeError if pruning is asked for and the score has no such bound."""
+        settings = problem.until_over(problem.space)
+        if self.prune:
+            self._search_pruned(problem, settings)
+            return
+        at_once = _AT_FIRST
+        while some := list(islice(settings, at_once)):
+            problem.scores(some)
+            at_once = _AT_ONCE
+
+    def n_candidates(self, space: Space) -> int | None:
+        """See `Strategy`."""
+        return None if self.prune else space.n_settings
+
+    def _search_pruned(self, problem: Problem, settings: Iterator[Mapping]) -> None:
+        ceiling, best = Ceiling.of(problem), -np.inf
+        at_once = 1  # then more: the first scores rule out most
+        while not problem.is_over and (some := list(islice(settings, at_once))):
+            kept = [setting for setting in some if ceiling(setting) >= best]
+            if kept:
+                best = float(np.nanmax([best, *problem.scores(kept)]))
+            at_once = min(2 * at_once, _AT_ONCE_PRUNED)
+
+
+@dataclass(frozen=True, eq=False)
+class Ceiling:
+    """What a penalized log likelihood of a structure cannot exceed.
+
+    Parameters
+    ----------
+    job : EvidenceJob
+    log_likelihood : float
+        The highest there is for the data, nats.
+    per_parameter : float
+        The penalty, nats.
+    """
+
+    job: EvidenceJob
+    log_likelihood: float
+    per_parameter: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Ceiling:
+        """The ceiling for the score that ranks; TypeError if there is none."""
+        job = problem.job
+        score = job.scorers[problem.ranking]
+        kind = score.kind if isinstance(score, EvidenceScorer) else str(problem.ranking)
+        plain = isinstance(score, EvidenceScorer) and score.options.keys() <= {"form"}
+        if kind not in _PENALIZED or not plain or not isinstance(job, EvidenceJob):
+            raise TypeError(
+                f"Exhaustive(prune=True) needs one of the scores {', '.join(_PENALIZED)}, of all rows and with free "
+                f"parameters counted: a bound on the others rules nothing out. Got {kind!r}. Leave 'prune' False."
+            )
+        rows: Rows = job.prepared.rows
+        return cls(job, highest_log_likelihood(rows), 0.5 * np.log(rows.total_weight) - _PENALIZED[kind])
+
+    def __call__(self, setting: Mapping) -> float:
+        """The ceiling of one setting, nats."""
+        dag, latents = clone(self.job.estimator).set_params(**setting)._structure_in(self.job.prepared)
+        encoder = self.job.prepared.encoder
+        sizes = {**latents, **dict(zip(encoder.names_, encoder.n_categories_.tolist()))}
+        return self.log_likelihood - self.per_parameter * dag.n_free_parameters(sizes) + _ROUNDING
+
+
+def highest_log_likelihood(rows: Rows) -> float:
+    """The log likelihood of rows no model exceeds, nats: of the shares of distinct rows that lack the same cells."""
+    distinct = rows.distinct()
+    weight = np.ones(len(distinct)) if distinct.weight is None else distinct.weight
+    _, pattern = np.unique(distinct.codes < 0, axis=0, return_inverse=True)
+    total = np.bincount(pattern.ravel(), weights=weight)[pattern.ravel()]
+    return float(times_log(weight, np.log(weight / total)).sum())

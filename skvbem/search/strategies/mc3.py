@@ -1,0 +1,161 @@
+r"""Markov chains over structures (Madigan & York 1995).
+
+A chain proposes a neighbor m' of its structure m, each with equal chances, and goes there with probability
+
+.. math:: \min\Bigl(1, \frac{p(m')\,p(y \mid m')\,/\,|\mathrm{nb}(m')|}{p(m)\,p(y \mid m)\,/\,|\mathrm{nb}(m)|}\Bigr),
+
+|nb(m)| the number of neighbors, so that in the long run it visits structures as often as they are probable. The scores
+stand in for ln p(y | m).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skvbem.graphs.dag import shown
+from skvbem.graphs.rules import check_count
+from skvbem.graphs.spaces import Space
+from skvbem.graphs.spaces.structures import StructureSpace
+from skvbem.search._jobs import digest
+from skvbem.search.strategies.base import Problem, Strategy
+from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
+
+# Settings that are remembered, with their neighbors.
+_MOST_REMEMBERED = 1000
+
+
+@dataclass(frozen=True)
+class MC3(Strategy):
+    """Lets several Markov chains walk among the structures, which they visit in proportion to their posterior.
+
+    Parameters
+    ----------
+    n_chains : int, default=4
+        Chains that walk side by side; their proposals are tried together.
+    n_steps : int, default=500
+        Proposals of each chain.
+    start : {"random", "emptiest"} or mapping, default="random"
+        Where chains begin: "random" draws a start for each, see `Greedy`.
+
+    Notes
+    -----
+    `structure_posterior_` of a search is in proportion to prior times evidence of every structure that was tried, which
+    knows more than how often each was visited (Rao-Blackwell): chains only find the structures, no count of visits adds
+    its noise. It lacks what no chain met. `search` returns ``visits``, how often chains were at each candidate, in the
+    order of `cv_results_`: where these shares are unlike the posterior, or differ from chain to chain (``visits`` has a
+    row for each), chains were too short.
+
+    Examples
+    --------
+    >>> from skvbem import StructureSearchCV, VBDiscreteDAG
+    >>> from skvbem.datasets import load_lizards
+    >>> from skvbem.graphs.spaces import DAGSpace
+    >>> from skvbem.search.strategies import MC3
+    >>> X = load_lizards().data
+    >>> search = StructureSearchCV(
+    ...     VBDiscreteDAG(), DAGSpace(["x0", "x1", "x2"]), strategy=MC3(n_chains=2, n_steps=50), random_state=0
+    ... ).fit(X)
+    >>> len(search.structure_posterior_) <= 25
+    True
+    """
+
+    n_chains: int = 4
+    n_steps: int = 500
+    start: str | Mapping = "random"
+
+    def __post_init__(self):
+        check_start(self.start, "MC3")
+        for name in ("n_chains", "n_steps"):
+            if check_count(getattr(self, name), f"The {name!r} of MC3") < 1:
+                raise ValueError(f"The {name!r} of MC3 must be an int >= 1. Got {shown(getattr(self, name))} instead.")
+
+    def search(self, problem: Problem) -> dict:
+        """See `Strategy`; ``visits``, (n_chains, n_candidates), and ``acceptance``, the share of proposals taken."""
+        atlas = _Atlas(problem)
+        here = [
+            atlas.place(setting_to_start_from(self.start, problem.space, problem.rng)) for _ in range(self.n_chains)
+        ]
+        values = atlas.values(here)
+        visits: list[Counter] = [Counter() for _ in here]
+        n_accepted = n_proposed = 0
+        while n_proposed < self.n_chains * self.n_steps and not problem.is_over:
+            proposals = [atlas.random_neighbor(place) for place in here]
+            proposed = atlas.values(proposals)
+            thresholds = np.log(problem.rng.random(self.n_chains))
+            for chain, (proposal, value) in enumerate(zip(proposals, proposed)):
+                # a start that failed is left as soon as one can
+                if value > -np.inf:
+                    ratio = value - values[chain] + np.log(here[chain].n_neighbors / proposal.n_neighbors)
+                    if thresholds[chain] < ratio:
+                        here[chain], values[chain] = proposal, value
+                        n_accepted += 1
+                visits[chain][here[chain].name] += 1
+            n_proposed += self.n_chains
+        names = [digest(setting) for setting, _ in problem.runner.found]
+        return {
+            "visits": np.array([[count[name] for name in names] for count in visits]).reshape(self.n_chains, -1),
+            "acceptance": n_accepted / max(n_proposed, 1),
+        }
+
+
+class _Place:
+    """A setting, the names of those of its neighbors that were met, and its log posterior once that is known."""
+
+    def __init__(self, setting: Mapping, name: str, space: Space):
+        self.setting, self.name = setting, name
+        self._space = space
+        self.value: float | None = None
+
+    @cached_property
+    def _around(self) -> list:
+        """Its neighbors; where nothing is hidden the moves that lead to them, one to each: graphs are dear to make."""
+        is_plain = isinstance(self._space, StructureSpace) and not self._space.latents
+        moves = edge_moves_within(self._space, self.setting) if is_plain else []
+        return moves or list(self._space.neighbors(self.setting)) or [dict(self.setting)]
+
+    @cached_property
+    def names(self) -> list[str | None]:
+        return [None] * self.n_neighbors
+
+    @property
+    def n_neighbors(self) -> int:
+        return len(self._around)
+
+    def neighbor(self, k: int) -> Mapping:
+        found = self._around[k]
+        return found if isinstance(found, Mapping) else found.apply(self.setting)
+
+
+class _Atlas:
+    """The places that chains went through lately."""
+
+    def __init__(self, problem: Problem):
+        self._problem = problem
+        self._places: OrderedDict[str, _Place] = OrderedDict()
+
+    def place(self, setting: Mapping, name: str | None = None) -> _Place:
+        name = digest(setting) if name is None else name
+        if name not in self._places:
+            self._places[name] = _Place(setting, name, self._problem.space)
+            if len(self._places) > _MOST_REMEMBERED:
+                self._places.popitem(last=False)
+        self._places.move_to_end(name)
+        return self._places[name]
+
+    def random_neighbor(self, place: _Place) -> _Place:
+        k = int(self._problem.rng.integers(place.n_neighbors))
+        found = self.place(place.neighbor(k), place.names[k])
+        place.names[k] = found.name
+        return found
+
+    def values(self, places: Sequence[_Place]) -> np.ndarray:
+        """The log posterior of each, those not known tried together."""
+        new = list({place.name: place for place in places if place.value is None}.values())
+        for place, value in zip(new, self._problem.log_posteriors([place.setting for place in new])):
+            place.value = value
+        return np.array([place.value for place in places], dtype=float)

@@ -1,0 +1,90 @@
+"""Where a search that walks from neighbor to neighbor begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+import numpy as np
+
+from skvbem.errors import TooLargeError
+from skvbem.graphs.dag import shown
+from skvbem.graphs.moves import _possible_edge_moves
+from skvbem.graphs.settings import hidden_graph
+from skvbem.graphs.spaces import Space
+from skvbem.graphs.spaces.structures import StructureSpace
+
+# A space of so many settings is gone through for a random one; a larger one is walked through, so many moves.
+_MOST_LISTED, _LONG_WALK = 10_000, 50
+
+
+def check_start(start, owner: str) -> None:
+    """TypeError if this is no start."""
+    if not isinstance(start, Mapping) and not (isinstance(start, str) and start in ("emptiest", "random")):
+        raise TypeError(
+            f"The 'start' of {owner} must be 'emptiest', 'random' or a setting. Got {shown(start)} instead."
+        )
+
+
+def setting_to_start_from(start, space: Space, rng: np.random.Generator) -> dict:
+    """The setting that "emptiest", "random" or a setting of the space stands for."""
+    if isinstance(start, Mapping):
+        return dict(space.check_member(start))
+    return emptiest(space) if start == "emptiest" else random_setting(space, rng)
+
+
+def emptiest(space: Space) -> dict:
+    """A setting that has no neighbor with fewer edges; the first setting where there are no edges to count."""
+    here = next(iter(space))
+    while (n := _n_edges(here)) is not None:
+        fewer = (near for near in space.neighbors(here) if (_n_edges(near) or 0) < n)
+        if n == 0 or (found := next(fewer, None)) is None:
+            break
+        here = found
+    return here
+
+
+def random_setting(space: Space, rng: np.random.Generator) -> dict:
+    """Any setting of a space with equal chances, if it is not large; else the end of a random walk."""
+    try:
+        n = space.n_settings
+    except TooLargeError:
+        n = _MOST_LISTED + 1
+    if n <= _MOST_LISTED:
+        return next(islice(iter(space), int(rng.integers(n)), None))
+    return random_walk(space, next(iter(space)), _LONG_WALK, rng)
+
+
+def random_walk(space: Space, setting: Mapping, n_moves: int, rng: np.random.Generator) -> dict:
+    """Where so many random moves lead."""
+    here = dict(setting)
+    for _ in range(n_moves):
+        here = _random_neighbor(space, here, rng)
+    return here
+
+
+def _random_neighbor(space: Space, setting: Mapping, rng: np.random.Generator) -> dict:
+    """A neighbor of a setting; the setting itself if it has none."""
+    if moves := edge_moves_within(space, setting):
+        for k in rng.permutation(len(moves)):
+            near = moves[k].apply(setting)
+            if near in space:
+                return near
+    near = list(space.neighbors(setting))
+    return near[int(rng.integers(len(near)))] if near else dict(setting)
+
+
+def edge_moves_within(space: Space, setting: Mapping) -> list:
+    """The moves of an edge that the rules of a space allow, where these are all moves there are, else none.
+
+    A setting that one leads to may still be outside of the space, with a latent that has no child.
+    """
+    found = hidden_graph(setting)
+    if not isinstance(space, StructureSpace) or found is None or not space.rules.allow(found[0]):
+        return []
+    return list(_possible_edge_moves(found[0], space.rules))
+
+
+def _n_edges(setting: Mapping) -> int | None:
+    found = hidden_graph(setting)
+    return None if found is None else len(found[0].edges)

@@ -1,0 +1,465 @@
+"""`StructureSearchCV`: the best model of a space, how sure one is of it, and averages over all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state, get_tags
+
+from skvbem._compat import CallbackSupportMixin, HasMethods, Interval, IterationReport, StrOptions, fit_context, warn
+from skvbem.errors import SearchWarning
+from skvbem.evidence import SCORES, EvidenceScorer, scorer
+from skvbem.graphs.priors import coerce_prior
+from skvbem.graphs.spaces import coerce_space
+from skvbem.search import _posterior
+from skvbem.search._averaging import average_over
+from skvbem.search._checkpoint import Checkpoint
+from skvbem.search._fingerprints import content
+from skvbem.search._jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
+from skvbem.search._progress import Progress
+from skvbem.search._results import describe, order_of, results_table
+from skvbem.search._runner import Runner
+from skvbem.search._winner import WinnerMixin
+from skvbem.search.strategies import Problem, resolve_strategy
+
+#: The score of a search that names none.
+DEFAULT_SCORE = "collapsed_ascent"
+# What the winner knows of its data.
+_OF_WINNER = ("n_features_in_", "feature_names_in_", "classes_")
+# Structures of less posterior probability than this are left out of sums over edges.
+_NEGLIGIBLE = 1e-12
+
+
+class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Search over structures, numbers of states or any parameters, by the evidence of all rows or by rows held out.
+
+    It is used like `sklearn.model_selection.GridSearchCV`. Without `cv` each candidate is fitted once, to all rows, and
+    scored by an approximation to its log marginal likelihood, which has its penalty for complexity built in; the scores
+    make a posterior over the candidates, from which follow probabilities of edges and averages over models.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An estimator of this library; for callables as `scoring` or with `cv`, any of scikit-learn.
+    space : Space, mapping or list
+        The candidates: a space of `skvbem.graphs.spaces` such as `BipartiteSpace`, a parameter grid such as
+        ``{"n_components": range(1, 9)}``, or a list of structures or of settings. Settings that differ only by the
+        names of exchangeable latents are one candidate.
+    strategy : str or strategy, default="exhaustive"
+        Which candidates are tried: all ("exhaustive"), or those that a strategy of `skvbem.search.strategies` is led
+        to, such as "greedy", "beam" or "mc3"; an instance sets its options.
+    scoring : str, callable, list, tuple or mapping, default=None
+        Without `cv`: names of scores of the evidence (see `skvbem.evidence.SCORES`), by default "collapsed_ascent"; or
+        callables of (estimator, X, y), more is better. With `cv`: scikit-learn's scoring, by default the estimator's
+        own `score`, the mean log predictive probability of the rows held out. Several scores are a list or a mapping of
+        names to scores.
+    cv : int, splitter, iterable or None, default=None
+        None scores all rows by their evidence. Anything else as in `GridSearchCV`.
+    rescoring : str, EvidenceScorer or None, default=None
+        A more exact score, such as "ais", for the best candidates once all were tried. They are then ranked by it,
+        ahead of all others, and the posterior is over them alone.
+    n_rescored : int, default=10
+        How many.
+    refit : bool, str or callable, default=True
+        Whether the best candidate is fitted to all rows as `best_estimator_`. A string names the score that ranks, if
+        there are several (the first by default); a callable takes `cv_results_` and returns the position of the best.
+    prior : "uniform", "labeled", callable or prior, default="uniform"
+        Prior over candidates: equal, proportional to the number of labeled graphs that a structure stands for, a prior
+        of `skvbem.graphs.priors`, or a callable of a setting that returns ln of its prior up to a constant.
+    averaging : bool, default=False
+        Whether the candidates that hold nearly all of the posterior are refitted, so that `score_samples` averages
+        their predictive densities.
+    n_jobs : int, default=None
+        Workers, as joblib and its backends understand it; results do not depend on it. Work that takes less time than
+        workers need to start is done without them.
+    max_candidates : int, default=None
+        Most candidates to try.
+    time_limit : float, default=None
+        Seconds after which no further candidate is begun; the best so far is then the result, and `timed_out_` is true.
+    error_score : "raise" or float, default=np.nan
+        Score of a candidate that fails; the rest go on.
+    checkpoint : str or path-like, default=None
+        A file to which candidates are written as soon as they have their scores, and from which an interrupted search
+        goes on; candidates that failed are tried again. It needs a `random_state`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every candidate, if the estimator has none of its own, and of strategies that draw.
+    verbose : int, default=0
+        Whether to print how far the search is, about every second; above 1, every candidate.
+
+    Attributes
+    ----------
+    cv_results_ : dict of str to array
+        In `GridSearchCV`'s layout, in the order in which candidates were first asked for: parameters, times, scores and
+        their ranks; also standard errors, numbers of free parameters, log priors, why a candidate failed, and why its
+        score should not be trusted.
+    best_estimator_ : estimator
+        Fitted to all rows (with `refit`).
+    best_params_ : dict
+    best_score_ : float
+        Nats of all rows, or the mean of the scores of rows held out.
+    best_index_ : int
+    best_structure_ : DAG
+        If candidates have structures.
+    structure_posterior_ : ndarray of shape (n_candidates,)
+        p(m | y) [Beal (2.1)], aligned with `cv_results_` (without `cv`).
+    log_evidence_ : float
+        ln p(y), averaged over the candidates under the prior, nats (without `cv`).
+    edge_probabilities_ : LabeledTable
+        P(parent -> child); latents bear the names of those of the best structure that they are most alike.
+    shared_parent_probabilities_ : LabeledTable
+        P(two observed nodes share a hidden parent), free of latents' names; its diagonal, P(a node has one).
+    hidden_parent_counts_ : LabeledTable
+        P(a node has so many hidden parents).
+    averaged_ : Average
+        The models averaged over and their weights (with `averaging`).
+    timed_out_ : bool
+    stopped_by_ : str
+        "max_candidates", "time_limit" or "stopped" (a callback) if candidates were left untried, else "".
+    n_features_in_, feature_names_in_, classes_
+        Of `best_estimator_`, if it has them.
+
+    Notes
+    -----
+    Ties are settled by fewer parameters, then by the setting's name.
+
+    Examples
+    --------
+    How many classes of dentists' slides are there?
+
+    >>> from skvbem import StructureSearchCV, VBDiscreteDAG
+    >>> from skvbem.datasets import load_carcinoma
+    >>> X = load_carcinoma().data
+    >>> search = StructureSearchCV(VBDiscreteDAG(), {"latents": [1, 2, 3, 4]}, scoring="ais", random_state=0).fit(X)
+    >>> search.best_params_
+    {'latents': 3}
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [HasMethods(["fit", "get_params"])],
+        "space": "no_validation",
+        "strategy": "no_validation",
+        "scoring": "no_validation",
+        "cv": "no_validation",
+        "rescoring": [str, EvidenceScorer, None],
+        "n_rescored": [Interval(Integral, 1, None, closed="left")],
+        "refit": ["boolean", str, callable],
+        "prior": "no_validation",
+        "averaging": ["boolean"],
+        "n_jobs": [Integral, None],
+        "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "error_score": [StrOptions({"raise"}), Real],
+        "checkpoint": "no_validation",
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        space,
+        *,
+        strategy="exhaustive",
+        scoring=None,
+        cv=None,
+        rescoring=None,
+        n_rescored=10,
+        refit=True,
+        prior="uniform",
+        averaging=False,
+        n_jobs=None,
+        max_candidates=None,
+        time_limit=None,
+        error_score=np.nan,
+        checkpoint=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.space = space
+        self.strategy = strategy
+        self.scoring = scoring
+        self.cv = cv
+        self.rescoring = rescoring
+        self.n_rescored = n_rescored
+        self.refit = refit
+        self.prior = prior
+        self.averaging = averaging
+        self.n_jobs = n_jobs
+        self.max_candidates = max_candidates
+        self.time_limit = time_limit
+        self.error_score = error_score
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "transformer_tags"):
+            setattr(tags, name, getattr(inner, name))
+        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
+        return tags
+
+    # Searching --------------------------------------------------------------------------------------------------------
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, **params):
+        """Try the candidates, rank them, and fit the best.
+
+        Parameters
+        ----------
+        X : array-like, data frame or list
+            As the estimator's `fit` takes it.
+        y : array-like, default=None
+            As the estimator's `fit` takes it.
+        **params
+            Passed to `fit` of the estimator, such as `sample_weight`; with `cv`, `groups` goes to the splitter.
+
+        Returns
+        -------
+        self : StructureSearchCV
+            Fitted. A search that raises or is interrupted leaves it as it was; what a `checkpoint` holds is kept.
+        """
+        if self.checkpoint is not None and self.random_state is None:
+            raise ValueError(
+                f"A search that goes on from the 'checkpoint' of {type(self).__name__} must draw as before. Set "
+                "'random_state' to a number."
+            )
+        space = coerce_space(self.space)
+        seed = self._drawn_seed()
+        estimator = self._seeded(clone(self.estimator), seed)
+        names = self._scorers()
+        job = self._job(estimator, names, X, y, params)
+        strategy, prior = resolve_strategy(self.strategy), coerce_prior(self.prior)
+        ranking = self.refit if isinstance(self.refit, str) else next(iter(names))
+        n_stages = 1 + (self.rescoring is not None) + (self.refit is not False)
+        report = IterationReport(self, X, y, max_iterations=n_stages, metadata=params or None)
+        progress = Progress(type(self).__name__, self.verbose, report)
+        limits = {"n_jobs": self.n_jobs, "seconds": self.time_limit, "most": self.max_candidates}
+        with Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint:
+            n = _least(strategy.n_candidates(space), self.max_candidates)
+            with (
+                progress.stage("search", ranking, n, self.time_limit) as tell,
+                Runner(job, **limits, checkpoint=checkpoint, tell=tell) as runner,
+            ):
+                strategy.search(Problem(space, runner, ranking, prior, job, np.random.default_rng(seed)))
+            found = runner.found
+            if not found:
+                raise ValueError(f"{type(self).__name__} has no candidate to try: there is none in {space!r}.")
+            self._refuse_if_all_failed(found)
+            weight = partial(prior.log_weight, space=space)
+            state = self._ranked(job, found, names, ranking, weight, progress, checkpoint)
+        state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
+        self._tell_of_doubts(state["cv_results_"], state["best_index_"])
+        state |= self._structures(job, estimator, state)
+        state |= self._refitted(estimator, state, X, y, params, report)
+        self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
+        report.close(lambda: state)
+        return self
+
+    def _drawn_seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(0, 2**31 - 1))
+
+    def _seeded(self, estimator, seed: int):
+        """The estimator with a seed, if it has none: the same one for every candidate."""
+        params = estimator.get_params(deep=False)
+        return estimator.set_params(random_state=seed) if params.get("random_state", seed) is None else estimator
+
+    def _scorers(self) -> dict[str, Callable]:
+        """The scores by name, callables of (estimator, X, y)."""
+        owner, scoring = type(self).__name__, self.scoring
+        if self.cv is not None and self.rescoring is not None:
+            raise ValueError(f"'rescoring' of {owner} is by the evidence of all rows: leave 'cv' None.")
+        if self.cv is not None and self.averaging:
+            raise ValueError(f"averaging=True of {owner} needs a posterior: leave 'cv' None.")
+        if isinstance(self.rescoring, str):
+            scorer(self.rescoring)
+        if scoring is None:
+            scoring = DEFAULT_SCORE if self.cv is None else _own_score
+        if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
+            given: dict = {"score": scoring}
+        elif isinstance(scoring, Mapping):
+            given = dict(scoring)
+        elif isinstance(scoring, Sequence) and all(isinstance(each, (str, EvidenceScorer)) for each in scoring):
+            given = {each if isinstance(each, str) else each.kind: each for each in scoring}
+        else:
+            raise TypeError(
+                f"The 'scoring' parameter of {owner} must be a name, a callable of (estimator, X, y), a "
+                f"list of names, or a mapping of names to these. Got {scoring!r} instead."
+            )
+        if not given:
+            raise ValueError(f"The 'scoring' parameter of {owner} holds no score.")
+        if isinstance(self.refit, str) and self.refit not in given:
+            raise ValueError(
+                f"The 'refit' parameter of {owner} must name one of the scores {', '.join(given)}. "
+                f"Got {self.refit!r} instead."
+            )
+        return {name: self._scorer(each) for name, each in given.items()}
+
+    def _scorer(self, scoring) -> Callable:
+        owner = type(self).__name__
+        if self.cv is None:
+            return scorer(scoring) if isinstance(scoring, str) else scoring
+        if isinstance(scoring, EvidenceScorer) or (isinstance(scoring, str) and scoring in SCORES):
+            kind = scoring if isinstance(scoring, str) else scoring.kind
+            raise ValueError(
+                f"{kind!r} is a score of the evidence of all rows, with its penalty for complexity built in; {owner} "
+                "was asked to hold rows out. Leave 'cv' None, or score rows held out by scoring=None, their log "
+                "predictive probability."
+            )
+        return get_scorer(scoring) if isinstance(scoring, str) else scoring
+
+    def _job(self, estimator, names: Mapping[str, Callable], X, y, params: dict) -> Job:
+        if self.cv is not None:
+            rest = {name: value for name, value in params.items() if name != "groups"}
+            splits = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y, params.get("groups")))
+            return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
+        of_evidence = {name: each for name, each in names.items() if isinstance(each, EvidenceScorer)}
+        if of_evidence == names and hasattr(estimator, "_prepare") and set(params) <= {"sample_weight"}:
+            space = coerce_space(self.space)
+            if not space.parameters & estimator._prepared_by:
+                prepared = estimator._prepare(X, params.get("sample_weight"))
+                return EvidenceJob(estimator, prepared, of_evidence, self.error_score)
+        if of_evidence and not hasattr(estimator, "_scored"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
+            )
+        return AllRowsJob(estimator, X, y, params, names, self.error_score)
+
+    def _refuse_if_all_failed(self, found: list[tuple[dict, Record]]) -> None:
+        failures = [(setting, record.failure) for setting, record in found if record.failure]
+        if len(failures) == len(found):
+            reasons = dict.fromkeys(failure for _, failure in failures)
+            raise ValueError(
+                f"All {len(found)} candidates of {type(self).__name__} failed, with these errors:\n"
+                + "\n".join(reasons)
+            )
+        if failures:
+            warn(
+                f"{len(failures)} of {len(found)} candidates failed and have the score {self.error_score}. The first: "
+                f"{describe(failures[0][0])}: {failures[0][1]} See cv_results_['failure'].",
+                SearchWarning,
+            )
+
+    def _tell_of_doubts(self, table: dict, best: int) -> None:
+        doubted = np.flatnonzero(table["doubts"] != "")
+        if len(doubted):
+            one = best if table["doubts"][best] else int(doubted[0])
+            which = "the best of them" if one == best else "not the best"
+            warn(
+                f"{len(doubted)} of {len(table['doubts'])} candidates, {which}, have scores that should not be "
+                f"trusted. {describe(table['params'][one])}: {table['doubts'][one]} See cv_results_['doubts'].",
+                SearchWarning,
+            )
+
+    def _ranked(self, job: Job, found, names, ranking: str, priors, progress: Progress, checkpoint: Checkpoint) -> dict:
+        """The table of the search, the best of it, and the posterior."""
+        values = np.array([record.values[ranking] for _, record in found])
+        order = order_of(found, values)
+        columns, rescored = list(names), []
+        if self.rescoring is not None:
+            rescored = [k for k in order[: self.n_rescored] if not np.isnan(values[k])]
+            found, column = self._rescored(job, found, rescored, progress, checkpoint)
+            columns.append(column)
+            exact = np.array([found[k][1].values.get(column, np.nan) for k in range(len(found))])
+            again = order_of([found[k] for k in rescored], exact[rescored])
+            order = [rescored[k] for k in again] + [k for k in order if k not in set(rescored)]
+            values = exact
+        settings = [setting for setting, _ in found]
+        log_priors = np.array([priors(setting) for setting in settings], dtype=float)
+        table = results_table(found, columns, log_priors)
+        if rescored:
+            place = np.empty(len(order), dtype=np.int32)
+            place[order] = np.arange(1, len(order) + 1)
+            table[f"rank_test_{ranking}"] = place
+        best = int(self.refit(table)) if callable(self.refit) else order[0]
+        state = {
+            "cv_results_": table,
+            "scorer_": dict(names) if len(names) > 1 else next(iter(names.values())),
+            "multimetric_": len(names) > 1,
+            "best_index_": best,
+            "best_params_": dict(settings[best]),
+            "best_score_": float(values[best]),
+        }
+        if not isinstance(job, HeldOutJob):
+            state["structure_posterior_"], state["log_evidence_"] = _posterior.posterior(values, log_priors)
+        return state
+
+    def _rescored(
+        self, job: Job, found, positions: Sequence[int], progress: Progress, checkpoint: Checkpoint
+    ) -> tuple[list, str]:
+        """The records with a further score for those at some positions, and its name."""
+        exact = scorer(self.rescoring) if isinstance(self.rescoring, str) else self.rescoring
+        again, stage = job.scored_by({exact.kind: exact}), content(exact)
+        with (
+            progress.stage("rescoring", exact.kind, len(positions)) as tell,
+            Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=tell) as runner,
+        ):
+            records = runner([found[k][0] for k in positions])
+        joined = list(found)
+        for k, record in zip(positions, records):
+            if record is not None:
+                joined[k] = (found[k][0], found[k][1].joined(record))
+        return joined, exact.kind
+
+    def _structures(self, job: Job, estimator, state: dict) -> dict:
+        """What the posterior says of edges, if candidates are graphs with latents."""
+        if not (isinstance(job, EvidenceJob) and hasattr(estimator, "_structure_in")):
+            return {}
+
+        def structure(setting) -> _posterior.Hidden:
+            return _posterior.Hidden(*clone(estimator).set_params(**setting)._structure_in(job.prepared))
+
+        best = structure(state["best_params_"])
+        weights = state["structure_posterior_"]
+        kept = [k for k in range(len(weights)) if weights[k] > _NEGLIGIBLE]
+        structures = [structure(state["cv_results_"]["params"][k]) for k in kept]
+        return {
+            "best_structure_": best.dag,
+            "edge_probabilities_": _posterior.edge_probabilities(structures, weights[kept], best),
+            "shared_parent_probabilities_": _posterior.shared_parent_probabilities(structures, weights[kept]),
+            "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights[kept]),
+        }
+
+    def _refitted(self, estimator, state: dict, X, y, params: dict, report: IterationReport) -> dict:
+        params = {name: value for name, value in params.items() if name != "groups"}
+        found: dict = {}
+        if self.averaging:
+            found["averaged_"] = average_over(
+                estimator, state["cv_results_"]["params"], state["structure_posterior_"], X, y, params, self.n_jobs
+            )
+        if self.refit is not False:
+            best = clone(estimator).set_params(**clone(state["best_params_"], safe=False))
+            began = time.perf_counter()
+            with report.handing_on("refit", best):
+                best.fit(X, y, **params)
+            found |= {"best_estimator_": best, "refit_time_": time.perf_counter() - began}
+            found |= {name: getattr(best, name) for name in _OF_WINNER if hasattr(best, name)}
+        return found
+
+
+def _own_score(estimator, X, y=None) -> float:
+    """The estimator's own `score`."""
+    return estimator.score(X) if y is None else estimator.score(X, y)
+
+
+def _least(*limits: int | None) -> int | None:
+    """The least of those limits that there are."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _n_splits(job: Job) -> int:
+    return len(job.splits) if isinstance(job, HeldOutJob) else 1
+
+
+__all__ = ["DEFAULT_SCORE", "StructureSearchCV"]
