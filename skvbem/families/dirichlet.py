@@ -122,6 +122,12 @@ class Dirichlet(ConjugateFamily):
         above_one[alone] = 1.0
         return above_one / self.per_cell(self.row_sums(above_one))
 
+    def most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Shares of the counts, of their shape; uniform in rows without any."""
+        total = self.per_cell(self.row_sums(statistics))
+        uniform = self.per_cell(1.0 / self.row_sums(np.ones(np.shape(statistics))))
+        return np.divide(statistics, total, out=uniform, where=total > 0)
+
     def log_density(self, point: np.ndarray, basis: str = "natural") -> np.ndarray:
         """Log density at a point, nats, summed over rows, in the softmax or in the probability basis."""
         power = self._like(point) - (0.0 if basis == "natural" else 1.0)
