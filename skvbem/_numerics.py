@@ -6,6 +6,7 @@ import contextlib
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skvbem._kernels._special import log_gamma_digamma, log_rising_factorial
 
@@ -20,7 +21,7 @@ def digamma(x: np.ndarray) -> np.ndarray:
     return _special_pair(x)[1]
 
 
-def log_rising(a: np.ndarray, n: np.ndarray) -> np.ndarray:
+def log_rising(a: ArrayLike, n: ArrayLike) -> np.ndarray:
     """ln Gamma(a + n) - ln Gamma(a) elementwise for a > 0 and a + n > 0, accurate also where a is huge.
 
     Examples
