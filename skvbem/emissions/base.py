@@ -1,7 +1,7 @@
 r"""What every emission owes: p(y | component, theta) of one family, for whatever model has components.
 
-With u(y) the sufficient statistics of a row, :math:`\ln p(y \mid k, \theta) = \ln f(y) + \phi_k(\theta)^\top u(y)`, so
-all that inference needs is
+With u(y) the sufficient statistics of a row,
+:math:`\ln p(y \mid k, \theta) = \ln f(y) + \phi_k(\theta)^\top u(y)`, so all that inference needs is
 
 - `expected_log_likelihood`: :math:`\ln f(y) + \bar\phi_k^\top u(y)` for every row and component, and
 - `statistics`: :math:`\sum_i r_{ik}\, u(y_i)`, additive over blocks of rows,
@@ -26,8 +26,8 @@ share:
 ...     log_likelihood = step.log_likelihood(block)  # (n_rows, n_components), for the model to make use of
 ...     step.add(block, responsibilities[rows], total)
 >>> posterior = prior + step.statistics(total)
->>> posterior.mean.tolist()
-[[1.3333333333333333], [1.3333333333333333]]
+>>> emission.parameters(posterior.mode())["rates"].round(3).tolist()
+[[1.333], [1.333]]
 
 Natural parameters (n_cells,) give arrays (n_rows, n_components). With restarts, (n_cells, n_lanes), they come first:
 (n_lanes, n_rows, n_components). Such arrays are stored component by component, rows innermost, as matrix products and
@@ -140,6 +140,7 @@ class Emission(ABC):
 
     def row_order(self, table: Any) -> np.ndarray | None:
         """An order of rows in which blocks cost least, such as by what is missing; None if it does not matter."""
+        return None
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
@@ -187,7 +188,7 @@ def by_cell(by_lane: np.ndarray, single: bool) -> np.ndarray:
 
 
 def by_row(matrix: np.ndarray, n_components: int, single: bool) -> np.ndarray:
-    """A matrix (n_lanes x n_components, n_rows) with the components last, lanes first unless there is a `single` one."""
+    """A matrix (n_lanes x n_components, n_rows) with components last, lanes first if there is not a `single` one."""
     rows = matrix.reshape(-1, n_components, matrix.shape[-1]).swapaxes(-1, -2)
     return rows[0] if single else rows
 

@@ -13,7 +13,7 @@ from skvbem.families import Dirichlet
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli(Categorical):
-    """Zeros and ones, independent given the component; priors are Beta, that is Dirichlet distributions of two cells."""
+    """Zeros and ones, independent given the component; priors are Beta distributions: Dirichlet ones of two cells."""
 
     @classmethod
     def for_data(cls, codes: np.ndarray, weight: np.ndarray | None = None, *, n_categories=None) -> Self:

@@ -1,8 +1,8 @@
 r"""Categories: :math:`p(y \mid \theta) = \prod_j \theta_{j, y_j}`, independent columns, Dirichlet priors of the tables.
 
-Columns are joined two, three or more at a time into codes, so that a row costs one addition per group and component, in
-the E step as in the sums; a missing cell is one more category whose entry is 0, that is factor 1. Predictive: the tables'
-posterior means.
+Columns are joined two, three or more at a time into codes, so that a row costs one addition per group and component,
+in the E step as in the sums; a missing cell is one more category whose entry is 0, that is factor 1. Predictive: the
+posterior means of the tables.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from skvbem._numerics import log_gamma, log_rising
+from skvbem._numerics import log_rising
 from skvbem.emissions._linear import LinearEmission, LinearTable
 from skvbem.families import Dirichlet
 
@@ -84,7 +84,7 @@ class Multinomial(LinearEmission):
         base = np.empty(len(values))
         for at in range(0, len(values), 4096):
             counts = np.nan_to_num(np.asarray(values[at : at + 4096], dtype=float), nan=0.0)
-            base[at : at + 4096] = log_gamma(counts.sum(axis=1) + 1.0) - log_gamma(counts + 1.0).sum(axis=1)
+            base[at : at + 4096] = log_rising(1.0, counts.sum(axis=1)) - log_rising(1.0, counts).sum(axis=1)
         return base
 
     def log_predictive(self, block: LinearTable, posterior: Dirichlet) -> np.ndarray:

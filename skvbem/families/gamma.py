@@ -20,8 +20,10 @@ import numpy as np
 from skvbem._numerics import digamma, log_gamma, log_rising
 from skvbem.families.base import FlatFamily, no_interior_mode
 
-#: A rate without a single event: e to the -690, so that its logarithm stays a number.
+# A rate without a single event: e to the -690, so that its logarithm stays a number.
 _NO_RATE = 1e-300
+#: Largest rate of a most likely point, in the family's unit.
+LARGEST_RATE = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +116,14 @@ class Gamma(FlatFamily):
         return (self.shape - 1) / self.rate
 
     def most_likely(self, statistics: np.ndarray) -> np.ndarray:
-        """Events per exposure; 1e-300 where there are no events, 1 where there is no exposure."""
+        """Events per exposure, 1e12 at the most; 1e-300 where there are no events, 1 where there are no data.
+
+        The largest rate is a constraint under which the likelihood has its maximum here.
+        """
         events, exposure = self._pair(statistics)
-        ones = np.ones(np.shape(events))
-        return np.maximum(np.divide(events, exposure, out=ones, where=exposure > 0), _NO_RATE)
+        most = np.where(events > 0, LARGEST_RATE, 1.0)
+        rate = np.divide(events, exposure, out=most, where=exposure > events / LARGEST_RATE)
+        return np.maximum(rate, _NO_RATE)
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
         """Rates drawn, (n_components, n_features, ...)."""

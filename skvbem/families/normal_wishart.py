@@ -80,8 +80,8 @@ class NormalWishart(FlatFamily):
     shared: bool = False
 
     @classmethod
-    def from_parameters(cls, mean, mean_precision, degrees_of_freedom, scale) -> Self:
-        """The block with these parameters. One precision for several components is shared.
+    def from_parameters(cls, mean, mean_precision, degrees_of_freedom, scale, *, shared: bool = False) -> Self:
+        """The block with these parameters.
 
         Parameters
         ----------
@@ -91,11 +91,12 @@ class NormalWishart(FlatFamily):
             More than d - 1.
         scale : array_like of shape (n_precisions, d, d, ...)
             Symmetric, positive definite. A precision has mean degrees_of_freedom x inverse of its scale.
+        shared : bool, default=False
+            Whether all components share one precision, so that n_precisions is 1.
         """
         mean = np.moveaxis(np.asarray(mean, dtype=float), [0, 1], [-2, -1])
         kappa, dof = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (mean_precision, degrees_of_freedom))
         scale = np.moveaxis(np.asarray(scale, dtype=float), [0, 1, 2], [-3, -2, -1])
-        shared = dof.shape[-1] < kappa.shape[-1]
         weighted = kappa[..., None] * mean
         square = scale + _shared(weighted[..., :, None] * mean[..., None, :], shared, axis=-3)
         return cls(_joined(shared, kappa, dof, weighted, pack_symmetric(square)), mean.shape[-1], shared)
