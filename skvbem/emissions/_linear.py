@@ -28,12 +28,15 @@ class LinearTable:
         Whether no cell of the table is missing.
     base : ndarray of shape (n_rows,)
         ln f of each row, nats: the part of the log likelihood that no parameter touches.
+    reach : ndarray of shape (n_columns,)
+        The largest measured value of each column, without its sign.
     """
 
     emission: LinearEmission
     values: np.ndarray
     complete: bool
     base: np.ndarray
+    reach: np.ndarray
 
     def __len__(self) -> int:
         return len(self.values)
@@ -52,7 +55,7 @@ class LinearTable:
 
         A single row of ones where nothing is missing.
         """
-        values = self.emission.measure(np.array(self.values.T, dtype=float, order="C"))
+        values = self.emission.measure(self.values)
         if self.complete:
             return values, np.ones((1, len(self)))
         missing = np.isnan(values)
@@ -64,8 +67,8 @@ class LinearEmission(Emission):
     """Supplies features of rows, and which natural parameter multiplies which of them."""
 
     def measure(self, values: np.ndarray) -> np.ndarray:
-        """Values (n_columns, n_rows) in the emission's units."""
-        return values
+        """Rows (n_rows, n_columns) in the emission's units, (n_columns, n_rows)."""
+        return np.array(values.T, dtype=float, order="C")
 
     @abstractmethod
     def features(self, block: LinearTable) -> np.ndarray:
@@ -86,10 +89,13 @@ class LinearEmission(Emission):
     def prepare(self, values: np.ndarray) -> LinearTable:
         """A table of rows, (n_rows, n_columns), NaN where a cell is missing. The values are not copied."""
         values = np.asarray(values)
-        complete = values.dtype.kind != "f" or not any(
-            np.isnan(values[at : at + 4096]).any() for at in range(0, len(values), 4096)
-        )
-        return LinearTable(self, values, complete, self.log_base(values))
+        table = LinearTable(self, values, False, self.log_base(values), np.zeros(self.n_columns))
+        complete, reach = True, table.reach
+        for at in range(0, len(values), 4096):
+            measured, observed = table[at : at + 4096].columns
+            complete = complete and bool(observed.all())
+            reach = np.maximum(reach, np.abs(measured).max(axis=1, initial=0.0))
+        return replace(table, complete=complete, reach=reach)
 
     def step(self, natural: np.ndarray, table: Any) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""

@@ -36,52 +36,47 @@ class Moments(NamedTuple):
 
 def weighted_means(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """Means of the observed cells of each column; 0 in a column without any."""
-    total, n = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    d = values.shape[1]
+    size = _largest(values, np.zeros(d))
+    total, n = np.zeros(d), np.zeros(d)
     for cells, w in _blocks(values, weight):
         observed = ~np.isnan(cells)
-        total += w @ np.where(observed, cells, 0.0)
+        total += w @ np.where(observed, cells / size, 0.0)
         n += w @ observed
-    return np.divide(total, n, out=np.zeros(len(n)), where=n > 0)
+    return np.divide(total, n, out=np.zeros(d), where=n > 0) * size
 
 
 def weighted_moments(values: np.ndarray, weight: np.ndarray | None) -> Moments:
-    """Moments of a table (n_rows, d) with weights (n_rows,); NaN where a cell is missing.
-
-    Raises
-    ------
-    ValueError
-        If the square of a column's spread is too large or too small for a float.
-    """
+    """Moments of a table (n_rows, d) with weights (n_rows,); NaN where a cell is missing."""
     origin = weighted_means(values, weight)
-    d = len(origin)
+    reach, d = _largest(values, origin), len(origin)  # in units of which no square leaves the floats
     mean, n, cross, n_rows = np.zeros(d), np.zeros(d), np.zeros((d, d)), 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for cells, w in _blocks(values, weight):
-            observed = ~np.isnan(cells)
-            above = np.where(observed, cells - origin, 0.0)
-            mean += w @ above
-            n += w @ observed
-            cross += (w[:, None] * above).T @ above
-            n_rows += w.sum()
-        some = np.maximum(n, np.finfo(float).tiny)
-        mean /= some
-        variance = np.maximum(np.diagonal(cross) / some - mean**2, 0.0)
-    if not np.isfinite(variance).all():
-        column = int(np.argmin(np.isfinite(variance)))
-        raise ValueError(
-            f"Column {column} spreads so far about its mean, {origin[column]:.6g}, that the square of it is no float. "
-            "Measure it in another unit."
-        )
-    size = np.where(origin != 0, abs(origin), 1.0)
-    constant = variance <= (4 * np.finfo(float).eps * origin) ** 2
-    deviation = np.where(constant, size, np.sqrt(variance))
-    unit = np.sqrt(np.maximum(np.diagonal(cross), np.finfo(float).tiny))
-    correlation = cross / unit / unit[:, None]
-    correlation[constant] = correlation[:, constant] = 0.0
+    for cells, w in _blocks(values, weight):
+        observed = ~np.isnan(cells)
+        above = np.where(observed, (cells - origin) / reach, 0.0)
+        mean += w @ above
+        n += w @ observed
+        cross += (w[:, None] * above).T @ above
+        n_rows += w.sum()
+    n = np.where(n > 0, n, 1.0)
+    mean /= n
+    deviation = reach * np.sqrt(np.maximum(np.diagonal(cross) / n - mean**2, 0.0))
+    constant = deviation <= 4 * np.finfo(float).eps * np.abs(origin)
+    deviation = np.where(constant, np.where(origin != 0, np.abs(origin), 1.0), deviation)
+    unit = np.sqrt(np.where(constant, 1.0, np.diagonal(cross)))
     shrinkage = d / (n_rows + d)
-    correlation *= 1 - shrinkage
+    correlation = (1 - shrinkage) * cross / unit / unit[:, None]
+    correlation[constant] = correlation[:, constant] = 0.0
     np.fill_diagonal(correlation, 1.0)
-    return Moments(origin, mean, deviation, correlation)
+    return Moments(origin, reach * mean, deviation, correlation)
+
+
+def _largest(values: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """How far the observed cells of each column are from an origin at most; 1 if nowhere."""
+    largest = np.zeros(values.shape[1])
+    for cells, _ in _blocks(values, None):
+        largest = np.fmax(largest, np.fmax.reduce(np.abs(cells - origin), axis=0, initial=0.0))
+    return np.where(largest > 0, largest, 1.0)
 
 
 def _blocks(values: np.ndarray, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:

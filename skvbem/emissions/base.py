@@ -6,12 +6,12 @@ With u(y) the sufficient statistics of a row,
 - `expected_log_likelihood`: :math:`\ln f(y) + \bar\phi_k^\top u(y)` for every row and component, and
 - `statistics`: :math:`\sum_i r_{ik}\, u(y_i)`, additive over blocks of rows,
 
-both exact where cells are missing: what is not observed is summed out, and where its moments are needed they are those
-under the natural parameters given. A row without any observed cell contributes factor 1 and no statistics.
+both exact where cells are missing: what is not observed is summed out, and where its moments are needed they are
+those under the natural parameters given. A row without any observed cell contributes factor 1 and no statistics.
 
 An emission is a value that holds units of measure (an origin, scales, numbers of categories) and never parameters.
-`prepare` takes a table once, a slice of a prepared table is a *block*, and `step` does once what all blocks of an E step
-share:
+`prepare` takes a table once, a slice of a prepared table is a *block*, and `step` does once what all blocks of an E
+step share:
 
 >>> import numpy as np
 >>> from skvbem.emissions import Poisson
@@ -44,7 +44,7 @@ import numpy as np
 from skvbem.families.base import ConjugateFamily
 
 # Doubles that a block should hold, so that they stay in cache.
-_BLOCK_DOUBLES = 2**16
+_BLOCK_DOUBLES = 3 * 2**15
 
 
 class Table(Protocol):

@@ -12,7 +12,7 @@ The expanded square costs one matrix product. Its rounding error is about 1e-16 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -61,6 +61,11 @@ class DiagonalGaussian(LinearEmission):
         return len(self.origin)
 
     @property
+    def doubles_per_row(self) -> int:
+        """Doubles that a block holds for each row."""
+        return 3 * self.n_columns + 1
+
+    @property
     def n_precisions(self) -> int:
         """Precisions of a component."""
         return 1 if self.spherical else self.n_columns
@@ -103,16 +108,23 @@ class DiagonalGaussian(LinearEmission):
         )
 
     def measure(self, values: np.ndarray) -> np.ndarray:
-        """Measurements in units from the origin."""
-        return (values - self.origin[:, None]) / self.unit[:, None]
+        """Measurements in units from the origin, (n_columns, n_rows)."""
+        measured = super().measure(values)
+        measured -= self.origin[:, None]
+        measured *= 1.0 / self.unit[:, None]
+        return measured
 
     def features(self, block: LinearTable) -> np.ndarray:
         """1 (one for all columns where nothing is missing), measurements and their squares."""
-        measured, observed = block.columns
-        squares = measured**2
+        (measured, observed), p = block.columns, self.n_precisions
+        features = np.empty((len(observed) + len(measured) + p, len(block)))
+        features[: len(observed)] = observed
+        features[len(observed) : -p] = measured
         if self.spherical:
-            squares = squares.sum(axis=0, keepdims=True)
-        return np.concatenate([observed, measured, squares])
+            np.einsum("jn,jn->n", measured, measured, out=features[-1])
+        else:
+            np.multiply(measured, measured, out=features[-p:])
+        return features
 
     def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
         """Log densities at the origin multiply 1; the rest as it is."""
@@ -131,7 +143,7 @@ class DiagonalGaussian(LinearEmission):
 
     def step(self, natural: np.ndarray, table: LinearTable) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
-        return DiagonalStep(self, natural)
+        return DiagonalStep(self, natural, table.reach)
 
     def log_predictive(self, block: LinearTable, posterior: NormalGamma) -> np.ndarray:
         """Student t log densities, nats, (n_rows, n_components); jointly over columns that share a precision."""
@@ -183,22 +195,24 @@ class DiagonalGaussian(LinearEmission):
 
 
 class DiagonalStep(LinearStep):
-    """A diagonal Gaussian at natural parameters."""
+    """A diagonal Gaussian at natural parameters, for rows within a reach."""
+
+    def __init__(self, emission: DiagonalGaussian, natural: np.ndarray, reach: np.ndarray):
+        super().__init__(emission, natural)
+        of_mean, of_log, total, square = emission._split(self.natural)
+        self.expanded = (-2 * square * reach**2).max(initial=0.0) <= MOST_EXPANDED
+        if not self.expanded:
+            peak = of_mean + of_log - np.log(emission.unit) - 0.25 * total**2 / square
+            d = emission.n_columns
+            members = (peak, -0.5 * total / square, -square)
+            self._members = [np.broadcast_to(x, total.shape).reshape(-1, d, 1) for x in members]
 
     def log_likelihood(self, block: LinearTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
-        emission: Any = self.emission
-        measured, observed = block.columns
-        of_mean, of_log, total, square = emission._split(self.natural)
-        farthest = np.max(measured**2, axis=1, initial=0.0)
-        if (-2 * square * farthest).max(initial=0.0) <= MOST_EXPANDED:
+        if self.expanded:
             return super().log_likelihood(block)
-        mean = -0.5 * total / square
-        peak = of_mean + of_log - np.log(emission.unit) + 0.5 * mean * total
-        d = total.shape[-1]
-        members = (np.broadcast_to(x, total.shape).reshape(-1, d) for x in (peak, mean, -square))
-        found = np.empty((total.size // d, len(block)))
-        for out, at_peak, centre, half in zip(found, *members):
-            away = half[:, None] * (measured - centre[:, None]) ** 2
-            np.sum(observed * (at_peak[:, None] - away), axis=0, out=out)
-        return by_row(found, self.natural.shape[1], self.single)
+        measured, observed = block.columns
+        rows = [
+            (observed * (peak - half * (measured - mean) ** 2)).sum(axis=0) for peak, mean, half in zip(*self._members)
+        ]
+        return by_row(np.array(rows), self.natural.shape[1], self.single)

@@ -54,8 +54,8 @@ class Exponential(LinearEmission):
         return Gamma.from_parameters(np.tile(shape, (n_components, 1)), np.tile(rate, (n_components, 1)))
 
     def measure(self, values: np.ndarray) -> np.ndarray:
-        """Times in units."""
-        return values / self.unit[:, None]
+        """Times in units, (n_columns, n_rows)."""
+        return np.divide(values.T, self.unit[:, None], order="C")
 
     def features(self, block: LinearTable) -> np.ndarray:
         """1 (one for all columns where nothing is missing), and times."""

@@ -74,7 +74,7 @@ def test_a_row_without_observed_cells_says_nothing(make, rng):
 
 def test_statistics_and_log_likelihoods_of_blocks_are_those_of_the_whole(problems, rng):
     for problem in problems:
-        prior, table, posterior = some_posterior(problem, rng)
+        _, table, posterior = some_posterior(problem, rng)
         natural, emission = posterior.expected_natural(), problem.emission
         shares = random_shares(rng, len(table), problem.n_components)
         step = emission.step(natural, table)
