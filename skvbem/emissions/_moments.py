@@ -50,17 +50,17 @@ def weighted_moments(values: np.ndarray, weight: np.ndarray | None) -> Moments:
     """Moments of a table (n_rows, d) with weights (n_rows,); NaN where a cell is missing."""
     origin = weighted_means(values, weight)
     reach, d = _largest(values, origin), len(origin)  # in units of which no square leaves the floats
-    mean, n, cross, n_rows = np.zeros(d), np.zeros(d), np.zeros((d, d)), 0.0
+    mean, n, cross = np.zeros(d), np.zeros(d), np.zeros((d, d))
     for cells, w in _blocks(values, weight):
         observed = ~np.isnan(cells)
-        above = np.where(observed, (cells - origin) / reach, 0.0)
-        mean += w @ above
+        mean += w @ np.where(observed, (cells - origin) / reach, 0.0)
         n += w @ observed
+    mean /= np.where(n > 0, n, 1.0)
+    for cells, w in _blocks(values, weight):
+        above = np.where(np.isnan(cells), 0.0, (cells - origin) / reach - mean)
         cross += (w[:, None] * above).T @ above
-        n_rows += w.sum()
-    n = np.where(n > 0, n, 1.0)
-    mean /= n
-    deviation = reach * np.sqrt(np.maximum(np.diagonal(cross) / n - mean**2, 0.0))
+    n_rows = float(len(values) if weight is None else np.sum(weight))
+    deviation = reach * np.sqrt(np.diagonal(cross) / np.where(n > 0, n, 1.0))
     constant = deviation <= 4 * np.finfo(float).eps * np.abs(origin)
     deviation = np.where(constant, np.where(origin != 0, np.abs(origin), 1.0), deviation)
     unit = np.sqrt(np.where(constant, 1.0, np.diagonal(cross)))

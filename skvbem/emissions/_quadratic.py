@@ -42,12 +42,14 @@ class Quadratic:
         if m == 0:
             nothing = np.zeros((1, 1))
             return Observed(self, eye, np.zeros(self.mean.shape), nothing, np.zeros(self.precision.shape[:-2]), m)
+        size = np.abs(hidden).max(axis=0)  # the unit of each column, without which squares could leave the floats
+        hidden = hidden / size
         crossed = self.precision @ hidden
         inner = np.linalg.cholesky(hidden.T @ crossed)
         root = hidden @ np.linalg.inv(inner).swapaxes(-1, -2)  # B Q^-1 B^T = root root^T
         keep = eye - root @ (root.swapaxes(-1, -2) @ self.precision)
         shift = self.mean - (keep @ self.mean[..., None])[..., 0]
-        log_det = 2 * np.log(np.diagonal(inner, axis1=-2, axis2=-1)).sum(axis=-1)
+        log_det = 2 * (np.log(np.diagonal(inner, axis1=-2, axis2=-1)).sum(axis=-1) + np.log(size).sum())
         return Observed(self, keep, shift, root, log_det, m)
 
 

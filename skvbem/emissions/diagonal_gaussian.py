@@ -52,7 +52,8 @@ class DiagonalGaussian(LinearEmission):
         moments = weighted_moments(values, weight)
         unit = moments.deviation
         if spherical:
-            unit = np.full(len(unit), np.sqrt(np.mean(unit**2)))
+            largest = unit.max()
+            unit = np.full(len(unit), largest * np.sqrt(np.mean((unit / largest) ** 2)))
         return cls(moments.origin, moments.mean / unit, unit, spherical)
 
     @property

@@ -217,7 +217,7 @@ def test_drawn_completions_have_the_expected_statistics(make, rng):
     shares = (components[:, None] == np.arange(problem.n_components)).astype(float)
     step = emission.step(natural, table)
     wanted, draws = emission.statistics(table, shares, natural), []
-    for _ in range(1 if problem.conjugate else 3000):
+    for _ in range(1 if problem.conjugate else 800):
         total = step.zeros()
         step.add_drawn(table, components, rng, total)
         draws.append(step.statistics(total))
