@@ -5,7 +5,7 @@ The formulas stand in `skvbem.emissions.dense_gaussian`.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Largest precision times squared reach for which the square is expanded, and most columns.
 MOST_EXPANDED = 1e7
 WIDEST_EXPANDED = 40
+# Bytes of what is kept for each pattern of missing cells.
+_PATTERN_BYTES = 2**26
 
 
 class DenseStep(Step):
@@ -43,18 +45,12 @@ class DenseStep(Step):
         self.quadratic = Quadratic(precision, mean, peak)
         far = (np.abs(precision) @ reach * reach).sum(axis=-1).max(initial=0.0)
         self.expanded = d <= WIDEST_EXPANDED and far <= MOST_EXPANDED
-        self.shape = linear.shape
+        self.shape, self.n_components = linear.shape, linear.shape[1]
+        of_pattern = 8 * (2 * precision.size + 4 * linear.size + products.size)
+        self._observed = lru_cache(maxsize=max(_PATTERN_BYTES // of_pattern, 1))(self._without)
 
-    @cached_property
-    def _complete(self) -> Observed:
-        return self.quadratic.without(np.empty((self.emission.n_columns, 0)))
-
-    @cached_property
-    def _complete_expanded(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._complete.expanded()
-
-    def _observed(self, missing: np.ndarray) -> Observed:
-        return self.quadratic.without(self.emission.whitener[:, missing]) if len(missing) else self._complete
+    def _without(self, *missing: int) -> Observed:
+        return self.quadratic.without(self.emission.whitener[:, list(missing)])
 
     def log_likelihood(self, block: DenseTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
@@ -67,14 +63,14 @@ class DenseStep(Step):
                 found[:, rows] = self._of_rows(block, rows, missing)
         return by_row(found, n_components, self.single)
 
-    def _of_rows(self, block: DenseTable, rows, missing: np.ndarray) -> np.ndarray:
+    def _of_rows(self, block: DenseTable, rows, missing: tuple[int, ...]) -> np.ndarray:
         """Log likelihoods (n_lanes x n_components, n_rows) of rows with these columns missing."""
         n_lanes, n_components, d = self.shape
-        observed = self._observed(missing)
+        observed = self._observed(*missing)
         if not self.expanded:
             found = observed.peak[..., None] - 0.5 * observed.squares(block.frame[:, rows])
             return found.reshape(n_lanes * n_components, -1)
-        linear, products = observed.expanded() if len(missing) else self._complete_expanded
+        linear, products = observed.expanded
         features = block.features[:, rows]
         if not self.emission.tied:
             matrix = np.concatenate([linear, products], axis=-1).reshape(n_lanes * n_components, -1)
@@ -95,7 +91,7 @@ class DenseStep(Step):
             if len(missing) == self.emission.n_columns:
                 continue
             sums = self._sums(block, shares[:, rows], rows)
-            total += self._completed(sums, self._observed(missing)) if len(missing) else sums
+            total += self._completed(sums, self._observed(*missing)) if len(missing) else sums
 
     def _sums(self, block: DenseTable, shares: np.ndarray, rows) -> np.ndarray:
         """Sums of 1, z and its products as they are, (n_lanes, n_components, ...).
@@ -144,7 +140,7 @@ class DenseStep(Step):
             for rows, missing in block.runs:
                 if not 0 < len(missing) < d:
                     continue
-                observed, which = self._observed(missing), chosen[rows]
+                observed, which = self._observed(*missing), chosen[rows]
                 noise = rng.standard_normal((len(missing), len(which)))
                 for k in np.unique(which):
                     own = np.arange(len(block))[rows][which == k]

@@ -113,6 +113,7 @@ class LinearStep(Step):
     def __init__(self, emission: LinearEmission, natural: np.ndarray):
         self.emission, self.single = emission, natural.ndim == 1
         self.natural = by_lane(natural, emission._cells_per_component)
+        self.n_components = self.natural.shape[1]
         self._folded: dict[bool, np.ndarray] = {}
 
     def _matrix(self, complete: bool) -> np.ndarray:
@@ -125,7 +126,7 @@ class LinearStep(Step):
         """Expected log likelihoods of rows, nats."""
         found = self._matrix(block.complete) @ block.features
         found += block.base
-        return by_row(found, self.natural.shape[1], self.single)
+        return by_row(found, self.n_components, self.single)
 
     def zeros(self) -> np.ndarray:
         """An empty sum, (n_lanes, n_components, cells per component)."""

@@ -5,8 +5,8 @@ The formulas stand in `skvbem.emissions.dense_gaussian`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,8 @@ class Quadratic:
         return Observed(self, keep, shift, root, log_det, m)
 
 
-class Observed(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Observed:
     """A quadratic of the observed cells, and how the hidden ones hang on them.
 
     A row z of the frame, 0 where hidden, is completed as `keep` z + `shift` with covariance `root` `root`^T.
@@ -82,6 +83,7 @@ class Observed(NamedTuple):
             np.einsum("dn,dn->n", turned, turned, out=found[index])
         return found
 
+    @cached_property
     def expanded(self) -> tuple[np.ndarray, np.ndarray]:
         """What multiplies 1 and z, (..., n_components, 1 + d), and the products of z, (..., n_precisions, ...)."""
         precision = self.whole.precision @ self.keep

@@ -58,6 +58,8 @@ class Table(Protocol):
 class Step(ABC):
     """An emission at natural parameters: all that the blocks of one E step share."""
 
+    n_components: int
+
     @abstractmethod
     def log_likelihood(self, block: Any) -> np.ndarray:
         """Expected log likelihoods of rows, nats, (n_rows, n_components) or (n_lanes, n_rows, n_components)."""
@@ -81,8 +83,7 @@ class Step(ABC):
         ----------
         components : ndarray of int, shape (n_rows,) or (n_lanes, n_rows)
         """
-        n_components = self.log_likelihood(block[:1]).shape[-1]
-        chosen = components[..., None] == np.arange(n_components)
+        chosen = components[..., None] == np.arange(self.n_components)
         self.add(block, chosen.astype(float), total)
 
 

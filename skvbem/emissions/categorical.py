@@ -241,7 +241,7 @@ class CategoricalStep(Step):
     def __init__(self, emission: Categorical, natural: np.ndarray, join: Joint):
         self.single, self.join = natural.ndim == 1, join
         cells = by_lane(natural, emission._cells_per_component)
-        self.shape = cells.shape
+        self.shape, self.n_components = cells.shape, cells.shape[1]
         self.n_out = cells.shape[0] * cells.shape[1]
         self.width = -(-self.n_out // 4) * 4
         flat = np.zeros((cells.shape[2] + 1, self.width))
@@ -253,7 +253,7 @@ class CategoricalStep(Step):
         """Expected log likelihoods of rows, nats."""
         found = np.zeros((self.n_out, len(block)))
         _categorical.gather(np.ascontiguousarray(block.joined), self.joint, found)
-        return by_row(found, self.shape[1], self.single)
+        return by_row(found, self.n_components, self.single)
 
     def zeros(self) -> np.ndarray:
         """An empty sum: of codes, (n_codes, width)."""

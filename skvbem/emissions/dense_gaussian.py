@@ -157,7 +157,7 @@ class DenseGaussian(Emission):
             m, seen = len(missing), d - len(missing)
             if seen == 0:
                 continue
-            part = quadratic.without(self.whitener[:, missing])
+            part = quadratic.without(self.whitener[:, list(missing)])
             squares = share[:, None] * part.squares(block.frame[:, rows])
             constant = log_rising((dof + 1 - d) / 2, seen / 2) - seen / 2 * np.log(np.pi)
             constant = constant - (log_det + part.log_det_hidden) / 2 + seen / 2 * np.log(share)
@@ -177,11 +177,11 @@ class DenseGaussian(Emission):
         quadratic = Quadratic(posterior.expected_precision, posterior.mean, np.zeros(len(posterior.mean)))
         for rows, missing in block.runs:
             if len(missing):
-                part, frame = quadratic.without(self.whitener[:, missing]), block.frame[:, rows]
+                part, frame = quadratic.without(self.whitener[:, list(missing)]), block.frame[:, rows]
                 completed = part.keep @ frame + part.shift[..., None]
                 means = np.einsum("nk,kdn->nd", responsibilities[rows], completed) @ self.unwhitener.T + self.origin
                 filled = values[rows]
-                filled[:, missing] = means[:, missing]
+                filled[:, list(missing)] = means[:, list(missing)]
                 values[rows] = filled
         return values
 
@@ -260,16 +260,16 @@ class DenseTable:
         return features
 
     @cached_property
-    def runs(self) -> list[tuple[slice | np.ndarray, np.ndarray]]:
+    def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
         """Rows with the same missing columns, and these columns."""
         if self.pattern is None:
-            return [(slice(None), np.empty(0, dtype=np.int64))]
+            return [(slice(None), ())]
         order = np.argsort(self.pattern, kind="stable")
         starts = np.flatnonzero(np.diff(self.pattern[order], prepend=-1))
-        runs: list[tuple[slice | np.ndarray, np.ndarray]] = []
+        runs: list[tuple[slice | np.ndarray, tuple[int, ...]]] = []
         for rows in np.split(order, starts[1:]):
             together = rows[-1] - rows[0] + 1 == len(rows)
-            missing = np.flatnonzero(self.patterns[self.pattern[rows[0]]])
+            missing = tuple(np.flatnonzero(self.patterns[self.pattern[rows[0]]]).tolist())
             runs.append((slice(int(rows[0]), int(rows[-1]) + 1) if together else rows, missing))
         return runs
 

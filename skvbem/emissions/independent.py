@@ -118,6 +118,7 @@ class IndependentStep(Step):
         ends = np.cumsum([len(part.component_of_cell(n_components)) for part in emission.parts])
         naturals = np.split(natural, ends[:-1])
         self.steps = [part.step(of_part, rows) for part, of_part, rows in zip(emission.parts, naturals, table.parts)]
+        self.n_components = n_components
 
     def log_likelihood(self, block: IndependentTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""

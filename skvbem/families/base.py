@@ -46,6 +46,11 @@ class ConjugateFamily(ABC):
     def n_free_parameters(self) -> int:
         """Dimension of the parameters."""
 
+    @property
+    @abstractmethod
+    def is_valid(self) -> np.ndarray:
+        """Whether these are hyperparameters of a density, which an extrapolation may miss; of the shape of the batch."""
+
     @abstractmethod
     def log_normalizer(self) -> np.ndarray:
         """A = -ln h, nats, summed over the block; of the shape of the batch."""

@@ -70,6 +70,11 @@ class Dirichlet(ConjugateFamily):
         """Cells less one per row."""
         return len(self.concentration) - self.n_rows
 
+    @property
+    def is_valid(self) -> np.ndarray:
+        """Whether all concentrations are positive; of the shape of the batch."""
+        return (self.concentration > 0).all(axis=0)
+
     def row_sums(self, cells: np.ndarray) -> np.ndarray:
         """Sums over each row, (n_rows, ...)."""
         return np.add.reduceat(cells, self.row_starts[:-1], axis=0)

@@ -67,6 +67,11 @@ class Gamma(FlatFamily):
         return len(self.coordinates) // 2
 
     @property
+    def is_valid(self) -> np.ndarray:
+        """Whether all shapes and rates are positive; of the shape of the batch."""
+        return (self.coordinates > 0).all(axis=0)
+
+    @property
     def shape(self) -> np.ndarray:
         """Shapes, counts, (n_components, n_features, ...)."""
         return self._pair(self.coordinates)[0]

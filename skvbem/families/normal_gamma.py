@@ -97,6 +97,14 @@ class NormalGamma(FlatFamily):
         return self.n_components * (self.n_features + self.n_precisions)
 
     @property
+    def is_valid(self) -> np.ndarray:
+        """Whether all weights, degrees of freedom and scales are positive; of the shape of the batch."""
+        kappa, dof, _, _ = self._split(self.coordinates)
+        positive = (kappa > 0).all(axis=(0, 1)) & (dof > 0).all(axis=(0, 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return positive & (self.scale > 0).all(axis=(0, 1))
+
+    @property
     def mean_precision(self) -> np.ndarray:
         """Weights of the means, in data, (n_components, n_features, ...)."""
         return self._split(self.coordinates)[0]

@@ -146,10 +146,11 @@ class NormalWishart(FlatFamily):
 
     @property
     def is_valid(self) -> np.ndarray:
-        """Whether these are the coordinates of a density; of the shape of the batch."""
-        kappa, dof, _, _ = self._moments
+        """Whether weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
+        kappa, dof, _, _ = self._split(self.coordinates)
         enough = (kappa > 0).all(axis=-1) & (dof > self.n_features - 1).all(axis=-1)
-        return enough & np.isfinite(self._factor).all(axis=(-3, -2, -1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return enough & np.isfinite(self._factor).all(axis=(-3, -2, -1))
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components; NaN where the coordinates are not those of a density."""
@@ -166,8 +167,7 @@ class NormalWishart(FlatFamily):
         crossed = 0.5 * (_outer(mean, twice) + _outer(twice, mean))
         crossed = crossed + _outer(about_mean, about_mean) / (kappa + n_mean)[..., None, None]
         added = unpack_symmetric(square, d) - _shared(crossed, self.shared, axis=-3)
-        inverse = np.linalg.inv(self._factor)
-        growth = log_det_one_plus(inverse @ added @ inverse.swapaxes(-1, -2))
+        growth = log_det_one_plus(self._inverse_factor @ added @ self._inverse_factor.swapaxes(-1, -2))
         lifted = log_rising((dof[..., None] - np.arange(d)) / 2, n[..., None] / 2).sum(axis=-1)
         of_precisions = lifted - n / 2 * (d * np.log(np.pi) + self._log_det_scale) - (dof + n) / 2 * growth
         return of_precisions.sum(axis=-1) - d / 2 * np.log1p(n_mean / kappa).sum(axis=-1)
@@ -229,7 +229,7 @@ class NormalWishart(FlatFamily):
         lower[..., np.arange(d), np.arange(d)] = pivots
         # Lambda = (L^-T A)(L^-T A)^T, so that L A^-T is a root of its inverse
         root = np.linalg.solve(lower, self._factor.swapaxes(-1, -2)).swapaxes(-1, -2)
-        half = np.linalg.solve(self._factor.swapaxes(-1, -2), lower)
+        half = self._inverse_factor.swapaxes(-1, -2) @ lower
         drawn = (root @ rng.standard_normal((*mean.shape, 1)))[..., 0]
         return _trail(mean + drawn / np.sqrt(kappa)[..., None], half @ half.swapaxes(-1, -2))
 
@@ -286,12 +286,16 @@ class NormalWishart(FlatFamily):
         return safe_cholesky(self._moments[3])
 
     @cached_property
+    def _inverse_factor(self) -> np.ndarray:
+        return np.linalg.inv(self._factor)
+
+    @cached_property
     def _log_det_scale(self) -> np.ndarray:
         return 2 * np.log(np.diagonal(self._factor, axis1=-2, axis2=-1)).sum(axis=-1)
 
     @cached_property
     def _expected_precision(self) -> np.ndarray:
-        inverse = np.linalg.inv(self._factor)
+        inverse = self._inverse_factor
         return self._moments[1][..., None, None] * (inverse.swapaxes(-1, -2) @ inverse)
 
     @cached_property

@@ -51,6 +51,11 @@ class Product(ConjugateFamily):
         """Those of all blocks."""
         return sum(block.n_free_parameters for block in self.blocks)
 
+    @property
+    def is_valid(self) -> np.ndarray:
+        """Whether all blocks are valid; of the shape of the batch."""
+        return np.all([block.is_valid for block in self.blocks], axis=0)
+
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over blocks."""
         return np.sum([block.log_normalizer() for block in self.blocks], axis=0)

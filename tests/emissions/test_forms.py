@@ -63,6 +63,6 @@ def test_points_far_from_narrow_components_are_not_lost_in_rounding(covariance_t
         for i, row in enumerate(frame):
             for k, mean in enumerate(point.mean):
                 square = sum((mpf(float(x)) - mpf(float(m))) ** 2 for x, m in zip(row, mean))
-                exact = -mpf(10) ** 10 * square / 2 + mp.log(mpf(10) ** 10) - mp.log(2 * mp.pi) + mpf(float(volume))
+                exact = -(mpf(10) ** 10) * square / 2 + mp.log(mpf(10) ** 10) - mp.log(2 * mp.pi) + mpf(float(volume))
                 # the peak is the difference of two terms of 1e10
                 assert float(abs(found[i, k] - exact)) <= 1e-14 * float(abs(exact)) + 1e-15 * 1e10 * 10

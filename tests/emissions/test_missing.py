@@ -87,7 +87,9 @@ def test_hidden_cells_count_by_their_conditional_moments(name, rng):
         # about the origin, in the frame
         centred = total - n[:, None] * emission.origin
         crossed = total[:, :, None] * emission.origin
-        about = square - crossed - crossed.swapaxes(1, 2) + n[:, None, None] * np.outer(emission.origin, emission.origin)
+        about = (
+            square - crossed - crossed.swapaxes(1, 2) + n[:, None, None] * np.outer(emission.origin, emission.origin)
+        )
         wanted_mean = (prior.mean_precision[:, None] * prior.mean + centred @ emission.whitener.T) / (
             prior.mean_precision + n
         )[:, None]

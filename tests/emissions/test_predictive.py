@@ -121,7 +121,9 @@ def test_far_rows_and_many_data_keep_their_digits(rng):
         normal = emission.expected_log_likelihood(far, sure.natural(point))
         share = 0.5  # mean_precision / (mean_precision + 1)
         parameters = emission.parameters(point)
-        covariance = parameters["covariances"][0] if covariance_type == "full" else np.diag(parameters["covariances"][0])
+        covariance = (
+            parameters["covariances"][0] if covariance_type == "full" else np.diag(parameters["covariances"][0])
+        )
         oracle = stats.multivariate_normal(parameters["means"][0], covariance / share).logpdf([1.0, -0.5])
         assert found[0, 0] == approx(oracle, rel=1e-9)
         assert np.isfinite(found[1, 0])

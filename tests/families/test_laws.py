@@ -90,6 +90,19 @@ def test_draws_have_the_expected_natural_parameters(cases, rng):
         assert np.all(abs(drawn.mean(axis=-1) - expected) <= 6 * error + 1e-9 * abs(expected))
 
 
+def test_members_are_valid_and_what_no_data_could_give_is_not(cases):
+    for case in cases:
+        prior, statistics, coordinates, *_, at = case
+        assert prior.is_valid.shape == coordinates.shape[1:]
+        assert prior.is_valid.all()
+        assert (prior + statistics).is_valid.all()
+        for cell in range(len(coordinates)):
+            wrong = coordinates.copy()
+            wrong[cell, 0] = np.nan
+            assert at(wrong).is_valid.tolist() == [False, True, True]
+        assert not at(-coordinates).is_valid.any()
+
+
 def test_statistics_add_in_any_order(cases):
     for prior, statistics, *_, at in cases:
         parts, zero = [0.5 * statistics, 0.25 * statistics, 0.25 * statistics], at(np.zeros_like(statistics))

@@ -144,7 +144,9 @@ def test_linear_maps_of_the_data_do_not_move_the_natural_mode(rng):
 
 def test_modes_of_the_probability_basis_need_enough_degrees_of_freedom():
     eye = np.eye(3)
-    with pytest.raises(NoInteriorModeError, match=r"Normal-Wishart distribution with degrees of freedom of 3 .* than 3"):
+    with pytest.raises(
+        NoInteriorModeError, match=r"Normal-Wishart distribution with degrees of freedom of 3 .* than 3"
+    ):
         wishart([[0.0] * 3], [1.0], [3.0], [eye]).mode("probability")
     tied = wishart(np.zeros((4, 3)), np.ones(4), [3.0], [eye], shared=True)
     assert tied.mode("probability").precision[0] == approx(3 * eye)  # 3 + 4 - 3 - 1 degrees of freedom
