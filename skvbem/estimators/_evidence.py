@@ -118,12 +118,12 @@ class EvidenceMixin:
         True
         """
         check_is_fitted(self)
-        get_score(kind)
         if X is not None:
             found = self._scored(X, sample_weight, kind, random_state, options)
             for doubt in found.doubts:
                 warn(doubt, EvidenceWarning)
             return found
+        get_score(kind)  # an unknown name is refused as such
         run, method = self._scored_run(), self._fitted_.form.name
         if kind != "lower_bound" or options or method != "vb":
             raise ValueError(

@@ -56,6 +56,17 @@ class Record:
     failure: str = ""
     doubts: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, scores: Mapping[str, float | Evidence], **rest) -> Self:
+        """The record of these scores, which may be evidences, with their standard errors and doubts."""
+        evidences = {name: score for name, score in scores.items() if isinstance(score, Evidence)}
+        return cls(
+            {name: float(score) for name, score in scores.items()},
+            {name: each.standard_error for name, each in evidences.items() if each.standard_error is not None},
+            doubts=tuple(doubt for each in evidences.values() for doubt in each.doubts),
+            **rest,
+        )
+
     @property
     def seconds(self) -> float:
         """What the candidate took."""
@@ -157,10 +168,8 @@ class EvidenceJob(Job):
         evaluation = estimator._evaluate_prepared(self.prepared)
         fitted = time.perf_counter()
         found = {name: get_score(each.kind)(evaluation, **each.options) for name, each in self.scorers.items()}
-        return Record(
-            {name: evidence.value for name, evidence in found.items()},
-            {name: evidence.standard_error for name, evidence in found.items() if evidence.standard_error is not None},
-            doubts=tuple(doubt for evidence in found.values() for doubt in evidence.doubts),
+        return Record.of(
+            found,
             n_free_parameters=evaluation.model.prior.n_free_parameters,
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
@@ -207,22 +216,14 @@ class AllRowsJob(Job):
         estimator.fit(self.X, self.y, **self.fit_params)
         fitted = time.perf_counter()
         weight = self.fit_params.get("sample_weight")
-        values, errors = {}, {}
-        doubts: list[str] = []
-        for name, score in self.scorers.items():
-            if isinstance(score, EvidenceScorer):
-                found = estimator._scored(self.X, weight, score.kind, None, score.options)
-            else:
-                found = score(estimator, self.X, self.y)
-            values[name] = float(found)
-            if isinstance(found, Evidence):
-                doubts += found.doubts
-                if found.standard_error is not None:
-                    errors[name] = found.standard_error
-        return Record(
-            values,
-            errors,
-            doubts=tuple(doubts),
+        found = {
+            name: estimator._scored(self.X, weight, score.kind, None, score.options)
+            if isinstance(score, EvidenceScorer)
+            else score(estimator, self.X, self.y)
+            for name, score in self.scorers.items()
+        }
+        return Record.of(
+            found,
             n_free_parameters=getattr(estimator, "n_free_parameters_", None),
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),

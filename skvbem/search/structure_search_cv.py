@@ -18,7 +18,7 @@ from skvbem._compat import CallbackSupportMixin, HasMethods, Interval, Iteration
 from skvbem.errors import SearchWarning
 from skvbem.evidence import SCORES, EvidenceScorer, scorer
 from skvbem.graphs.priors import coerce_prior
-from skvbem.graphs.spaces import coerce_space
+from skvbem.graphs.spaces import Space, coerce_space
 from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
 from skvbem.search._checkpoint import Checkpoint
@@ -237,7 +237,7 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         seed = self._drawn_seed()
         estimator = self._seeded(clone(self.estimator), seed)
         names = self._scorers()
-        job = self._job(estimator, names, X, y, params)
+        job = self._job(estimator, space, names, X, y, params)
         strategy, prior = resolve_strategy(self.strategy), coerce_prior(self.prior)
         ranking = self.refit if isinstance(self.refit, str) else next(iter(names))
         n_stages = 1 + (self.rescoring is not None) + (self.refit is not False)
@@ -319,17 +319,16 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
             )
         return get_scorer(scoring) if isinstance(scoring, str) else scoring
 
-    def _job(self, estimator, names: Mapping[str, Callable], X, y, params: dict) -> Job:
+    def _job(self, estimator, space: Space, names: Mapping[str, Callable], X, y, params: dict) -> Job:
         if self.cv is not None:
             rest = {name: value for name, value in params.items() if name != "groups"}
             splits = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y, params.get("groups")))
             return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
         of_evidence = {name: each for name, each in names.items() if isinstance(each, EvidenceScorer)}
-        if of_evidence == names and hasattr(estimator, "_prepare") and set(params) <= {"sample_weight"}:
-            space = coerce_space(self.space)
-            if not space.parameters & estimator._prepared_by:
-                prepared = estimator._prepare(X, params.get("sample_weight"))
-                return EvidenceJob(estimator, prepared, of_evidence, self.error_score)
+        prepares = hasattr(estimator, "_prepare") and not space.parameters & estimator._prepared_by
+        if of_evidence == names and prepares and set(params) <= {"sample_weight"}:
+            prepared = estimator._prepare(X, params.get("sample_weight"))
+            return EvidenceJob(estimator, prepared, of_evidence, self.error_score)
         if of_evidence and not hasattr(estimator, "_scored"):
             raise TypeError(
                 f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
