@@ -106,6 +106,7 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
     best_score_ : float
         Nats of all rows, or the mean of the scores of rows held out.
     best_index_ : int
+        Without `cv`, the most probable candidate: under the uniform prior that with the highest score.
     best_structure_ : DAG
         If candidates have structures.
     structure_posterior_ : ndarray of shape (n_candidates,)
@@ -364,18 +365,19 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
     def _ranked(self, job: Job, found, names, ranking: str, priors, progress: Progress, checkpoint: Checkpoint) -> dict:
         """The table of the search, the best of it, and the posterior."""
         values = np.array([record.values[ranking] for _, record in found])
-        order = order_of(found, values)
+        settings = [setting for setting, _ in found]
+        log_priors = np.array([priors(setting) for setting in settings], dtype=float)
+        of_prior = np.zeros(len(found)) if isinstance(job, HeldOutJob) else log_priors
+        order = order_of(found, values + of_prior)
         columns, rescored = list(names), []
         if self.rescoring is not None:
             rescored = [k for k in order[: self.n_rescored] if not np.isnan(values[k])]
             found, column = self._rescored(job, found, rescored, progress, checkpoint)
             columns.append(column)
             exact = np.array([found[k][1].values.get(column, np.nan) for k in range(len(found))])
-            again = order_of([found[k] for k in rescored], exact[rescored])
+            again = order_of([found[k] for k in rescored], (exact + of_prior)[rescored])
             order = [rescored[k] for k in again] + [k for k in order if k not in set(rescored)]
             values = exact
-        settings = [setting for setting, _ in found]
-        log_priors = np.array([priors(setting) for setting in settings], dtype=float)
         table = results_table(found, columns, log_priors)
         if rescored:
             place = np.empty(len(order), dtype=np.int32)

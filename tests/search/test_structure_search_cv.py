@@ -91,6 +91,27 @@ def test_priors_shift_the_posterior(rows, space, searched):
     edges = [len(setting["structure"].edges) for setting in searched.cv_results_["params"]]
     expected = searched.structure_posterior_ * np.exp(-np.array(edges))
     assert by_edges.structure_posterior_ == pytest.approx(expected / expected.sum(), rel=1e-9)
+    assert by_edges.best_index_ == np.argmax(expected)
+
+
+@pytest.mark.parametrize("rescoring", [None, "collapsed"])
+def test_the_best_is_the_most_probable(rows, space, searched, rescoring):
+    """A prior that outweighs the data decides; rows held out know of none."""
+    search = StructureSearchCV(
+        MODEL,
+        space,
+        scoring="lower_bound",
+        prior=lambda setting: -1000.0 * len(setting["structure"].edges),
+        rescoring=rescoring,
+        refit=False,
+        random_state=0,
+    ).fit(rows)
+    assert search.best_index_ == np.nanargmax(search.structure_posterior_)
+    assert search.best_structure_.edges == ()
+    assert search.best_score_ < search.cv_results_["mean_test_score"].max()
+    few = {"space": {"latents": [1, 2]}, "prior": lambda setting: -1000.0 * setting["latents"]}
+    held_out = search.set_params(**few, cv=3, rescoring=None, scoring=None).fit(rows)
+    assert held_out.best_params_ == {"latents": 2}
 
 
 def test_edges_counted_structure_by_structure(searched):
