@@ -2,8 +2,8 @@
 
 Run as ``python tests/planted_errors.py``, from anywhere, with the test requirements of skvbem, a C compiler, and
 meson-python, meson, ninja and Cython (without which pip fetches them). Words as arguments plant the errors named so,
-"evidence" those of its scores. The working tree is not touched. Exits with 1 if an error survives or can no longer be
-planted.
+"evidence" those of its scores, "search" those of the search over structures. The working tree is not touched. Exits
+with 1 if an error survives or can no longer be planted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ TESTS = (
     "tests/estimators/test_encoding.py",
 )
 OF_THE_EVIDENCE = ("tests/evidence", "tests/kernels/test_random.py")
+OF_THE_SEARCH = ("tests/search", "tests/graphs", "tests/plotting/test_search_displays.py")
+PARTS = {"evidence": OF_THE_EVIDENCE, "search": OF_THE_SEARCH}
 KERNELS = "skvbem/_kernels/"
+SEARCH = "skvbem/search/"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ def error(name, *changes, tests=TESTS):
 
 def error_of_the_evidence(name, *changes):
     return error(name, *changes, tests=OF_THE_EVIDENCE)
+
+
+def error_of_the_search(name, *changes):
+    return error(name, *changes, tests=OF_THE_SEARCH)
 
 
 ERRORS = (
@@ -387,6 +394,102 @@ ERRORS = (
             "concentration[i] = skvbem_gamma(&stream, concentration[i], log_point + i), log_point[i] = 0.0;",
         ),
     ),
+    error_of_the_search(
+        "the posterior forgets the prior",
+        (SEARCH + "_posterior.py", "-np.inf) + log_priors - logsumexp", "-np.inf) - logsumexp"),
+    ),
+    error_of_the_search(
+        "latents of other structures keep their names",
+        (SEARCH + "_posterior.py", "linear_sum_assignment(common, maximize=True)", "linear_sum_assignment(common)"),
+    ),
+    error_of_the_search(
+        "a latent with one child counts as shared",
+        (SEARCH + "_posterior.py", "weight * ((has @ has.T) > 0)", "weight * (has @ has.T)"),
+    ),
+    error_of_the_search(
+        "candidates are told apart by the names of latents",
+        (SEARCH + "_jobs.py", "content(canonical(setting))", "content(dict(setting))"),
+    ),
+    error_of_the_search(
+        "ties go to more parameters",
+        (SEARCH + "_results.py", "return -value, size, describe(setting)", "return -value, -size, describe(setting)"),
+    ),
+    error_of_the_search(
+        "what is scored again keeps its place",
+        (SEARCH + "structure_search_cv.py", "order = [rescored[k] for k in again] +", "order = rescored +"),
+    ),
+    error_of_the_search(
+        "one candidate more than asked for is tried",
+        (SEARCH + "_runner.py", "len(self._asked) >= self._most:", "len(self._asked) > self._most:"),
+    ),
+    error_of_the_search(
+        "batches that come back short lose the rest",
+        (SEARCH + "_workers.py", "waiting.extendleft(reversed(batch[len(outcomes) :]))\n", "pass\n"),
+    ),
+    error_of_the_search(
+        "a batch is sent again though its first candidates are done",
+        (SEARCH + "_workers.py", "batch[len(outcomes) :]", "batch[:]"),
+    ),
+    error_of_the_search(
+        "records of another search are taken from a journal",
+        (SEARCH + "_checkpoint.py", 'if entry["search"] != self._tag:', "if False:"),
+    ),
+    error_of_the_search(
+        "a damaged checkpoint is read",
+        (SEARCH + "_checkpoint.py", "if seal != (_SEAL % hashlib.sha256(body).hexdigest()).encode():", "if False:"),
+    ),
+    error_of_the_search(
+        "the journal is emptied before it was taken in",
+        (
+            SEARCH + "_checkpoint.py",
+            "            self._length = self._write()\n            os.ftruncate(descriptor, 0)\n",
+            "            os.ftruncate(descriptor, 0)\n            self._length = self._write()\n",
+        ),
+    ),
+    error_of_the_search(
+        "chains forget how many neighbors a structure has",
+        (
+            SEARCH + "strategies/mc3.py",
+            "+ np.log(here[chain].n_neighbors / proposal.n_neighbors)",
+            "+ 0.0",
+        ),
+    ),
+    error_of_the_search(
+        "the bound of completed rows lacks their entropy",
+        (
+            SEARCH + "strategies/family_scores.py",
+            "return self.completed.entropy + sum(",
+            "return sum(",
+        ),
+    ),
+    error_of_the_search(
+        "turning an edge gains what removing it does",
+        (SEARCH + "strategies/fitter.py", "if isinstance(move, ReverseEdge):", "if move is None:"),
+    ),
+    error_of_the_search(
+        "families are remembered whatever the child",
+        (
+            SEARCH + "strategies/family_scores.py",
+            "(*sorted(parents, key=self.completed.place.__getitem__), node)",
+            "tuple(sorted([*parents, node], key=self.completed.place.__getitem__))",
+        ),
+    ),
+    error_of_the_search(
+        "candidates are pruned by twice their penalty",
+        (
+            SEARCH + "strategies/exhaustive.py",
+            "self.per_parameter * dag.n_free_parameters(sizes)",
+            "2.0 * self.per_parameter * dag.n_free_parameters(sizes)",
+        ),
+    ),
+    error_of_the_search(
+        "a sink may have parents above it only",
+        (SEARCH + "strategies/best_dag.py", "rest = layer[inside] ^ (1 << sink)", "rest = layer[inside]"),
+    ),
+    error_of_the_search(
+        "an orbit has as many graphs as there are renamings",
+        ("skvbem/graphs/settings.py", ".values())) // dag.n_automorphisms(latents)", ".values()))"),
+    ),
 )
 
 
@@ -468,8 +571,7 @@ def main(wanted: list[str]) -> int:
     chosen = [
         planted
         for planted in ERRORS
-        if not wanted
-        or any(word in planted.name or (word == "evidence" and planted.tests is OF_THE_EVIDENCE) for word in wanted)
+        if not wanted or any(word in planted.name or PARTS.get(word) is planted.tests for word in wanted)
     ]
     survived, rows = [], []
     with tempfile.TemporaryDirectory() as folder:
