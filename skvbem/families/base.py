@@ -51,6 +51,11 @@ class ConjugateFamily(ABC):
     def is_valid(self) -> np.ndarray:
         """Whether these are hyperparameters of a density (an extrapolation may miss them); of the shape of the batch."""
 
+    @property
+    @abstractmethod
+    def signed(self) -> np.ndarray:
+        """Which statistics may be negative, (n_cells,)."""
+
     @abstractmethod
     def log_normalizer(self) -> np.ndarray:
         """A = -ln h, nats, summed over the block; of the shape of the batch."""

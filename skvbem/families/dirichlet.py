@@ -75,6 +75,11 @@ class Dirichlet(ConjugateFamily):
         """Whether all concentrations are positive; of the shape of the batch."""
         return (self.concentration > 0).all(axis=0)
 
+    @property
+    def signed(self) -> np.ndarray:
+        """No statistic is negative."""
+        return np.zeros(len(self.concentration), dtype=bool)
+
     def row_sums(self, cells: np.ndarray) -> np.ndarray:
         """Sums over each row, (n_rows, ...)."""
         return np.add.reduceat(cells, self.row_starts[:-1], axis=0)

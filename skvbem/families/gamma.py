@@ -72,6 +72,11 @@ class Gamma(FlatFamily):
         return (self.coordinates > 0).all(axis=0)
 
     @property
+    def signed(self) -> np.ndarray:
+        """No statistic is negative."""
+        return np.zeros(len(self.coordinates), dtype=bool)
+
+    @property
     def shape(self) -> np.ndarray:
         """Shapes, counts, (n_components, n_features, ...)."""
         return self._pair(self.coordinates)[0]

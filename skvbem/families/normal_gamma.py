@@ -105,6 +105,12 @@ class NormalGamma(FlatFamily):
             return positive & (self.scale > 0).all(axis=(0, 1))
 
     @property
+    def signed(self) -> np.ndarray:
+        """Sums may be negative; the least squares depend on them."""
+        of_component = np.repeat([False, True], self.n_features + self.n_precisions)
+        return np.tile(of_component, self.n_components)
+
+    @property
     def mean_precision(self) -> np.ndarray:
         """Weights of the means, in data, (n_components, n_features, ...)."""
         return self._split(self.coordinates)[0]

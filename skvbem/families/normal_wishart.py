@@ -152,6 +152,15 @@ class NormalWishart(FlatFamily):
         with np.errstate(divide="ignore", invalid="ignore"):
             return enough & np.isfinite(self._factor).all(axis=(-3, -2, -1))
 
+    @property
+    def signed(self) -> np.ndarray:
+        """Sums and products may be negative."""
+        d = self.n_features
+        of_mean, of_precision = np.arange(1 + d) > 0, np.arange(1 + d * (d + 1) // 2) > 0
+        if self.shared:
+            return np.concatenate([np.tile(of_mean, self.n_components), of_precision])
+        return np.tile(np.concatenate([of_mean[:1], of_precision[:1], of_mean[1:], of_precision[1:]]), self.n_components)
+
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components; NaN where the coordinates are not those of a density."""
         (kappa, dof, _, _), d = self._moments, self.n_features

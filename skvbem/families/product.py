@@ -56,6 +56,11 @@ class Product(ConjugateFamily):
         """Whether all blocks are valid; of the shape of the batch."""
         return np.all([block.is_valid for block in self.blocks], axis=0)
 
+    @property
+    def signed(self) -> np.ndarray:
+        """Which statistics may be negative."""
+        return np.concatenate([block.signed for block in self.blocks])
+
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over blocks."""
         return np.sum([block.log_normalizer() for block in self.blocks], axis=0)

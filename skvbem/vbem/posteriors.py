@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skvbem.families import Dirichlet
+from skvbem.families.base import ConjugateFamily
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,17 @@ class Form:
     density: bool
     prior_share: float = 1.0
     lowered_by: float = 0.0
+
+    def of(self, prior: ConjugateFamily, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Natural parameters, of the shape of the statistics, and the penalty (n_lanes,), nats; for any family."""
+        if self.density:
+            posterior = prior + statistics
+            return posterior.expected_natural(), -posterior.kl(prior)
+        if self.prior_share == 0.0:
+            return prior.natural(prior.most_likely(statistics)), np.zeros(statistics.shape[1:])
+        basis = "probability" if self.lowered_by else "natural"
+        point = (prior + statistics).mode(basis)
+        return prior.natural(point), prior.log_density(point, basis)
 
     def offset(self, prior: Dirichlet) -> np.ndarray:
         """What is added to the counts, (n_cells,)."""
