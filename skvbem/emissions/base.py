@@ -139,6 +139,13 @@ class Emission(ABC):
     def parameters(self, point: Any) -> dict[str, np.ndarray]:
         """A point in the units of the data, by name."""
 
+    @abstractmethod
+    def places(self, block: Any) -> np.ndarray:
+        """Rows as points (n_rows, n_axes) of a space in which their distances say how unlike they are: for starts.
+
+        Each column of the data spreads by about 1; what is missing is in the middle.
+        """
+
     def row_order(self, table: Any) -> np.ndarray | None:
         """An order of rows in which blocks cost least, such as by what is missing; None if it does not matter."""
         return None

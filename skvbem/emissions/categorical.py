@@ -126,6 +126,15 @@ class Categorical(Emission):
             codes[missing, column] = np.argmax(responsibilities[missing] @ table, axis=1)
         return codes
 
+    def places(self, block: CategoricalTable) -> np.ndarray:
+        """An axis for each category of each column; different categories are 1 apart."""
+        places = np.zeros((len(block), self._cells_per_component))
+        for column, (first, size) in enumerate(zip(self.first_cell, self.n_categories)):
+            rows = np.flatnonzero(block.codes[:, column] >= 0)
+            places[rows, first : first + size] = -np.sqrt(0.5) / size
+            places[rows, first + block.codes[rows, column]] += np.sqrt(0.5)
+        return places
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Probabilities, (n_components, most categories of a column) by column, NaN beyond a column's categories."""
         widest = max(self.n_categories, default=0)

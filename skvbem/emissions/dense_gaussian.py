@@ -185,6 +185,11 @@ class DenseGaussian(Emission):
                 values[rows] = filled
         return values
 
+    def places(self, block: DenseTable) -> np.ndarray:
+        """Rows in standard deviations from the means of the columns."""
+        deviation = np.sqrt((self.unwhitener**2).sum(axis=1))
+        return np.nan_to_num((block.values - self.origin) / deviation, nan=0.0)
+
     def parameters(self, point: NormalPoint) -> dict[str, np.ndarray]:
         """Means (n_components, d), covariances and precisions (n_components, d, d), or (d, d) if tied."""
         precision = self.whitener.T @ point.precision @ self.whitener

@@ -177,6 +177,10 @@ class DiagonalGaussian(LinearEmission):
         means = self.origin + self.unit * posterior.mean
         return np.where(np.isnan(values), responsibilities @ means, values)
 
+    def places(self, block: LinearTable) -> np.ndarray:
+        """Rows in units from the means of the columns."""
+        return block.columns[0].T
+
     def parameters(self, point: NormalPoint) -> dict[str, np.ndarray]:
         """Means (n_components, n_columns); covariances and precisions of that shape, or (n_components,)."""
         precision = point.precision / self.unit[: self.n_precisions] ** 2

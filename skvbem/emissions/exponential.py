@@ -95,6 +95,11 @@ class Exponential(LinearEmission):
         means = posterior.rate / np.where(shape > 1, shape - 1, shape) * self.unit
         return np.where(np.isnan(values), responsibilities @ means, values)
 
+    def places(self, block: LinearTable) -> np.ndarray:
+        """Logarithms of times in units, those of next to no time at a thousandth."""
+        times, observed = block.columns
+        return (observed * np.log(np.maximum(times, 1e-3))).T
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, in the time of the data, (n_components, n_columns)."""
         return {"rates": point / self.unit}

@@ -69,6 +69,10 @@ class Independent(Emission):
         parts = zip(self.parts, block.parts, posterior.blocks)
         return tuple(part.impute(of_part, q, responsibilities) for part, of_part, q in parts)
 
+    def places(self, block: IndependentTable) -> np.ndarray:
+        """The places of the groups, side by side."""
+        return np.concatenate([part.places(of_part) for part, of_part in zip(self.parts, block.parts)], axis=1)
+
     def parameters(self, point: tuple) -> tuple:  # type: ignore[override]
         """The parameters of each group, by name."""
         return tuple(part.parameters(at) for part, at in zip(self.parts, point))

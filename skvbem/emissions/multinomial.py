@@ -106,6 +106,10 @@ class Multinomial(LinearEmission):
         values = np.asarray(block.values, dtype=float)
         return np.where(np.isnan(values), responsibilities @ posterior.mean().reshape(-1, self.n_categories), values)
 
+    def places(self, block: LinearTable) -> np.ndarray:
+        """Twice the square roots of counts, which spread by about 1 around their means."""
+        return 2 * np.sqrt(block.columns[0].T)
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Shares, (n_components, n_categories)."""
         return {"shares": point.reshape(-1, self.n_categories)}

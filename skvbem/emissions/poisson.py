@@ -94,6 +94,11 @@ class Poisson(LinearEmission):
         values = np.asarray(block.values, dtype=float)
         return np.where(np.isnan(values), responsibilities @ (posterior.mean * self.unit), values)
 
+    def places(self, block: LinearTable) -> np.ndarray:
+        """Twice the square roots of counts, which spread by about 1 around their means."""
+        roots = 2 * (np.sqrt(np.asarray(block.values, dtype=float)) - np.sqrt(self.unit))
+        return np.nan_to_num(roots, nan=0.0)
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, (n_components, n_columns)."""
         return {"rates": point * self.unit}

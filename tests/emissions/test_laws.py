@@ -223,3 +223,14 @@ def test_drawn_completions_have_the_expected_statistics(make, rng):
         draws.append(step.statistics(total))
     error = np.std(draws, axis=0) / np.sqrt(len(draws))
     assert np.all(abs(np.mean(draws, axis=0) - wanted) <= 5 * error + terms(wanted))
+
+
+def test_places_tell_rows_apart_and_know_no_unit(problems):
+    """Equal rows are at one place, rows without any cell in the middle."""
+    for problem in problems:
+        table = problem.emission.prepare(problem.values)
+        places = problem.emission.places(table)
+        assert places.shape[0] == len(table)
+        assert np.isfinite(places).all()
+        for i in range(len(table)):
+            assert problem.emission.places(table[i : i + 1])[0] == approx(places[i], rel=1e-12, abs=1e-12)
