@@ -198,7 +198,10 @@ class EvidenceMixin:
         return self._run_
 
     def _check_same_data(self, run: FittedRun, data: Rows) -> None:
-        if data.fingerprint() != run.fingerprint:
+        self._check_fingerprint(run, data.fingerprint())
+
+    def _check_fingerprint(self, run: FittedRun, fingerprint: str) -> None:
+        if fingerprint != run.fingerprint:
             raise ValueError(
                 f"The evidence is that of the data a {type(self).__name__} was fitted to; X (or sample_weight) is "
                 "other data, as it is in the test folds of a cross-validation. Fit X for its evidence, or use "

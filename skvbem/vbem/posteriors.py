@@ -46,11 +46,16 @@ class Form:
         if self.density:
             posterior = prior + statistics
             return posterior.expected_natural(), -posterior.kl(prior)
+        point = self.point_of(prior, statistics)
         if self.prior_share == 0.0:
-            return prior.natural(prior.most_likely(statistics)), np.zeros(statistics.shape[1:])
-        basis = "probability" if self.lowered_by else "natural"
-        point = (prior + statistics).mode(basis)
-        return prior.natural(point), prior.log_density(point, basis)
+            return prior.natural(point), np.zeros(statistics.shape[1:])
+        return prior.natural(point), prior.log_density(point, "probability" if self.lowered_by else "natural")
+
+    def point_of(self, prior: ConjugateFamily, statistics: np.ndarray):
+        """The point, for any family; for a density its mode in natural coordinates."""
+        if self.prior_share == 0.0:
+            return prior.most_likely(statistics)
+        return (prior + statistics).mode("probability" if self.lowered_by else "natural")
 
     def offset(self, prior: Dirichlet) -> np.ndarray:
         """What is added to the counts, (n_cells,)."""
