@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skvbem._compat import Interval, IterationReport, StrOptions, fit_context, warn
@@ -28,7 +27,7 @@ from skvbem.models.mixture import Mixture, MixtureData
 from skvbem.vbem import posteriors
 
 
-class VBMixture(EvidenceMixin, ClusterMixin, VBEstimator):
+class VBMixture(EvidenceMixin, VBEstimator):
     r"""Bayesian mixture of components, for measurements, counts, categories and tables that mix them.
 
     A row belongs to one of `n_components` components; its columns, or groups of columns, are independent given that.
