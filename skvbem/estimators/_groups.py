@@ -189,7 +189,9 @@ def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
     found = {}
     for family, columns in emission.items():
         if family not in EMISSIONS:
-            raise ValueError(f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Give {known}.")
+            raise ValueError(
+                f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Give {known}."
+            )
         one = isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable)
         found[family] = [_position(column, table, whose) for column in ([columns] if one else columns)]
         if not found[family]:

@@ -118,7 +118,7 @@ class FittedMixture:
         return self.groups.as_list(self.emission.parameters(self.point[1]))
 
     def log_joint(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
-        """ln of E[pi_k] p(row | k, data) for blocks of rows, nats, (n_rows, n_components); at the point of MAP and ML."""
+        """ln of E[pi_k] p(row | k, data), or of both at the point, for blocks of rows: (n_rows, n_components), nats."""
         table = self.emission.prepare(self.groups.as_emission_takes(values))
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)

@@ -49,7 +49,7 @@ class ConjugateFamily(ABC):
     @property
     @abstractmethod
     def is_valid(self) -> np.ndarray:
-        """Whether these are hyperparameters of a density (an extrapolation may miss them); of the shape of the batch."""
+        """Whether these are hyperparameters of a density, which a leap may miss; of the shape of the batch."""
 
     @property
     @abstractmethod

@@ -159,7 +159,9 @@ class NormalWishart(FlatFamily):
         of_mean, of_precision = np.arange(1 + d) > 0, np.arange(1 + d * (d + 1) // 2) > 0
         if self.shared:
             return np.concatenate([np.tile(of_mean, self.n_components), of_precision])
-        return np.tile(np.concatenate([of_mean[:1], of_precision[:1], of_mean[1:], of_precision[1:]]), self.n_components)
+        return np.tile(
+            np.concatenate([of_mean[:1], of_precision[:1], of_mean[1:], of_precision[1:]]), self.n_components
+        )
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components; NaN where the coordinates are not those of a density."""

@@ -1,8 +1,8 @@
 r"""Mixtures: :math:`p(y, x = k \mid \theta) = \pi_k\, p(y \mid k, \theta)`, for any emission.
 
 The component of a row is all that is hidden in it, so that the E step is exact given the expected parameters
-[Beal §2.4.1]: :math:`q(x_i = k) \propto \exp(\langle\ln\pi_k\rangle + \langle\ln p(y_i \mid k, \theta)\rangle)`. What an
-emission hides further, such as missing cells of a Gaussian row, it sums out itself.
+[Beal §2.4.1]: :math:`q(x_i = k) \propto \exp(\langle\ln\pi_k\rangle + \langle\ln p(y_i \mid k, \theta)\rangle)`.
+What an emission hides further, such as missing cells of a Gaussian row, it sums out itself.
 
 Statistics are flat: those of the weights first, then those of the emission.
 """
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,9 +86,7 @@ class Mixture:
         """Numbers that statistics take."""
         return sum(self.prior.n_cells)
 
-    def compile(
-        self, table: Any, weight: np.ndarray | None = None, observed: np.ndarray | None = None
-    ) -> MixtureData:
+    def compile(self, table: Any, weight: np.ndarray | None = None, observed: np.ndarray | None = None) -> MixtureData:
         """Rows made ready for many E steps.
 
         Parameters
@@ -220,7 +219,7 @@ class MixtureAscent:
 def _parts(starts: range) -> list[range]:
     """Blocks in consecutive parts, as many whatever the number of threads."""
     ends = np.linspace(0, len(starts), min(_N_PARTS, max(len(starts), 1)) + 1).astype(int)
-    return [starts[a:b] for a, b in zip(ends[:-1], ends[1:])]
+    return [starts[a:b] for a, b in pairwise(ends)]
 
 
 def _added(total: Any, other: Any) -> Any:

@@ -1,8 +1,8 @@
 r"""Priors of the weights of a mixture: a Dirichlet distribution, or sticks broken one after the other.
 
-Stick-breaking (the truncated Dirichlet process of Blei & Jordan 2006) has :math:`\pi_k = v_k \prod_{j<k} (1 - v_j)` with
-:math:`v_k \sim \mathrm{Beta}(1, \alpha)` for all components but the last, which gets what is left, so that the weights
-sum to one.
+Stick-breaking (the truncated Dirichlet process of Blei & Jordan 2006) has :math:`\pi_k = v_k \prod_{j<k} (1 - v_j)`
+with :math:`v_k \sim \mathrm{Beta}(1, \alpha)` for all components but the last, which gets what is left, so that the
+weights sum to one.
 """
 
 from __future__ import annotations

@@ -53,6 +53,8 @@ class Form:
 
     def point_of(self, prior: ConjugateFamily, statistics: np.ndarray):
         """The point, for any family; for a density its mode in natural coordinates."""
+        if isinstance(prior, Dirichlet):
+            return self.point(prior, statistics)
         if self.prior_share == 0.0:
             return prior.most_likely(statistics)
         return (prior + statistics).mode("probability" if self.lowered_by else "natural")
