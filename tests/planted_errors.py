@@ -423,14 +423,6 @@ ERRORS = (
         (SEARCH + "_runner.py", "len(self._asked) >= self._most:", "len(self._asked) > self._most:"),
     ),
     error_of_the_search(
-        "batches that come back short lose the rest",
-        (SEARCH + "_workers.py", "waiting.extendleft(reversed(batch[len(outcomes) :]))\n", "pass\n"),
-    ),
-    error_of_the_search(
-        "a batch is sent again though its first candidates are done",
-        (SEARCH + "_workers.py", "batch[len(outcomes) :]", "batch[:]"),
-    ),
-    error_of_the_search(
         "records of another search are taken from a journal",
         (SEARCH + "_checkpoint.py", 'if entry["search"] != self._tag:', "if False:"),
     ),

@@ -638,3 +638,9 @@ class TestErrors:
     def test_a_hint_comes_with_a_typo(self):
         with pytest.raises(StructureError, match=r"Did you mean 'smoker'?"):
             make_rules(["smoker", "cancer"], required=[("smokers", "cancer")])
+
+
+def test_a_list_of_structures_knows_their_orbits():
+    """As the space does that they come from."""
+    listed = ListSpace(list(BG))
+    assert [listed.orbit_size(setting) for setting in listed] == [BG.orbit_size(setting) for setting in BG]

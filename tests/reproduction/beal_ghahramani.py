@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binom, binomtest
 
 from skvbem import DAG, BipartiteSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.errors import SearchWarning
@@ -93,9 +94,22 @@ def summary(records):
     for n in sorted({record["n"] for record in records}):
         for score in ("bic", "lower_bound", "collapsed", "collapsed_ascent", "ais"):
             ranks, by_vb = ranks_of(records, n, score), ranks_of(records, n, "lower_bound")
-            first, middle = f"{np.mean(ranks == 1):.0%}".replace("%", " %"), f"{np.median(ranks):g}"
-            rows.append((str(n), score, first, middle, str(np.sum(ranks < by_vb)), str(np.sum(ranks > by_vb))))
+            better, worse = str(np.sum(ranks < by_vb)), str(np.sum(ranks > by_vb))
+            rows.append((str(n), score, shown_share(ranks == 1), shown_median(ranks), better, worse))
     return rows
+
+
+def shown_share(found):
+    """A share in percent and its Wilson interval (95 %)."""
+    low, high = binomtest(int(np.sum(found)), len(found)).proportion_ci(method="wilson")
+    return f"{100 * np.mean(found):.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def shown_median(ranks):
+    """A median and its interval (95 %) between order statistics."""
+    low, high = binom(len(ranks), 0.5).interval(0.95)
+    low, high = np.sort(ranks)[[int(low) - 1, int(high)]]
+    return f"{np.median(ranks):g} ({low:g} to {high:g})"
 
 
 def main():
