@@ -1,5 +1,7 @@
 """Observation models p(y | component, theta), the same for mixtures and hidden Markov models."""
 
+from typing import Any
+
 from skvbem.emissions.base import Emission, Step, relabeled
 from skvbem.emissions.bernoulli import Bernoulli
 from skvbem.emissions.categorical import Categorical
@@ -12,7 +14,7 @@ from skvbem.emissions.multinomial import Multinomial
 from skvbem.emissions.poisson import Poisson
 
 #: Emissions by name: each has `for_data(values, weight, **options)`.
-EMISSIONS = {
+EMISSIONS: dict[str, Any] = {
     "bernoulli": Bernoulli,
     "categorical": Categorical,
     "exponential": Exponential,

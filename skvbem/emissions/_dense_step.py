@@ -5,6 +5,7 @@ The formulas stand in `skvbem.emissions.dense_gaussian`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,9 @@ class DenseStep(Step):
         of_precision = np.concatenate([total[..., 0].sum(axis=1)[:, None], total[..., 1 + d :].sum(axis=1)], axis=-1)
         return by_cell(np.concatenate([of_means, of_precision], axis=-1), self.single)
 
-    def add_drawn(self, block: DenseTable, components: np.ndarray, rng: np.random.Generator, total: np.ndarray) -> None:
+    def add_drawn(
+        self, block: DenseTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
+    ) -> None:
         """Add statistics of rows whose components are known, missing cells drawn given the observed ones."""
         n_lanes, n_components, d = self.shape
         components = components.reshape(n_lanes, -1)
@@ -141,7 +144,7 @@ class DenseStep(Step):
                 if not 0 < len(missing) < d:
                     continue
                 observed, which = self._observed(*missing), chosen[rows]
-                noise = rng.standard_normal((len(missing), len(which)))
+                noise = rngs[lane].standard_normal((len(missing), len(which)))
                 for k in np.unique(which):
                     own = np.arange(len(block))[rows][which == k]
                     of_precision = 0 if self.emission.tied else k

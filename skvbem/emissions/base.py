@@ -37,6 +37,7 @@ sums over components want it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -76,12 +77,16 @@ class Step(ABC):
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Expected statistics of a sum, (n_cells,) or (n_cells, n_lanes)."""
 
-    def add_drawn(self, block: Any, components: np.ndarray, rng: np.random.Generator, total: np.ndarray) -> None:
+    def add_drawn(
+        self, block: Any, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
+    ) -> None:
         """Add statistics of rows whose components are known; what is missing and has statistics is drawn.
 
         Parameters
         ----------
         components : ndarray of int, shape (n_rows,) or (n_lanes, n_rows)
+        rngs : sequence of numpy.random.Generator
+            One for each lane.
         """
         chosen = components[..., None] == np.arange(self.n_components)
         self.add(block, chosen.astype(float), total)

@@ -145,7 +145,9 @@ class IndependentStep(Step):
         """Statistics of a sum."""
         return np.concatenate([step.statistics(of_sum) for step, of_sum in zip(self.steps, total)])
 
-    def add_drawn(self, block: IndependentTable, components: np.ndarray, rng: np.random.Generator, total: Any) -> None:
+    def add_drawn(
+        self, block: IndependentTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: Any
+    ) -> None:
         """Add statistics of rows whose components are known."""
         for step, of_part, of_sum in zip(self.steps, block.parts, total):
-            step.add_drawn(of_part, components, rng, of_sum)
+            step.add_drawn(of_part, components, rngs, of_sum)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +14,6 @@ from skvbem._compat import warn
 from skvbem.data import Rows
 from skvbem.errors import EvidenceWarning
 from skvbem.estimators._encoding import CategoryEncoder
-from skvbem.estimators._fitting import Recipe
 from skvbem.evidence import Evidence, get_score
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.vbem.fit import Fit
@@ -34,7 +34,7 @@ class FittedRun:
     """
 
     fit: Fit
-    recipe: Recipe
+    recipe: Any
     note: str = ""
     fingerprint: str = ""
 

@@ -211,7 +211,7 @@ def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
 def _position(column, table: Table, whose: str) -> int:
     if isinstance(column, str) and column in table.names:
         return table.names.index(column)
-    if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= column < table.n_columns:
+    if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < table.n_columns:
         return int(column)
     raise ValueError(
         f"{whose} names {_show(column)}, which is no column of X.{did_you_mean(column, table.names)} Columns: "
@@ -284,7 +284,7 @@ def _number(name: str, value) -> float:
     if _is_missing(value):
         return np.nan
     if isinstance(value, Number) and not isinstance(value, complex):
-        return float(value)
+        return float(value)  # type: ignore[arg-type]
     if isinstance(value, complex):
         raise ValueError(f"Complex data not supported. Column {name!r} of X holds {_show(value)}.")
     raise ValueError(

@@ -73,7 +73,7 @@ class Dirichlet(ConjugateFamily):
     @property
     def is_valid(self) -> np.ndarray:
         """Whether all concentrations are positive; of the shape of the batch."""
-        return (self.concentration > 0).all(axis=0)
+        return np.asarray((self.concentration > 0).all(axis=0))
 
     @property
     def signed(self) -> np.ndarray:

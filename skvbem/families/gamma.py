@@ -69,7 +69,7 @@ class Gamma(FlatFamily):
     @property
     def is_valid(self) -> np.ndarray:
         """Whether all shapes and rates are positive; of the shape of the batch."""
-        return (self.coordinates > 0).all(axis=0)
+        return np.asarray((self.coordinates > 0).all(axis=0))
 
     @property
     def signed(self) -> np.ndarray:

@@ -102,7 +102,7 @@ class NormalGamma(FlatFamily):
         kappa, dof, _, _ = self._split(self.coordinates)
         positive = (kappa > 0).all(axis=(0, 1)) & (dof > 0).all(axis=(0, 1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return positive & (self.scale > 0).all(axis=(0, 1))
+            return np.asarray(positive & (self.scale > 0).all(axis=(0, 1)))
 
     @property
     def signed(self) -> np.ndarray:

@@ -77,9 +77,8 @@ def _seeds(places: np.ndarray, weight: np.ndarray, n: int, spread: bool, rng: np
         return chosen
     for _ in range(_N_MOVES):
         own = _squares(places, chosen).argmin(axis=1)
-        total = np.bincount(own, weights=weight, minlength=n)
-        for k in np.flatnonzero(total > 0):
-            chosen[k] = np.average(places[own == k], axis=0, weights=weight[own == k])
+        for seed in np.unique(own):
+            chosen[seed] = np.average(places[own == seed], axis=0, weights=weight[own == seed])
     return chosen
 
 

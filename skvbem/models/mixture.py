@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +23,7 @@ from skvbem.emissions.base import Step
 from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
+from skvbem.models._mixture_sampling import MixtureSampling
 from skvbem.models.weights import Weights
 
 # Parts of the rows whose sums are kept apart, and added in order: what threads share, whatever their number.
@@ -64,7 +64,7 @@ class MixtureData:
         return len(self.weight)
 
 
-class Mixture:
+class Mixture(MixtureSampling):
     """A mixture with its prior.
 
     Parameters
@@ -182,11 +182,7 @@ class MixtureAscent:
     def __init__(self, model: Mixture, data: MixtureData, form, n_threads: int = 1):
         self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
         self.magnitude = data.total_weight * (1 + model.emission.n_columns)
-
-    @cached_property
-    def signed(self) -> np.ndarray:
-        """Which statistics may be negative."""
-        return self.model.prior.signed
+        self.signed = model.prior.signed
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""

@@ -219,7 +219,7 @@ def test_drawn_completions_have_the_expected_statistics(make, rng):
     wanted, draws = emission.statistics(table, shares, natural), []
     for _ in range(1 if problem.conjugate else 800):
         total = step.zeros()
-        step.add_drawn(table, components, rng, total)
+        step.add_drawn(table, components, [rng], total)
         draws.append(step.statistics(total))
     error = np.std(draws, axis=0) / np.sqrt(len(draws))
     assert np.all(abs(np.mean(draws, axis=0) - wanted) <= 5 * error + terms(wanted))
