@@ -27,13 +27,16 @@ class Multinomial(LinearEmission):
     ----------
     n_categories : int
         One column for each.
+    n_trials : int
+        The total of a row that is drawn: the mean total of the data.
     """
 
     n_categories: int
+    n_trials: int = 1
 
     @classmethod
     def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None) -> Self:
-        """The emission of counts (n_rows, n_categories). Weights make no difference.
+        """The emission of counts (n_rows, n_categories) with weights (n_rows,).
 
         Raises
         ------
@@ -49,7 +52,10 @@ class Multinomial(LinearEmission):
                     f"Row {partial[0]} of multinomial counts has a missing cell. The likelihood is that of the counts "
                     "given their total, which is then unknown: fill the cell, or leave out the whole row."
                 )
-        return cls(values.shape[1])
+        totals = values.sum(axis=1, dtype=float)
+        seen = ~np.isnan(totals)
+        mean = np.average(totals[seen], weights=None if weight is None else weight[seen]) if seen.any() else 1.0
+        return cls(values.shape[1], max(round(float(mean)), 1))
 
     @property
     def n_columns(self) -> int:
@@ -95,11 +101,15 @@ class Multinomial(LinearEmission):
         return log_rising(concentration, counts).sum(axis=0) - of_total + block.base[:, None]
 
     def sample(
-        self, point: np.ndarray, components: np.ndarray, rng: np.random.Generator, n_trials: np.ndarray | int = 1
+        self,
+        point: np.ndarray,
+        components: np.ndarray,
+        rng: np.random.Generator,
+        n_trials: np.ndarray | int | None = None,
     ) -> np.ndarray:
-        """Counts drawn, floats, with the totals of rows given."""
+        """Counts drawn, floats, with these totals of rows; the mean total of the data if None."""
         shares = point.reshape(-1, self.n_categories)
-        return rng.multinomial(n_trials, shares[components]).astype(float)
+        return rng.multinomial(self.n_trials if n_trials is None else n_trials, shares[components]).astype(float)
 
     def impute(self, block: LinearTable, posterior: Dirichlet, responsibilities: np.ndarray) -> np.ndarray:
         """Rows; those without any count become expected shares."""

@@ -18,6 +18,8 @@ from skvbem.models.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.vbem.fit import Fit, best_of
 from skvbem.vbem.posteriors import Form
 
+# Draws of the parameters behind the rows of one sample.
+_MOST_DRAWS = 1000
 #: Parameters of `VBMixture` that make the prior of each family, and what the emission calls them.
 PRIOR_PARAMETERS: dict[str, dict[str, str]] = {
     "gaussian": {
@@ -116,6 +118,29 @@ class FittedMixture:
     def parameters(self) -> list[dict[str, np.ndarray]]:
         """The parameters of each group's components, by name."""
         return self.groups.as_list(self.emission.parameters(self.point[1]))
+
+    @staticmethod
+    def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+        """Rows drawn at a point, as the emission makes them, and their components."""
+        natural = model.prior.blocks[0].natural(point[0])
+        weights = np.exp(model.weights.log_weights(natural[:, None])[:, 0])
+        components = rng.choice(len(weights), size=n, p=weights / weights.sum())
+        return model.emission.sample(point[1], components, rng), components
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+        """Rows drawn from the predictive distribution, and their components.
+
+        Parameters are drawn for each row, for more rows than `_MOST_DRAWS` for so many parts of them.
+        """
+        if not self.form.density:
+            return self.drawn_at(self.model, self.point, n, rng)
+        sizes = np.bincount(np.arange(n) % _MOST_DRAWS)
+        drawn = [self.drawn_at(self.model, self.posterior.sample(rng), size, rng) for size in sizes.tolist()]
+        order = rng.permutation(n)
+        rows = [self.groups.as_list(of_part) for of_part, _ in drawn]
+        values = [np.concatenate(of_group)[order] for of_group in zip(*rows)]
+        components = np.concatenate([of_part for _, of_part in drawn])[order]
+        return self.groups.as_emission_takes(values), components
 
     def log_joint(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
         """ln of E[pi_k] p(row | k, data), or of both at the point, for blocks of rows: (n_rows, n_components), nats."""

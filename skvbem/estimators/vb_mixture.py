@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -368,13 +369,19 @@ class VBMixture(EvidenceMixin, VBEstimator):
         values = fitted.groups.values(table)
         self._check_fingerprint(run, _fingerprint(fitted.groups, values, weight))
         data, _, _ = _compiled(fitted.model, fitted.groups, values, weight)
+        return self._evaluate(fitted.model, fitted.form, run, data, random_state)
+
+    def _evaluate(
+        self, model: Mixture, form: posteriors.Form, run: FittedRun, data: MixtureData, random_state
+    ) -> Evaluation:
+        """What scores take: a fitted mixture on its data."""
         n_threads = effective_n_jobs(self.n_jobs)
         return Evaluation(
-            fitted.model,
+            model,
             data,
-            lambda form, fit: run.recipe.refit(fitted.model, data, form, fit, n_threads),
+            lambda other, fit: run.recipe.refit(model, data, other, fit, n_threads),
             run.fit,
-            "map_probability" if fitted.form is posteriors.MAP_IN_PROBABILITIES else fitted.form.name,
+            "map_probability" if form is posteriors.MAP_IN_PROBABILITIES else form.name,
             data.total_weight,
             ("component",),
             run.recipe.seed if random_state is None else self._seed(random_state),
@@ -382,11 +389,32 @@ class VBMixture(EvidenceMixin, VBEstimator):
             run.note,
         )
 
-    def _simulated(self, X, sample_weight, random_state):
-        raise NotImplementedError("certify_evidence does not know mixtures yet.")
+    def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
+        fitted, _ = self._asked(X)
+        run, model, groups = self._scored_run(), fitted.model, fitted.groups
+        table, weight, _ = self._counted(X, sample_weight)
+        like = groups.values(table)
+        if weight is not None:
+            if (weight != np.floor(weight)).any():
+                raise ValueError("Data can be simulated only like rows of whole-number weights.")
+            like = [np.repeat(of_group, weight.astype(int), axis=0) for of_group in like]
+        seed = run.recipe.seed if random_state is None else self._seed(random_state)
+        rng = np.random.default_rng([*seed, 2**31])
+        point = model.prior.sample(rng)
+        drawn = FittedMixture.drawn_at(model, point, len(like[0]), rng)
+        values = []
+        for of_group, as_drawn in zip(like, groups.as_list(drawn[0])):
+            missing = is_missing(of_group)
+            values.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
+        data, marks, _ = _compiled(model, groups, values, None)
+        rng = np.random.default_rng(seed)
+        starts = seeded_starts(model, data, marks, run.recipe.starts.shape[1], spread=True, rng=rng)
+        recipe = replace(run.recipe, starts=starts)
+        simulated = FittedRun(recipe.run(model, data, posteriors.VB), recipe)
+        return self._evaluate(model, posteriors.VB, simulated, data, random_state), model.prior.natural(point)
 
     def _log_point(self, tables: Mapping) -> np.ndarray:
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model.")
+        raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
@@ -513,6 +541,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the components behind them.
 
+        Each row has parameters of its own, drawn from q(theta); of more than 1000 rows, each of 1000 parts of them has.
+
         Parameters
         ----------
         n_samples : int, default=1
@@ -530,9 +560,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
             raise ValueError(f"The 'n_samples' parameter of sample must be an int >= 1. Got {n_samples!r} instead.")
         fitted = self._fitted_
         rng = self._rng(self.random_state if random_state is None else random_state)
-        components = rng.choice(len(fitted.weights), size=int(n_samples), p=fitted.weights / fitted.weights.sum())
-        drawn = fitted.groups.as_list(fitted.emission.sample(fitted.point[1], components, rng))
-        return as_array(fitted.groups.columns_of(drawn)), components
+        drawn, components = fitted.sample(int(n_samples), rng)
+        return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components
 
 
 def _compiled(

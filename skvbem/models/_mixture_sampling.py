@@ -6,9 +6,10 @@ from a generator of its own, block of rows after block of rows, whatever chains 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,8 +34,8 @@ class MixtureSampling:
     weights: Weights
     prior: Product
     n_components: int
-    n_cells: int
-    expect: Any
+    expect: Callable
+    statistics_of: Callable
 
     def paths(self, data: MixtureData, statistics: np.ndarray) -> Path:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
@@ -89,7 +90,7 @@ class MixtureSampling:
         rngs = _generators(streams)
         log_ratios = np.empty((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
-        for step, (here, there) in enumerate(zip(temperatures[:-1], temperatures[1:])):
+        for step, (here, there) in enumerate(pairwise(temperatures)):
             slope = path.slope - (path.statistics * log_point).sum(axis=0)
             before = self._log_z((1 - here) * path.natural + here * log_point, workspace) if here != there else 0.0
             after, drawn = self._completed((1 - there) * path.natural + there * log_point, workspace, rngs)
@@ -117,7 +118,7 @@ class MixtureSampling:
         # priors that take components for alike have natural parameters that do
         natural = self.prior.expected_natural()[cells]
         if self.n_components == 1 or not self.weights.exchangeable or not np.all(natural == natural[0]):
-            return ListedRelabelings(np.arange(self.n_cells)[None])
+            return ListedRelabelings(np.arange(len(component))[None])
         return relabelings_of_states(cells)
 
     def _drawn(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
@@ -170,5 +171,3 @@ def _move_on(streams: np.ndarray, rngs: Sequence[np.random.Generator]) -> None:
     """Streams that have not been used yet, in place."""
     for lane, rng in enumerate(rngs):
         streams[:, lane] = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-
-
