@@ -11,7 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, fit_context, warn
+from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
 from skvbem.data import fingerprint, marks_of
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
@@ -288,23 +288,6 @@ class VBMixture(EvidenceMixin, VBEstimator):
         report.close(lambda: state)
         return self
 
-    def fit_predict(self, X, y=None, sample_weight=None):
-        """Fit, then return each row's most probable component.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,)
-        """
-        return self.fit(X, y, sample_weight=sample_weight).predict(X)
-
     def _counted(self, X, sample_weight):
         """The rows of weight > 0, their weights, and which rows these are (None for all)."""
         table = read_table(X, type(self).__name__)
@@ -442,26 +425,6 @@ class VBMixture(EvidenceMixin, VBEstimator):
         fitted, values = self._asked(X)
         return fitted.log_predictive(values)
 
-    def score(self, X, y=None, sample_weight=None):
-        """Mean log predictive density of the rows, nats per row; see `score_samples`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
-        """
-        scores = self.score_samples(X)
-        weights = self._weights(sample_weight, len(scores))
-        if weights is not None:  # a row that counts for nothing may be impossible
-            scores, weights = scores[weights > 0], weights[weights > 0]
-        return float(np.average(scores, weights=weights))
-
     def predict_proba(self, X):
         """Posterior probabilities of the components given each row, under the predictive distribution.
 
@@ -509,13 +472,14 @@ class VBMixture(EvidenceMixin, VBEstimator):
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Ignored.
+            Names of the columns of X, only compared with those that fit saw.
 
         Returns
         -------
         ndarray of str
         """
         check_is_fitted(self)
+        check_feature_names_in(self, input_features, generate_names=False)
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}{k}" for k in range(len(self.weights_))], dtype=object)
 
