@@ -37,7 +37,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
     Parameters
     ----------
     n_components : int, default=1
-        Number of components. Empty ones are kept; see `components_`.
+        Number of components. Empty ones are kept; see `counts_`.
     emission : str or mapping, default="auto"
         What the columns hold. "auto" makes one Gaussian group of all columns of numbers, and categories of strings,
         booleans and pandas categories. A name of a family ("gaussian", "categorical", "bernoulli", "poisson",
@@ -99,7 +99,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
     parameters_ : dict of str to dict of str to ndarray
         By family, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.
-    components_ : ndarray of float, shape (n_components,)
+    counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
     lower_bound_ : float
         Bound on the log evidence, total nats (``method="vb"``).
@@ -336,7 +336,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         state = {
             "_fitted_": fitted,
             "weights_": fitted.weights,
-            "components_": fitted.counts,
+            "counts_": fitted.counts,
             "parameters_": parameters,
             "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
             "n_free_parameters_": fitted.model.prior.n_free_parameters,

@@ -309,8 +309,8 @@ def test_sticks_and_empty_components(rng):
         8, weight_concentration_prior_type="dirichlet_process", weight_concentration_prior=0.1, random_state=0
     ).fit(X)
     assert model.weights_.sum() == approx(1.0)
-    assert (model.components_ > 1).sum() == 2
-    assert model.components_.sum() == approx(len(X))
+    assert (model.counts_ > 1).sum() == 2
+    assert model.counts_.sum() == approx(len(X))
 
 
 def test_given_responsibilities(rng):
