@@ -53,7 +53,7 @@ SAMPLED = {
     "ais": {"n_chains": 32, "n_steps": 48},
     "ais_prior": {"n_chains": 32, "n_steps": 48},
     "importance_gibbs": {"n_draws": 512, "n_completions": 64},
-    "smc": {"n_runs": 4, "n_particles": 24, "n_steps": 32},
+    "smc": {"n_runs": 16, "n_particles": 12, "n_steps": 32},
 }
 
 
