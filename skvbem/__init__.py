@@ -15,7 +15,7 @@ except ImportError as error:
     ) from error
 
 from skvbem._show_versions import show_versions
-from skvbem.estimators import VBDiscreteDAG
+from skvbem.estimators import VBDiscreteDAG, VBMixture
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
 from skvbem.search import StructureSearchCV
@@ -34,6 +34,7 @@ __all__ = [
     "ListSpace",
     "StructureSearchCV",
     "VBDiscreteDAG",
+    "VBMixture",
     "__version__",
     "show_versions",
 ]

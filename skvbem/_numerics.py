@@ -1,8 +1,12 @@
-"""Sums and differences of ln Gamma that do not cancel, and safe logarithms. Knows no probability model."""
+"""Sums and differences that do not cancel, safe logarithms, symmetric matrices. Knows no probability model."""
 
 from __future__ import annotations
 
+import contextlib
+from functools import cache
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skvbem._kernels._special import log_gamma_digamma, log_rising_factorial
 
@@ -17,7 +21,7 @@ def digamma(x: np.ndarray) -> np.ndarray:
     return _special_pair(x)[1]
 
 
-def log_rising(a: np.ndarray, n: np.ndarray) -> np.ndarray:
+def log_rising(a: ArrayLike, n: ArrayLike) -> np.ndarray:
     """ln Gamma(a + n) - ln Gamma(a) elementwise for a > 0 and a + n > 0, accurate also where a is huge.
 
     Examples
@@ -50,6 +54,68 @@ def log_sum_exp(terms: np.ndarray, axis: int = 0) -> np.ndarray:
     largest = terms.max(axis=axis)
     shifted = terms - np.expand_dims(largest, axis)
     return largest + np.log(np.exp(shifted, out=shifted).sum(axis=axis))
+
+
+def log_det_one_plus(a: np.ndarray) -> np.ndarray:
+    """ln det(I + A) of symmetric matrices (..., d, d), accurate also where A is tiny; NaN where I + A is not positive.
+
+    The pivots of I + A less 1 are found as such, and ln(1 + pivot) from them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bool(log_det_one_plus(np.diag([1e-20, 3.0])) == np.log1p(3.0))
+    True
+    """
+    rest, total = np.array(a, dtype=float), np.zeros(np.shape(a)[:-2])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        while rest.shape[-1]:
+            pivot, column = rest[..., 0, 0], rest[..., 1:, 0]
+            total += np.log1p(pivot)
+            rest = rest[..., 1:, 1:] - column[..., :, None] * (column / (1 + pivot)[..., None])[..., None, :]
+    return total
+
+
+def safe_cholesky(a: np.ndarray) -> np.ndarray:
+    """Lower Cholesky factors of symmetric matrices (..., d, d); NaN where one is not positive definite."""
+    try:
+        return np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        factors = np.full(a.shape, np.nan)
+        for index in np.ndindex(a.shape[:-2]):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                factors[index] = np.linalg.cholesky(a[index])
+        return factors
+
+
+def pack_symmetric(a: np.ndarray) -> np.ndarray:
+    """The upper triangles, row by row, of symmetric matrices (..., d, d): (..., d (d + 1) / 2)."""
+    rows, columns = _triangle(a.shape[-1])
+    return a[..., rows, columns]
+
+
+def unpack_symmetric(packed: np.ndarray, d: int) -> np.ndarray:
+    """The symmetric matrices (..., d, d) with these upper triangles."""
+    return packed[..., _places(d)]
+
+
+def pairings(d: int) -> np.ndarray:
+    """How often each packed cell stands in a symmetric matrix: 1 on the diagonal, 2 off it."""
+    rows, columns = _triangle(d)
+    return np.where(rows == columns, 1.0, 2.0)
+
+
+@cache
+def _triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(d)
+
+
+@cache
+def _places(d: int) -> np.ndarray:
+    rows, columns = _triangle(d)
+    places = np.empty((d, d), dtype=np.int64)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    return places
 
 
 def _special_pair(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

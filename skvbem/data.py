@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,26 +44,12 @@ class Rows:
 
     def fingerprint(self) -> str:
         """The same for the same rows in any order, and for weights as for repeated rows; else different."""
-        total = 0
-        for at in range(0, len(self), _ROWS_AT_ONCE):
-            some = slice(at, at + _ROWS_AT_ONCE)
-            marks = np.zeros(len(self.codes[some]), dtype=np.uint64)
-            for column in self.codes[some].T:
-                marks = marks * _MULTIPLIER + column.astype(np.uint64) + _MULTIPLIER
-            weight = None if self.weight is None else self.weight[some]
-            if weight is None:
-                marks = _mixed(marks)
-            elif self.has_whole_weights:
-                marks = _mixed(marks) * weight.astype(np.uint64)
-            else:
-                marks = _mixed(marks ^ weight.view(np.uint64))
-            total += int(marks.sum(dtype=np.uint64))
-        return f"{total % 2**64:016x}"
+        return fingerprint([self.codes], self.weight, len(self))
 
     @property
     def has_whole_weights(self) -> bool:
         """Whether every row counts a whole number of times."""
-        return self.weight is None or bool((self.weight == np.floor(self.weight)).all())
+        return _are_whole(self.weight)
 
     def release(self) -> None:
         """Give up the codes: whoever still holds a column keeps it, these rows are empty from now on."""
@@ -73,7 +60,46 @@ class Rows:
         return self.codes[:, self.names.index(name)]
 
 
-def _mixed(marks: np.ndarray) -> np.ndarray:
+def fingerprint(tables: Sequence[np.ndarray], weight: np.ndarray | None, n_rows: int) -> str:
+    """The same for the same rows in any order, and for weights (n_rows,) as for repeated rows; else different.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray of shape (n_rows, n_columns)
+        Codes or floats, side by side.
+    """
+    total, whole = 0, _are_whole(weight)
+    for at in range(0, n_rows, _ROWS_AT_ONCE):
+        rows = slice(at, at + _ROWS_AT_ONCE)
+        marks = marks_of(tables, rows)
+        if weight is None:
+            marks = mixed(marks)
+        elif whole:
+            marks = mixed(marks) * weight[rows].astype(np.uint64)
+        else:
+            marks = mixed(marks ^ weight[rows].view(np.uint64))
+        total += int(marks.sum(dtype=np.uint64))
+    return f"{total % 2**64:016x}"
+
+
+def marks_of(tables: Sequence[np.ndarray], rows: slice) -> np.ndarray:
+    """A number for each row that its values decide: equal for equal rows, and as good as never for others."""
+    marks = np.zeros(len(tables[0][rows]), dtype=np.uint64)
+    for table in tables:
+        for column in table[rows].T:
+            if column.dtype.kind == "f":
+                # -0.0 is 0.0, and there is one NaN
+                column = np.where(np.isnan(column), np.nan, column + 0.0).astype(np.float64).view(np.uint64)
+                column = mixed(column)
+            marks = marks * _MULTIPLIER + column.astype(np.uint64) + _MULTIPLIER
+    return marks
+
+
+def _are_whole(weight: np.ndarray | None) -> bool:
+    return weight is None or bool((weight == np.floor(weight)).all())
+
+
+def mixed(marks: np.ndarray) -> np.ndarray:
     """Numbers whose every bit depends on every bit of those given, so that sums of them tell sets apart."""
     marks = (marks ^ (marks >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     marks = (marks ^ (marks >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -9,7 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skvbem import StructureSearchCV, VBDiscreteDAG
+from skvbem import StructureSearchCV, VBDiscreteDAG, VBMixture
+from skvbem.emissions import COVARIANCE_TYPES
 
 # The checks' own data are what these warnings are for: fractions, negative values, constant columns, one row.
 pytestmark = [
@@ -40,6 +41,18 @@ ESTIMATORS = {
     "linked latents": VBDiscreteDAG(TWO_LATENTS, latents=["h0", "h1"], random_state=0),
     "two threads": VBDiscreteDAG(n_jobs=2, random_state=0),
 }
+MIXTURES = {
+    "mixture": VBMixture(random_state=0),
+    "three components": VBMixture(3, n_init=3, random_state=0),
+    **{shape: VBMixture(2, covariance_type=shape, n_init=2, random_state=0) for shape in COVARIANCE_TYPES},
+    "mixture by map": VBMixture(2, method="map", n_init=2, random_state=0),
+    "mixture by ml": VBMixture(2, method="ml", n_init=2, random_state=0),
+    "sticks": VBMixture(
+        4, weight_concentration_prior_type="dirichlet_process", n_init=2, init="random", random_state=0
+    ),
+    "categories": VBMixture(2, emission="categorical", n_init=2, random_state=0),
+    "mixture, two threads": VBMixture(2, n_init=2, n_jobs=2, random_state=0),
+}
 
 
 def searched(estimator, space, **options):
@@ -54,6 +67,7 @@ SEARCHES = {
     "search, rows held out": searched(VBDiscreteDAG(), LATENTS, cv=2, error_score="raise"),
     "search, averaging": searched(VBDiscreteDAG(), LATENTS, scoring="bic", averaging=True),
     "search, greedy": searched(VBDiscreteDAG(), LATENTS, strategy="greedy", scoring="lower_bound", n_jobs=2),
+    "search, mixtures": searched(VBMixture(n_init=2), {"n_components": [1, 2]}, scoring="lower_bound"),
     "search, regressor": searched(Ridge(), {"alpha": [0.1, 1.0]}, cv=2, error_score="raise"),
     "search, classifier": searched(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, error_score="raise"),
     "search, pipeline": searched(REDUCED_RIDGE, {"ridge__alpha": [0.1, 1.0]}, cv=2, error_score="raise"),
@@ -84,7 +98,9 @@ def expected_failures(estimator):
     return {}
 
 
-@parametrize_with_checks([*ESTIMATORS.values(), *SEARCHES.values()], expected_failed_checks=expected_failures, **STRICT)
+@parametrize_with_checks(
+    [*ESTIMATORS.values(), *MIXTURES.values(), *SEARCHES.values()], expected_failed_checks=expected_failures, **STRICT
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -115,9 +131,11 @@ EXTRA_CHECKS = [
 ]
 
 
-TRANSFORMERS = ESTIMATORS | {
-    name: each for name, each in SEARCHES.items() if get_tags(each).transformer_tags is not None
-}
+TRANSFORMERS = (
+    ESTIMATORS
+    | MIXTURES
+    | {name: each for name, each in SEARCHES.items() if get_tags(each).transformer_tags is not None}
+)
 
 
 @pytest.mark.parametrize("estimator", [pytest.param(e, id=name) for name, e in TRANSFORMERS.items()])

@@ -2,5 +2,5 @@ from numpy.typing import NDArray
 
 def steps_left(first: NDArray, second: NDArray, third: NDArray, length: NDArray) -> None: ...
 def extrapolate(
-    first: NDArray, second: NDArray, third: NDArray, length: NDArray, floor: float, ahead: NDArray
+    first: NDArray, second: NDArray, third: NDArray, length: NDArray, floor: NDArray, ahead: NDArray
 ) -> None: ...

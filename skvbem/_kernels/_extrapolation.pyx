@@ -33,21 +33,26 @@ def steps_left(const double[:, ::1] first, const double[:, ::1] second, const do
 
 
 def extrapolate(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third,
-                const double[::1] length, double floor, double[:, ::1] ahead):
-    """Fill the point of each lane at its length, cells no smaller than `floor` times the third point.
+                const double[::1] length, const double[::1] floor, double[:, ::1] ahead):
+    """Fill the point of each lane at its length, cells no smaller than their `floor` times the third point.
 
     Parameters
     ----------
     first, second, third : (n_cells, n_lanes) IN
     length : (n_lanes,) IN
+    floor : (n_cells,) IN
+        Negative where a cell may take any sign: it has no least value.
     ahead : (n_cells, n_lanes) OUT
     """
     cdef Py_ssize_t cell, lane
-    cdef double r, v, x
+    cdef double r, v, x, least
     with nogil:
         for cell in range(first.shape[0]):
+            least = floor[cell]
             for lane in range(first.shape[1]):
                 r = second[cell, lane] - first[cell, lane]
                 v = (third[cell, lane] - second[cell, lane]) - r
                 x = first[cell, lane] + length[lane] * (2.0 * r + length[lane] * v)
-                ahead[cell, lane] = x if x > floor * third[cell, lane] else floor * third[cell, lane]
+                if least >= 0.0 and not x > least * third[cell, lane]:
+                    x = least * third[cell, lane]
+                ahead[cell, lane] = x

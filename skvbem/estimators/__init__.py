@@ -3,6 +3,7 @@
 from skvbem.estimators._reports import GoodnessOfFit, LatentStates
 from skvbem.estimators._tables import Restarts
 from skvbem.estimators.vb_discrete_dag import VBDiscreteDAG
+from skvbem.estimators.vb_mixture import VBMixture
 from skvbem.tables import LabeledTable
 
-__all__ = ["GoodnessOfFit", "LabeledTable", "LatentStates", "Restarts", "VBDiscreteDAG"]
+__all__ = ["GoodnessOfFit", "LabeledTable", "LatentStates", "Restarts", "VBDiscreteDAG", "VBMixture"]

@@ -29,6 +29,43 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     all at once when nothing can go wrong any more: a fit that raises or is interrupted leaves the estimator as it was.
     """
 
+    def fit_predict(self, X, y=None, sample_weight=None):
+        """Fit, then return what `predict` says of the same rows.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        """
+        return self.fit(X, y, sample_weight=sample_weight).predict(X)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Mean log predictive probability (density) of the rows, nats per row; see `score_samples`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        scores = self.score_samples(X)
+        weights = self._weights(sample_weight, len(scores))
+        if weights is not None:  # a row that counts for nothing may be impossible
+            scores, weights = scores[weights > 0], weights[weights > 0]
+        return float(np.average(scores, weights=weights))
+
     def _form(self) -> posteriors.Form:
         if self.method == "map" and self.map_basis == "probability":
             return posteriors.MAP_IN_PROBABILITIES

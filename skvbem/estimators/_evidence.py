@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +14,6 @@ from skvbem._compat import warn
 from skvbem.data import Rows
 from skvbem.errors import EvidenceWarning
 from skvbem.estimators._encoding import CategoryEncoder
-from skvbem.estimators._fitting import Recipe
 from skvbem.evidence import Evidence, get_score
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.vbem.fit import Fit
@@ -34,7 +34,7 @@ class FittedRun:
     """
 
     fit: Fit
-    recipe: Recipe
+    recipe: Any
     note: str = ""
     fingerprint: str = ""
 
@@ -198,7 +198,10 @@ class EvidenceMixin:
         return self._run_
 
     def _check_same_data(self, run: FittedRun, data: Rows) -> None:
-        if data.fingerprint() != run.fingerprint:
+        self._check_fingerprint(run, data.fingerprint())
+
+    def _check_fingerprint(self, run: FittedRun, fingerprint: str) -> None:
+        if fingerprint != run.fingerprint:
             raise ValueError(
                 f"The evidence is that of the data a {type(self).__name__} was fitted to; X (or sample_weight) is "
                 "other data, as it is in the test folds of a cross-validation. Fit X for its evidence, or use "

@@ -317,24 +317,6 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         report.close(lambda: state)
         return self
 
-    def fit_predict(self, X, y=None, sample_weight=None):
-        """Fit, then return each row's most probable latent states.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
-            As of `predict`.
-        """
-        return self.fit(X, sample_weight=sample_weight).predict(X)
-
     @available_if(_online)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
@@ -638,26 +620,6 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         ndarray of shape (n_samples,)
         """
         return self._ask(queries.log_likelihood, X)
-
-    def score(self, X, y=None, sample_weight=None):
-        """Mean log predictive probability of the rows, nats per row; see `score_samples`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
-        """
-        scores = self.score_samples(X)
-        weights = self._weights(sample_weight, len(scores))
-        if weights is not None:  # a row that counts for nothing may be impossible
-            scores, weights = scores[weights > 0], weights[weights > 0]
-        return float(np.average(scores, weights=weights))
 
     def _latent_marginals(self, X) -> list[np.ndarray]:
         return list(self._ask(queries.marginals, X, self._need_latents()).values())

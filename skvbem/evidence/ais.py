@@ -90,7 +90,7 @@ def anchored_ais(
 
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
-        log_points = evaluation.model.draw_points(starts.concentrations(which[lanes]), mine)
+        log_points = evaluation.model.draw_points(starts.statistics_of(which[lanes]), mine)
         return gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
 
     tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
@@ -180,7 +180,7 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
     model = evaluation.model
     streams = evaluation.generator(_PILOT).integers(0, 2**64, size=(4, _N_PILOT), dtype=np.uint64)
     workspace, which = model.workspace(evaluation.program, _N_PILOT), np.full(_N_PILOT, len(starts) - 1)
-    log_points = model.draw_points(starts.concentrations(which), streams)
+    log_points = model.draw_points(starts.statistics_of(which), streams)
     statistics = starts.statistics[-1]
     paths = model.paths(evaluation.program, statistics[:, None])[np.zeros(_N_PILOT, dtype=int)]
     schedule, length = [0.0], 1.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem._numerics import safe_log, times_log
+from skvbem._numerics import times_log
 from skvbem.evidence.aliasing import alias_correction, alias_gain
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.dimension import dimension_of
@@ -55,7 +55,8 @@ def mled(evaluation: Evaluation, *, form: str = "map", alias: bool = False) -> E
     completed = _completed(evaluation, form)
     gain = completed.alias_gain(evaluation) if alias else 0.0
     d = evaluation.model.prior.n_free_parameters
-    return completed.evidence(evaluation, completed.log_bd + gain, "mled", True, d, gain)
+    value = completed.log_bd + min(completed.entropy, 0.0)  # below 0 by rounding alone
+    return completed.evidence(evaluation, value + gain, "mled", True, d, gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +85,9 @@ class _Completed:
 
 
 def _completed(evaluation: Evaluation, form: str) -> _Completed:
-    log_point = safe_log(evaluation.point(form))
-    expectation = evaluation.model.expect(log_point[:, None], evaluation.program)
+    prior = evaluation.model.prior
+    natural = prior.natural(evaluation.point(form))
+    expectation = evaluation.model.expect(natural[:, None], evaluation.program)
     counts = expectation.statistics[:, 0]
-    entropy = float(expectation.log_normalizer[0] - times_log(counts, log_point).sum())
-    return _Completed(form, log_point, counts, float(evaluation.model.prior.log_evidence(counts)), max(entropy, 0.0))
+    entropy = float(expectation.log_normalizer[0] - times_log(counts, natural).sum())
+    return _Completed(form, natural, counts, float(prior.log_evidence(counts)), entropy)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from skvbem._numerics import safe_log
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
@@ -75,14 +75,18 @@ class Evaluation:
             return ()
         return (f"The {form.upper()} fit of this score did not converge. Raise 'max_iter' of the estimator.",)
 
-    def point(self, form: str) -> np.ndarray:
-        """The point of a fit, (n_cells,): the mode found, or the posterior mean of a VB fit."""
-        statistics = self.fit(form).statistics
-        return FORMS[form].point(self.model.prior, statistics)
+    def point(self, form: str) -> Any:
+        """The point of a fit, as the prior takes it: the mode found, or that of a VB fit's q(theta).
 
-    def log_likelihood(self, point: np.ndarray) -> float:
+        Of tables these are flat probabilities (n_cells,), and of a VB fit their posterior means.
+        """
+        statistics = self.fit(form).statistics
+        return FORMS[form].point_of(self.model.prior, statistics)
+
+    def log_likelihood(self, point: Any) -> float:
         """ln p(data | point), nats."""
-        return float(self.model.expect(safe_log(point)[:, None], self.program).log_normalizer[0])
+        natural = self.model.prior.natural(point)
+        return float(self.model.expect(natural[:, None], self.program).log_normalizer[0])
 
     def seeds(self, n: int) -> np.ndarray:
         """Seeds of n independent random streams, (n, 4) of uint64; the first ones the same for any n."""

@@ -143,7 +143,7 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
     n_chains = min(_N_CHAINS, n_completions)
     which = (np.arange(n_chains) * len(starts)) // n_chains
     streams = evaluation.generator(_GIBBS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
-    log_points = model.draw_points(starts.concentrations(which), streams)
+    log_points = model.draw_points(starts.statistics_of(which), streams)
     workspace, paths = model.workspace(program, n_chains), model.paths(program, starts.statistics[which].T)
     model.anneal(workspace, paths, np.ones(_BURN_IN + 1), streams, log_points)
     kept: list[np.ndarray] = []
@@ -155,7 +155,6 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
 def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress) -> Evidence:
     model, program, relabelings = evaluation.model, evaluation.program, starts.relabelings
     log_evidences = model.prior.log_evidence(statistics.T)
-    concentrations = (model.prior + statistics.T).concentration
     # as many draws from each component as its share asks, rounded up or down, in an order that mixes batches
     rng = evaluation.generator(_DRAWS)
     component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + rng.random()) / n_draws)
@@ -164,7 +163,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
     def batch(at):
         mine = component[at : at + _DRAWS_AT_ONCE]
         streams = evaluation.generator(_DRAWS, at).integers(0, 2**64, size=(4, len(mine)), dtype=np.uint64)
-        log_points = model.draw_points(concentrations[:, mine], streams)
+        log_points = model.draw_points(statistics[mine].T, streams)
         if relabelings is None or not np.isfinite(relabelings.cost):
             log_sums, log_n = statistics @ log_points, 0.0
         else:

@@ -146,4 +146,4 @@ def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptanc
 
 
 def _prior_draws(model, streams: np.ndarray) -> np.ndarray:
-    return model.draw_points(np.repeat(model.prior.concentration[:, None], streams.shape[1], 1), streams)
+    return model.draw_points(np.zeros((len(model.prior.concentration), streams.shape[1])), streams)

@@ -25,7 +25,7 @@ _SCORES = (
     Score("laplace", laplace, ("score_covariance",), form="map"),
     Score("cheeseman_stutz", cheeseman_stutz, form="map"),
     Score("cheeseman_stutz_dagger", partial(cheeseman_stutz, corrected=True), ("identifiable_dimension",), form="map"),
-    Score("mled", mled, form="map"),
+    Score("mled", mled, needs=("complete_counts",), form="map"),
     Score("draper", draper, form="map"),
     Score("bicp", bicp, form="map"),
     Score("bic", bic, form="ml"),

@@ -107,7 +107,7 @@ def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles,
     rngs = [np.random.default_rng(seed) for seed in seeds]
     streams = np.concatenate([rng.integers(0, 2**64, size=(4, n_particles), dtype=np.uint64) for rng in rngs], axis=1)
     mine = np.repeat(which, n_particles)
-    log_points = model.draw_points(starts.concentrations(mine), streams)
+    log_points = model.draw_points(starts.statistics_of(mine), streams)
     workspace, paths = model.workspace(evaluation.program, len(mine)), paths[mine]
     log_shares = np.full((n_runs, n_particles), -np.log(n_particles))
     trace = np.zeros((len(schedule), n_runs))

@@ -63,9 +63,9 @@ class Starts:
         """How many labelings parts are right for, None where there are too many to correct for."""
         return None if self.relabelings is None else self.relabelings.n
 
-    def concentrations(self, which: np.ndarray) -> np.ndarray:
-        """Concentrations of q(theta) of start after start, (n_cells, n)."""
-        return (self.prior + self.statistics[which].T).concentration
+    def statistics_of(self, which: np.ndarray) -> np.ndarray:
+        """What makes the prior q(theta), of start after start, (n_cells, n)."""
+        return self.statistics[which].T
 
     def dealt(self, n_chains: int) -> tuple[Starts, np.ndarray]:
         """The starts that chains start from, and which of them each does, (n_chains,).
@@ -123,7 +123,8 @@ def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) ->
     elif 0.0 in shares:
         pairs.append((0.0, certain))
     # subtracting rounds, and a count may not be negative
-    statistics = np.stack([certain + share * np.maximum(counts - certain, 0.0) for share, counts in pairs])
+    least = np.where(model.prior.signed, -np.inf, 0.0)
+    statistics = np.stack([certain + share * np.maximum(counts - certain, least) for share, counts in pairs])
     relabelings = model.relabelings(evaluation.hidden)
     return Starts(model.prior, np.array([share for share, _ in pairs]), statistics, relabelings)
 

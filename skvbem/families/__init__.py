@@ -1,8 +1,18 @@
 """Conjugate priors p(theta), which are also the posteriors q(theta)."""
 
 from skvbem.families.dirichlet import Dirichlet
+from skvbem.families.gamma import Gamma
+from skvbem.families.normal_gamma import NormalGamma, NormalPoint
+from skvbem.families.normal_wishart import NormalWishart
+from skvbem.families.product import Product
 
 #: Every family of the library: the laws of conjugate families are tested on each.
-FAMILIES = {"dirichlet": Dirichlet}
+FAMILIES = {
+    "dirichlet": Dirichlet,
+    "gamma": Gamma,
+    "normal_gamma": NormalGamma,
+    "normal_wishart": NormalWishart,
+    "product": Product,
+}
 
-__all__ = ["FAMILIES", "Dirichlet"]
+__all__ = ["FAMILIES", "Dirichlet", "Gamma", "NormalGamma", "NormalPoint", "NormalWishart", "Product"]

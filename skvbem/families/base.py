@@ -12,14 +12,22 @@ parameters :math:`(\langle\ln g\rangle, \langle\phi\rangle)` [Beal (2.89), (2.95
 
 The difference of A is asked for as such (`log_normalizer_increment`), because as a difference of two large numbers it
 would lose the digits that matter.
+
+A density stands with respect to a reference measure. A family's own one ("natural") is that in which the density is
+:math:`e^{\text{coordinates}^\top \text{natural}(\theta) - A}`; the other ("probability") is that of the parameters as
+one writes them: probabilities, rates, means and precisions. `to_unconstrained` gives coordinates in which the natural
+measure is the plain volume.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
+
+from skvbem.errors import NoInteriorModeError
 
 
 class ConjugateFamily(ABC):
@@ -32,6 +40,21 @@ class ConjugateFamily(ABC):
     @abstractmethod
     def statistics_above(self, prior: Self) -> np.ndarray:
         """What was added to `prior` to give this member."""
+
+    @property
+    @abstractmethod
+    def n_free_parameters(self) -> int:
+        """Dimension of the parameters."""
+
+    @property
+    @abstractmethod
+    def is_valid(self) -> np.ndarray:
+        """Whether these are hyperparameters of a density, which a leap may miss; of the shape of the batch."""
+
+    @property
+    @abstractmethod
+    def signed(self) -> np.ndarray:
+        """Which statistics may be negative, (n_cells,)."""
 
     @abstractmethod
     def log_normalizer(self) -> np.ndarray:
@@ -46,8 +69,32 @@ class ConjugateFamily(ABC):
         """The gradient of A: expected natural parameters [Beal (2.95)]."""
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator) -> np.ndarray:
+    def natural(self, point: Any) -> np.ndarray:
+        """Natural parameters (ln g, phi) of a point."""
+
+    @abstractmethod
+    def mode(self, basis: str = "natural") -> Any:
+        """The point of highest density, with respect to the natural measure or to the parameters themselves."""
+
+    @abstractmethod
+    def most_likely(self, statistics: np.ndarray) -> Any:
+        """The point at which complete data with these statistics are most likely, whatever the prior."""
+
+    @abstractmethod
+    def log_density(self, point: Any, basis: str = "natural") -> np.ndarray:
+        """Log density at a point, nats, with respect to the natural measure or to the parameters themselves."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> Any:
         """A draw of the parameters."""
+
+    @abstractmethod
+    def to_unconstrained(self, point: Any) -> np.ndarray:
+        """Coordinates (n_free_parameters, ...) that range over all of space, in which the natural measure is volume."""
+
+    @abstractmethod
+    def from_unconstrained(self, free: np.ndarray) -> Any:
+        """The point with these coordinates."""
 
     def kl(self, other: Self) -> np.ndarray:
         """KL(self || other), nats, summed over the block."""
@@ -62,3 +109,58 @@ class ConjugateFamily(ABC):
     @abstractmethod
     def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
         """Statistics times natural parameters, summed over the block, with 0 x (-inf) = 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatFamily(ConjugateFamily):
+    """A family held as one flat array of additive coordinates.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n_cells, ...)
+        What statistics are added to; further axes, such as restarts, come last.
+    """
+
+    coordinates: np.ndarray
+
+    def __add__(self, statistics: np.ndarray) -> Self:
+        return replace(self, coordinates=self._like(statistics) + statistics)
+
+    def statistics_above(self, prior: Self) -> np.ndarray:
+        """Statistics added to `prior`, of the shape of the coordinates."""
+        return self.coordinates - prior._like(self.coordinates)
+
+    def log_density(self, point: Any, basis: str = "natural") -> np.ndarray:
+        """Log density at a point, nats, summed over members.
+
+        Parameters
+        ----------
+        point
+            As from `mode` or `sample`.
+        basis : {"natural", "probability"}
+            With respect to the natural measure, or to the parameters themselves.
+        """
+        natural = self.natural(point)
+        density = self._inner(self._like(natural), natural) - self.log_normalizer()
+        return density if basis == "natural" else density + self._log_natural_measure(point)
+
+    @abstractmethod
+    def _log_natural_measure(self, point: Any) -> np.ndarray:
+        """Ln of the density of the natural measure with respect to the parameters themselves."""
+
+    def _like(self, statistics: np.ndarray) -> np.ndarray:
+        """Coordinates with as many axes as the statistics have."""
+        extra = np.ndim(statistics) - self.coordinates.ndim
+        return self.coordinates.reshape(self.coordinates.shape + (1,) * max(extra, 0))
+
+    @staticmethod
+    def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        return (statistics * natural).sum(axis=0)
+
+
+def no_interior_mode(family: str, named: str, value: float, least: str) -> NoInteriorModeError:
+    """The error of a density whose mode with respect to the parameters themselves is not inside."""
+    return NoInteriorModeError(
+        f"A {family} distribution with {named} {value:.6g} has no interior mode in the probability basis, which needs "
+        f"{least}. Use the natural basis, or a stronger prior."
+    )

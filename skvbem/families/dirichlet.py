@@ -70,6 +70,16 @@ class Dirichlet(ConjugateFamily):
         """Cells less one per row."""
         return len(self.concentration) - self.n_rows
 
+    @property
+    def is_valid(self) -> np.ndarray:
+        """Whether all concentrations are positive; of the shape of the batch."""
+        return np.asarray((self.concentration > 0).all(axis=0))
+
+    @property
+    def signed(self) -> np.ndarray:
+        """No statistic is negative."""
+        return np.zeros(len(self.concentration), dtype=bool)
+
     def row_sums(self, cells: np.ndarray) -> np.ndarray:
         """Sums over each row, (n_rows, ...)."""
         return np.add.reduceat(cells, self.row_starts[:-1], axis=0)
@@ -121,6 +131,12 @@ class Dirichlet(ConjugateFamily):
             )
         above_one[alone] = 1.0
         return above_one / self.per_cell(self.row_sums(above_one))
+
+    def most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Shares of the counts, of their shape; uniform in rows without any."""
+        total = self.per_cell(self.row_sums(statistics))
+        uniform = self.per_cell(1.0 / self.row_sums(np.ones(np.shape(statistics))))
+        return np.divide(statistics, total, out=uniform, where=total > 0)
 
     def log_density(self, point: np.ndarray, basis: str = "natural") -> np.ndarray:
         """Log density at a point, nats, summed over rows, in the softmax or in the probability basis."""

@@ -75,10 +75,11 @@ class Sampling:
         one, other = self.expect(np.log(points), program).statistics.T
         return np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, program.contraction.certain_counts())
 
-    def draw_points(self, concentration: np.ndarray, streams: np.ndarray) -> np.ndarray:
-        """ln theta of Dirichlet draws with concentrations (n_cells, n_lanes), each lane from its stream."""
+    def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
+        """ln theta drawn from the prior after statistics (n_cells, n_lanes), each lane from its stream."""
+        concentration = np.array((self.prior + statistics).concentration, order="C")
         log_point = np.empty(concentration.shape)
-        log_dirichlet(self.prior.row_starts, np.array(concentration, dtype=float, order="C"), streams, log_point)
+        log_dirichlet(self.prior.row_starts, concentration, streams, log_point)
         return log_point
 
     def log_normalizers(

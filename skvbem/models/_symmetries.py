@@ -194,7 +194,7 @@ def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limi
     if len(hidden) == 1:
         cells = _cells_of_states(layout, hidden[0], children)
         if np.all(prior[cells] == prior[cells[0]]):
-            return (StateRelabelings if len(cells) <= _MOST_STATES else SequentialRelabelings)(cells)
+            return relabelings_of_states(cells)
     alike = _alike(layout, hidden, children)
     if prod(factorial(layout.cardinalities[node]) for node in hidden) * prod(map(factorial, map(len, alike))) > limit:
         return None
@@ -203,6 +203,11 @@ def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limi
         cells = _relabeled_cells(layout, nodes, hidden, children)
         found.append(cells[(prior[cells] == prior).all(axis=1)])
     return ListedRelabelings(np.concatenate(found))
+
+
+def relabelings_of_states(cells: np.ndarray) -> StateRelabelings:
+    """All permutations of states that have these cells, (n_states, n_own)."""
+    return (StateRelabelings if len(cells) <= _MOST_STATES else SequentialRelabelings)(cells)
 
 
 def _children_that_count(layout: Layout, hidden: Collection[int]) -> dict[int, tuple[int, ...]]:

@@ -144,6 +144,7 @@ class DirichletAscent:
         per_lane = 16 * (program.contraction.n_table_cells + 2 * model.layout.n_cells)
         self._width = min(max(_LANES_BYTES // per_lane, 1), 16)
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and program.work > _WORTH_THREADS else None
+        self.signed = self.prior.signed
         self.magnitude = abs(self._constant) + program.total_weight * len(model.layout.names)
 
     def expect(self, natural: np.ndarray) -> np.ndarray:

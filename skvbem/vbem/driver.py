@@ -21,6 +21,9 @@ from skvbem.errors import BoundFellError
 RELATIVE_SLACK = 1e-9
 # Gains below this share of the terms are rounding.
 _ROUNDING = 64 * np.finfo(float).eps
+# The least share of its value that a leap leaves of a statistic that cannot be negative: what an ML step needs to move
+# stays above 0.
+_LEAST_SHARE = 0.01
 # The longest extrapolation tried at first; it grows fourfold where it is accepted at the limit.
 _FIRST_LONGEST = 4.0
 # Plain steps taken between two looks at convergence, where steps are not accelerated.
@@ -35,8 +38,14 @@ class Ascent(Protocol):
     magnitude: float
     """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
 
+    signed: np.ndarray
+    """Which statistics may be negative, (n_cells,)."""
+
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
-        """Take full steps in place; the objective (n_steps, n_lanes) at the statistics that each step started from."""
+        """Take full steps in place; the objective (n_steps, n_lanes) at the statistics that each step started from.
+
+        -inf where a leap went to statistics of no density.
+        """
         ...
 
     def failure(self) -> Exception:
@@ -109,6 +118,7 @@ def run(
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
     live = np.arange(n_lanes)
     here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
+    floor = np.where(np.broadcast_to(ascent.signed, len(statistics)), -1.0, _LEAST_SHARE)
     more = 0  # further plain steps in a cycle that does not extrapolate
     while len(live):
         one = here.copy()
@@ -139,8 +149,7 @@ def run(
         if accelerate:
             length = np.minimum(length, longest)
             ahead = np.empty_like(two)
-            # statistics stay positive, and what an ML step needs to move stays above 0
-            extrapolate(here, one, two, length, 0.01, ahead)
+            extrapolate(here, one, two, length, floor, ahead)
             value = ascent.advance(ahead, 1)[0]
             n_iter[live] += 1
             accepted = value >= second

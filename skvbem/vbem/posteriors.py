@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skvbem.families import Dirichlet
+from skvbem.families.base import ConjugateFamily
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,24 @@ class Form:
     density: bool
     prior_share: float = 1.0
     lowered_by: float = 0.0
+
+    def of(self, prior: ConjugateFamily, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Natural parameters, of the shape of the statistics, and the penalty (n_lanes,), nats; for any family."""
+        if self.density:
+            posterior = prior + statistics
+            return posterior.expected_natural(), -posterior.kl(prior)
+        point = self.point_of(prior, statistics)
+        if self.prior_share == 0.0:
+            return prior.natural(point), np.zeros(statistics.shape[1:])
+        return prior.natural(point), prior.log_density(point, "probability" if self.lowered_by else "natural")
+
+    def point_of(self, prior: ConjugateFamily, statistics: np.ndarray):
+        """The point, for any family; for a density its mode in natural coordinates."""
+        if isinstance(prior, Dirichlet):
+            return self.point(prior, statistics)
+        if self.prior_share == 0.0:
+            return prior.most_likely(statistics)
+        return (prior + statistics).mode("probability" if self.lowered_by else "natural")
 
     def offset(self, prior: Dirichlet) -> np.ndarray:
         """What is added to the counts, (n_cells,)."""

@@ -93,7 +93,7 @@ def test_one_step_from_the_prior_is_importance_sampling_from_the_prior():
     (stratum,) = found.details["strata"]
     streams = np.ascontiguousarray(evaluation.seeds(50).T)
     model = evaluation.model
-    points = model.draw_points(np.ones((model.layout.n_cells, 50)), streams)
+    points = model.draw_points(np.repeat(1.0 - model.prior.concentration[:, None], 50, 1), streams)
     fast = FastNetwork(LC2, uniform_prior(LC2))
     expected = [log_likelihood(LC2, fast.tables(point), facts.TWENTY_ROWS) for point in points.T]
     assert stratum.log_weights == approx(expected, rel=1e-11)
@@ -215,7 +215,7 @@ def test_adaptive_schedules(rng):
     # particles that start with equal weights keep as much as was asked for, in the long run
     path = model.paths(evaluation.program, starts.statistics[-1:].T)[np.zeros(4000, dtype=int)]
     streams, workspace = streams_of(rng, 4000), model.workspace(evaluation.program, 4000)
-    points = model.draw_points(starts.concentrations(np.full(4000, len(starts) - 1)), streams)
+    points = model.draw_points(starts.statistics_of(np.full(4000, len(starts) - 1)), streams)
     log_ratios, _ = model.anneal(workspace, path, coarse, streams, points)
     ratios = np.exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
     kept = ratios.mean(axis=1) ** 2 / (ratios**2).mean(axis=1)
@@ -264,8 +264,8 @@ def test_starts_are_fits_made_wider_and_the_prior():
     starts = make_starts(evaluation, (1.0, 0.25, 0.0), 1)
     assert starts.shares.tolist() == [1.0, 0.25, 0.0]
     assert starts.statistics == approx(np.outer([1.0, 0.25, 0.0], fit.statistics), abs=1e-9)
-    concentrations = starts.concentrations(np.array([2, 0]))
-    assert concentrations == approx(np.stack([np.ones(len(fit.statistics)), 1 + fit.statistics], axis=1))
+    of_both = starts.statistics_of(np.array([2, 0]))
+    assert of_both == approx(np.stack([np.zeros(len(fit.statistics)), fit.statistics], axis=1))
     for shares in ((), (1.5,), (-0.1, 0.5)):
         with pytest.raises(ValueError, match="shares between 0 and 1"):
             make_starts(evaluation, shares, 1)

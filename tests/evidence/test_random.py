@@ -241,7 +241,7 @@ def test_a_chain_does_not_depend_on_other_chains_nor_on_the_pieces_it_is_run_in(
     program = model.compile(drawn_rows(model, n_rows, rng, hidden))
     statistics = rng.exponential(size=(model.layout.n_cells, 5))
     paths, temperatures = model.paths(program, statistics), np.array([0.0, 0.1, 0.3, 0.3, 0.7, 1.0, 1.0])
-    start = model.draw_points((model.prior + statistics).concentration, streams_of(rng, 5))
+    start = model.draw_points(statistics, streams_of(rng, 5))
     streams = streams_of(rng, 5)
     before, together = streams.copy(), start.copy()
     log_ratios, last = model.anneal(model.workspace(program, 5), paths, temperatures, streams, together)
@@ -260,7 +260,7 @@ def test_a_chain_does_not_depend_on_other_chains_nor_on_the_pieces_it_is_run_in(
 def test_likelihoods_of_many_points_do_not_depend_on_how_many(rng):
     model, hidden, n_rows = MODELS["two latents"]
     program = model.compile(drawn_rows(model, n_rows, rng, hidden))
-    points = model.draw_points(np.ones((model.layout.n_cells, 77)), streams_of(rng, 77))
+    points = model.draw_points(np.repeat(1.0 - model.prior.concentration[:, None], 77, 1), streams_of(rng, 77))
     every = model.log_likelihoods(program, points)
     for some in (slice(0, 1), slice(3, 40), slice(32, 64), slice(76, 77)):
         assert np.array_equal(model.log_likelihoods(program, np.ascontiguousarray(points[:, some])), every[some])

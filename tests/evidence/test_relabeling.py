@@ -85,7 +85,9 @@ def test_permanents_are_the_sums_over_permutations(n_states, rng):
         row[by_subsets.cells] = by_subsets.cells[list(order)]
     one_by_one = _symmetries.ListedRelabelings(cells)
     statistics = rng.exponential(5.0, size=(3, len(cells[0])))
-    points = fast.model.draw_points(np.ones((len(cells[0]), 4)), rng.integers(0, 2**64, (4, 4), dtype=np.uint64))
+    points = fast.model.draw_points(
+        np.repeat(1.0 - fast.model.prior.concentration[:, None], 4, 1), rng.integers(0, 2**64, (4, 4), dtype=np.uint64)
+    )
     assert by_subsets.log_sums(statistics, points) == approx(one_by_one.log_sums(statistics, points), rel=1e-13)
     entries = rng.normal(size=(n_states, n_states)) * 30
     assert _symmetries._log_permanents(entries)[-1] == approx(log_permanent(entries), rel=1e-13)

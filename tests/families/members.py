@@ -1,23 +1,29 @@
 """Random members, points and statistics of every family in the registry: what the laws of families are tried on."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from skvbem.families import Dirichlet
+from skvbem.families import Dirichlet, Gamma, NormalGamma, NormalWishart, Product
 from skvbem.families.base import ConjugateFamily
 
 
 class Case(NamedTuple):
     """A prior, statistics of complete data under it, and the prior's additive coordinates (of the statistics' shape).
 
-    `at` makes a member of other coordinates. The last axis runs over members side by side.
+    `more` are the statistics of further data, none of them empty, `other` the coordinates of a member with nothing in
+    common with the prior, `steps` changes of each coordinate that are small. `at` makes a member of other coordinates.
+    The last axis runs over members side by side.
     """
 
     prior: ConjugateFamily
     statistics: np.ndarray
     coordinates: np.ndarray
+    more: np.ndarray
+    other: np.ndarray
+    steps: np.ndarray
     at: Callable
 
 
@@ -26,9 +32,119 @@ def dirichlet(rng, n_members=3):
     rows = [rng.integers(2, 6), *rng.integers(1, 6, size=rng.integers(0, 4))]
     starts = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
     shape = (starts[-1], n_members)
-    concentration = 10.0 ** rng.uniform(-3, 5, size=shape)
+    concentration, other = 10.0 ** rng.uniform(-3, 5, size=(2, *shape))
     counts = rng.exponential(10.0 ** rng.uniform(-1, 3), size=shape) * (rng.random(shape) < 0.7)
-    return Case(Dirichlet(concentration, starts), counts, concentration, lambda c: Dirichlet(c, starts))
+    at = lambda c: Dirichlet(c, starts)  # noqa: E731
+    return Case(at(concentration), counts, concentration, counts + 1, other, 1e-3 * concentration, at)
 
 
-CASES = {"dirichlet": dirichlet}
+def _case(prior, statistics, more, other, steps):
+    at = lambda c: replace(prior, coordinates=c)  # noqa: E731
+    return Case(prior, statistics, prior.coordinates, more, other.coordinates, steps, at)
+
+
+def gamma(rng, n_members=3):
+    """One to three components of one to three features; shapes and rates from 1e-3 to 1e4; counts in exposures."""
+    shape = (*rng.integers(1, 4, size=2), n_members)
+
+    def member():
+        return Gamma.from_parameters(10.0 ** rng.uniform(-3, 4, shape), 10.0 ** rng.uniform(-3, 4, shape))
+
+    def data(share):
+        exposure = rng.exponential(20, size=shape) * (rng.random(shape) < share)
+        events = exposure * rng.exponential(3, size=shape)
+        return Gamma.from_parameters(events, exposure).coordinates
+
+    prior = member()
+    return _case(prior, data(0.7), data(1.0), member(), 1e-3 * prior.coordinates)
+
+
+def normal_gamma(rng, n_members=3):
+    """Precisions of features or of components; weights from 1e-2 to 1e3; the moments of weighted rows, gaps in them."""
+    n_components, d = rng.integers(1, 4, size=2)
+    p = rng.choice([1, d])
+
+    def member():
+        kappa = 10.0 ** rng.uniform(-2, 3, (n_components, d, n_members))
+        dof = 10.0 ** rng.uniform(-1, 3, (n_components, p, n_members))
+        scale = dof * 10.0 ** rng.uniform(-1, 1, dof.shape)
+        return NormalGamma.from_parameters(rng.normal(size=kappa.shape), kappa, dof, scale)
+
+    def data(share):
+        shape = (n_components, d, n_members, 7)
+        x, weight = rng.normal(rng.normal(size=(*shape[:-1], 1)), 0.5, size=shape), rng.exponential(5, size=shape)
+        weight *= rng.random((*shape[:-1], 1)) < share
+        n, total, square = weight.sum(axis=-1), (weight * x).sum(axis=-1), (weight * x**2).sum(axis=-1)
+        if p < d:
+            n_precision, square = n.sum(axis=1, keepdims=True), square.sum(axis=1, keepdims=True)
+        else:
+            n_precision = n
+        return np.concatenate([n, n_precision, total, square], axis=1).reshape(-1, n_members)
+
+    prior = member()
+    kappa, mean, scale = prior.mean_precision, abs(prior.mean) + 1e-9, prior.scale
+    of_mean, of_sum = np.minimum(kappa, scale / mean**2), np.minimum(np.sqrt(kappa * scale), scale / mean)
+    steps = np.concatenate([of_mean, prior.degrees_of_freedom, of_sum, scale], axis=1).reshape(-1, n_members)
+    return _case(prior, data(0.7), data(1.0), member(), 1e-3 * steps)
+
+
+def normal_wishart(rng, n_members=3):
+    """Precisions of each component or one for all; degrees of freedom from just above d - 1 to 1e3."""
+    n_components, d = rng.integers(1, 4, size=2)
+    n_precisions = rng.choice([1, n_components])
+    shared = bool(n_precisions == 1 and rng.random() < 0.7) or bool(n_precisions < n_components)
+    packed = np.triu_indices(d)
+
+    def member():
+        mean = rng.normal(size=(n_components, d, n_members))
+        kappa = 10.0 ** rng.uniform(-2, 3, (n_components, n_members))
+        dof = d - 1 + 10.0 ** rng.uniform(-1, 3, (n_precisions, n_members))
+        root = rng.normal(size=(n_members, n_precisions, d, d + 2))
+        scale = np.moveaxis(root @ root.swapaxes(-1, -2), 0, -1) * dof[:, None, None]
+        return NormalWishart.from_parameters(mean, kappa, dof, scale, shared=shared)
+
+    def data(share):
+        x = rng.normal(rng.normal(size=(n_components, d, n_members, 1)), 0.5, size=(n_components, d, n_members, 9))
+        weight = rng.exponential(5, size=(n_components, n_members, 9)) * (rng.random((n_components, 1, 1)) < share)
+        n, total = weight.sum(axis=-1)[:, None], np.einsum("kmn,kdmn->kdm", weight, x)
+        square = np.einsum("kmn,kdmn,kemn->kdem", weight, x, x)[:, *packed]
+        if shared:
+            of_means = np.concatenate([n, total], axis=1).reshape(-1, n_members)
+            return np.concatenate([of_means, n.sum(axis=0), square.sum(axis=0)])
+        return np.concatenate([n, n, total, square], axis=1).reshape(-1, n_members)
+
+    prior = member()
+    kappa, dof, mean = prior.mean_precision[:, None], prior.degrees_of_freedom[:, None], abs(prior.mean) + 1e-9
+    # a change of the scale by less than this is less than a thousandth of it in all directions
+    least = np.linalg.eigvalsh(np.moveaxis(prior.scale, 3, 0)).min(axis=-1).T[:, None]
+    of_mean = np.minimum(kappa, least / (mean**2).sum(axis=1, keepdims=True))
+    of_sum = np.minimum(np.sqrt(kappa * least), least / mean)
+    square = np.repeat(least, d * (d + 1) // 2, axis=1)
+    if shared:
+        of_means = np.concatenate([of_mean, of_sum], axis=1).reshape(-1, n_members)
+        steps = np.concatenate([of_means, dof[0] - d + 1, square[0]])
+    else:
+        steps = np.concatenate([of_mean, dof - d + 1, of_sum, square], axis=1).reshape(-1, n_members)
+    return _case(prior, data(0.7), data(1.0), member(), 3e-4 * steps)
+
+
+def product(rng, n_members=3):
+    """A block of each of two other families."""
+    cases = [dirichlet(rng, n_members), normal_gamma(rng, n_members)]
+    n_cells = tuple(len(case.coordinates) for case in cases)
+
+    def at(cells):
+        parts = np.split(cells, [n_cells[0]])
+        return Product(tuple(case.at(part) for case, part in zip(cases, parts)), n_cells)
+
+    statistics, coordinates, *others = (np.concatenate(cells) for cells in zip(*(case[1:6] for case in cases)))
+    return Case(at(coordinates), statistics, coordinates, *others, at)
+
+
+CASES = {
+    "dirichlet": dirichlet,
+    "gamma": gamma,
+    "normal_gamma": normal_gamma,
+    "normal_wishart": normal_wishart,
+    "product": product,
+}

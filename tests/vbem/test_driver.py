@@ -16,6 +16,7 @@ class Contraction:
     """x -> top + rate (x - top): the objective -(x - top)^2 rises at every step; lanes have rates of their own."""
 
     magnitude = 1.0
+    signed = np.array([True])
 
     def __init__(self, rates, top=3.0):
         self.rates, self.top = np.asarray(rates, dtype=float), top

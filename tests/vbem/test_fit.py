@@ -19,7 +19,7 @@ class Counting:
     """An ascent that counts how many steps of how many lanes are taken."""
 
     def __init__(self, ascent):
-        self.ascent, self.magnitude = ascent, ascent.magnitude
+        self.ascent, self.magnitude, self.signed = ascent, ascent.magnitude, ascent.signed
         self.calls = []
 
     def advance(self, statistics, n_steps):

@@ -1,0 +1,3 @@
+from numpy.typing import NDArray
+
+def shares(log_weights: NDArray, weight: NDArray, joint: NDArray, log_z: NDArray) -> None: ...

@@ -1,0 +1,41 @@
+"""Observation models p(y | component, theta), the same for mixtures and hidden Markov models."""
+
+from typing import Any
+
+from skvbem.emissions.base import Emission, Step, relabeled
+from skvbem.emissions.bernoulli import Bernoulli
+from skvbem.emissions.categorical import Categorical
+from skvbem.emissions.dense_gaussian import DenseGaussian
+from skvbem.emissions.diagonal_gaussian import DiagonalGaussian
+from skvbem.emissions.exponential import Exponential
+from skvbem.emissions.gaussian import COVARIANCE_TYPES, Gaussian
+from skvbem.emissions.independent import Independent
+from skvbem.emissions.multinomial import Multinomial
+from skvbem.emissions.poisson import Poisson
+
+#: Emissions by name: each has `for_data(values, weight, **options)`.
+EMISSIONS: dict[str, Any] = {
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "exponential": Exponential,
+    "gaussian": Gaussian,
+    "multinomial": Multinomial,
+    "poisson": Poisson,
+}
+
+__all__ = [
+    "COVARIANCE_TYPES",
+    "EMISSIONS",
+    "Bernoulli",
+    "Categorical",
+    "DenseGaussian",
+    "DiagonalGaussian",
+    "Emission",
+    "Exponential",
+    "Gaussian",
+    "Independent",
+    "Multinomial",
+    "Poisson",
+    "Step",
+    "relabeled",
+]

@@ -1,0 +1,157 @@
+"""The E step of a dense Gaussian: two forms of the square, and moments of hidden cells.
+
+The formulas stand in `skvbem.emissions.dense_gaussian`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem.emissions._quadratic import Observed, Quadratic
+from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
+
+if TYPE_CHECKING:
+    from skvbem.emissions.dense_gaussian import DenseGaussian, DenseTable
+
+#: Largest precision times squared reach for which the square is expanded, and most columns.
+MOST_EXPANDED = 1e7
+WIDEST_EXPANDED = 40
+# Bytes of what is kept for each pattern of missing cells.
+_PATTERN_BYTES = 2**26
+
+
+class DenseStep(Step):
+    """A dense Gaussian at natural parameters."""
+
+    def __init__(self, emission: DenseGaussian, natural: np.ndarray, reach: np.ndarray):
+        self.emission, self.single = emission, natural.ndim == 1
+        d = emission.n_columns
+        if emission.tied:
+            lanes = np.ascontiguousarray(np.moveaxis(natural.reshape(len(natural), -1), 0, -1))
+            of_means = lanes[:, : -1 - d * (d + 1) // 2].reshape(len(lanes), -1, 1 + d)
+            of_precisions = lanes[:, None, of_means.shape[1] * (1 + d) :]
+            at_origin = of_means[..., 0] + of_precisions[..., 0]
+            linear, products = of_means[..., 1:], of_precisions[..., 1:]
+        else:
+            cells = by_lane(natural, emission._cells_per_component)
+            at_origin, linear, products = cells[..., 0] + cells[..., 1], cells[..., 2 : 2 + d], cells[..., 2 + d :]
+        precision = unpack_symmetric(-2 * products / pairings(d), d)
+        mean = np.linalg.solve(precision, linear[..., None])[..., 0]
+        peak = at_origin + emission.log_volume + 0.5 * (linear * mean).sum(axis=-1)
+        self.quadratic = Quadratic(precision, mean, peak)
+        far = (np.abs(precision) @ reach * reach).sum(axis=-1).max(initial=0.0)
+        self.expanded = d <= WIDEST_EXPANDED and far <= MOST_EXPANDED
+        self.shape, self.n_components = linear.shape, linear.shape[1]
+        of_pattern = 8 * (2 * precision.size + 4 * linear.size + products.size)
+        self._observed = lru_cache(maxsize=max(_PATTERN_BYTES // of_pattern, 1))(self._without)
+
+    def _without(self, *missing: int) -> Observed:
+        return self.quadratic.without(self.emission.whitener[:, list(missing)])
+
+    def log_likelihood(self, block: DenseTable) -> np.ndarray:
+        """Expected log likelihoods of rows, nats."""
+        n_lanes, n_components, d = self.shape
+        if len(block.runs) == 1 and not len(block.runs[0][1]):
+            return by_row(self._of_rows(block, slice(None), block.runs[0][1]), n_components, self.single)
+        found = np.zeros((n_lanes * n_components, len(block)))
+        for rows, missing in block.runs:
+            if len(missing) < d:
+                found[:, rows] = self._of_rows(block, rows, missing)
+        return by_row(found, n_components, self.single)
+
+    def _of_rows(self, block: DenseTable, rows, missing: tuple[int, ...]) -> np.ndarray:
+        """Log likelihoods (n_lanes x n_components, n_rows) of rows with these columns missing."""
+        n_lanes, n_components, d = self.shape
+        observed = self._observed(*missing)
+        if not self.expanded:
+            found = observed.peak[..., None] - 0.5 * observed.squares(block.frame[:, rows])
+            return found.reshape(n_lanes * n_components, -1)
+        linear, products = observed.expanded
+        features = block.features[:, rows]
+        if not self.emission.tied:
+            matrix = np.concatenate([linear, products], axis=-1).reshape(n_lanes * n_components, -1)
+            return matrix @ features
+        found = linear.reshape(-1, 1 + d) @ features[: 1 + d]
+        found.reshape(n_lanes, n_components, -1)[:] += (products[:, 0] @ features[1 + d :])[:, None]
+        return found
+
+    def zeros(self) -> np.ndarray:
+        """An empty sum: of 1, z and its products for each component, (n_lanes, n_components, ...)."""
+        n_lanes, n_components, d = self.shape
+        return np.zeros((n_lanes, n_components, 1 + d + d * (d + 1) // 2))
+
+    def add(self, block: DenseTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
+        """Add the statistics of a block to a sum."""
+        shares = as_matrix(responsibilities)
+        for rows, missing in block.runs:
+            if len(missing) == self.emission.n_columns:
+                continue
+            sums = self._sums(block, shares[:, rows], rows)
+            total += self._completed(sums, self._observed(*missing)) if len(missing) else sums
+
+    def _sums(self, block: DenseTable, shares: np.ndarray, rows) -> np.ndarray:
+        """Sums of 1, z and its products as they are, (n_lanes, n_components, ...).
+
+        With one precision for all, products need only be summed over all components: they stand with the first.
+        """
+        n_lanes, n_components, d = self.shape
+        if d <= WIDEST_EXPANDED and not self.emission.tied:
+            return (shares @ block.features[:, rows].T).reshape(n_lanes, n_components, -1)
+        sums, frame = self.zeros(), block.frame[:, rows]
+        sums[..., 0] = shares.sum(axis=-1).reshape(n_lanes, n_components)
+        sums[..., 1 : 1 + d] = (shares @ frame.T).reshape(n_lanes, n_components, d)
+        by_precision = shares.reshape(n_lanes, n_components, -1)
+        if self.emission.tied:
+            by_precision = by_precision.sum(axis=1, keepdims=True)
+        for lane, k in np.ndindex(by_precision.shape[:2]):
+            sums[lane, k, 1 + d :] = pack_symmetric((frame * by_precision[lane, k]) @ frame.T)
+        return sums
+
+    def _completed(self, sums: np.ndarray, observed: Observed) -> np.ndarray:
+        """Sums of rows whose hidden cells are completed by their moments."""
+        d = self.shape[-1]
+        n, keep, shift = sums[..., 0], observed.keep, observed.shift
+        kept = (keep @ sums[..., 1 : 1 + d, None])[..., 0]
+        square = keep @ unpack_symmetric(sums[..., 1 + d :], d) @ keep.swapaxes(-1, -2)
+        crossed = kept[..., :, None] * shift[..., None, :]
+        covariance = observed.root @ observed.root.swapaxes(-1, -2) + shift[..., :, None] * shift[..., None, :]
+        square = square + crossed + crossed.swapaxes(-1, -2) + n[..., None, None] * covariance
+        return np.concatenate([n[..., None], kept + n[..., None] * shift, pack_symmetric(square)], axis=-1)
+
+    def statistics(self, total: np.ndarray) -> np.ndarray:
+        """Statistics of a sum."""
+        d = self.shape[-1]
+        if not self.emission.tied:
+            return by_cell(np.concatenate([total[..., :1], total], axis=-1), self.single)
+        of_means = total[..., : 1 + d].reshape(len(total), -1)
+        of_precision = np.concatenate([total[..., 0].sum(axis=1)[:, None], total[..., 1 + d :].sum(axis=1)], axis=-1)
+        return by_cell(np.concatenate([of_means, of_precision], axis=-1), self.single)
+
+    def add_drawn(
+        self, block: DenseTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
+    ) -> None:
+        """Add statistics of rows whose components are known, missing cells drawn given the observed ones."""
+        n_lanes, n_components, d = self.shape
+        components = components.reshape(n_lanes, -1)
+        for lane in range(n_lanes):
+            drawn, chosen = block.frame.copy(), components[lane]
+            for rows, missing in block.runs:
+                if not 0 < len(missing) < d:
+                    continue
+                observed, which = self._observed(*missing), chosen[rows]
+                noise = rngs[lane].standard_normal((len(missing), len(which)))
+                for k in np.unique(which):
+                    own = np.arange(len(block))[rows][which == k]
+                    of_precision = 0 if self.emission.tied else k
+                    keep, root = observed.keep[lane, of_precision], observed.root[lane, of_precision]
+                    completed = keep @ drawn[:, own] + observed.shift[lane, k][:, None] + root @ noise[:, which == k]
+                    drawn[:, own] = completed
+            seen = np.ones(len(block)) if block.pattern is None else 1.0 - block.patterns[block.pattern].all(axis=1)
+            products = pack_symmetric((drawn[:, None] * drawn).transpose(2, 0, 1)).T
+            features = np.concatenate([np.ones((1, len(block))), drawn, products]) * seen
+            total[lane] += (chosen == np.arange(n_components)[:, None]).astype(float) @ features.T

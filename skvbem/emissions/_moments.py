@@ -1,0 +1,86 @@
+"""Weighted moments of tables with missing cells: the origins and units in which emissions measure.
+
+Sums run over blocks of rows, so that no copy of the data is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+_BLOCK = 4096
+
+
+class Moments(NamedTuple):
+    """Moments of the observed cells.
+
+    Parameters
+    ----------
+    origin : ndarray of shape (d,)
+        The mean, as near as floats come to it.
+    mean : ndarray of shape (d,)
+        What is left: the mean above the origin.
+    deviation : ndarray of shape (d,)
+        Standard deviations; where a column is constant, its size (1 if that is 0).
+    correlation : ndarray of shape (d, d)
+        Of the columns with missing cells at their means, shrunk toward the identity by d / (n + d).
+    """
+
+    origin: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+    correlation: np.ndarray
+
+
+def weighted_means(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Means of the observed cells of each column; 0 in a column without any."""
+    d = values.shape[1]
+    size = _largest(values, np.zeros(d))
+    total, n = np.zeros(d), np.zeros(d)
+    for cells, w in _blocks(values, weight):
+        observed = ~np.isnan(cells)
+        total += w @ np.where(observed, cells / size, 0.0)
+        n += w @ observed
+    return np.divide(total, n, out=np.zeros(d), where=n > 0) * size
+
+
+def weighted_moments(values: np.ndarray, weight: np.ndarray | None) -> Moments:
+    """Moments of a table (n_rows, d) with weights (n_rows,); NaN where a cell is missing."""
+    origin = weighted_means(values, weight)
+    reach, d = _largest(values, origin), len(origin)  # in units of which no square leaves the floats
+    mean, n, cross = np.zeros(d), np.zeros(d), np.zeros((d, d))
+    for cells, w in _blocks(values, weight):
+        observed = ~np.isnan(cells)
+        mean += w @ np.where(observed, (cells - origin) / reach, 0.0)
+        n += w @ observed
+    mean /= np.where(n > 0, n, 1.0)
+    for cells, w in _blocks(values, weight):
+        above = np.where(np.isnan(cells), 0.0, (cells - origin) / reach - mean)
+        cross += (w[:, None] * above).T @ above
+    n_rows = float(len(values) if weight is None else np.sum(weight))
+    deviation = reach * np.sqrt(np.diagonal(cross) / np.where(n > 0, n, 1.0))
+    constant = deviation <= 4 * np.finfo(float).eps * np.abs(origin)
+    deviation = np.where(constant, np.where(origin != 0, np.abs(origin), 1.0), deviation)
+    unit = np.sqrt(np.where(constant, 1.0, np.diagonal(cross)))
+    shrinkage = d / (n_rows + d)
+    correlation = (1 - shrinkage) * cross / unit / unit[:, None]
+    correlation[constant] = correlation[:, constant] = 0.0
+    np.fill_diagonal(correlation, 1.0)
+    return Moments(origin, reach * mean, deviation, correlation)
+
+
+def _largest(values: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """How far the observed cells of each column are from an origin at most; 1 if nowhere."""
+    largest = np.zeros(values.shape[1])
+    for cells, _ in _blocks(values, None):
+        largest = np.fmax(largest, np.fmax.reduce(np.abs(cells - origin), axis=0, initial=0.0))
+    return np.where(largest > 0, largest, 1.0)
+
+
+def _blocks(values: np.ndarray, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows as floats, and their weights."""
+    for at in range(0, len(values), _BLOCK):
+        cells = np.asarray(values[at : at + _BLOCK], dtype=float)
+        yield cells, np.ones(len(cells)) if weight is None else np.asarray(weight[at : at + _BLOCK], dtype=float)

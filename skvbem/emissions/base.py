@@ -1,0 +1,211 @@
+r"""What every emission owes: p(y | component, theta) of one family, for whatever model has components.
+
+With u(y) the sufficient statistics of a row,
+:math:`\ln p(y \mid k, \theta) = \ln f(y) + \phi_k(\theta)^\top u(y)`, so all that inference needs is
+
+- `expected_log_likelihood`: :math:`\ln f(y) + \bar\phi_k^\top u(y)` for every row and component, and
+- `statistics`: :math:`\sum_i r_{ik}\, u(y_i)`, additive over blocks of rows,
+
+both exact where cells are missing: what is not observed is summed out, and where its moments are needed they are
+those under the natural parameters given. A row without any observed cell contributes factor 1 and no statistics.
+
+An emission is a value that holds units of measure (an origin, scales, numbers of categories) and never parameters.
+`prepare` takes a table once, a slice of a prepared table is a *block*, and `step` does once what all blocks of an E
+step share:
+
+>>> import numpy as np
+>>> from skvbem.emissions import Poisson
+>>> counts = np.array([[0.0], [3.0], [1.0], [np.nan]])
+>>> emission = Poisson.for_data(counts)
+>>> prior = emission.default_prior(n_components=2)
+>>> table, responsibilities = emission.prepare(counts), np.full((4, 2), 0.5)
+>>> step = emission.step(prior.expected_natural(), table)
+>>> total = step.zeros()
+>>> for rows in (slice(0, 3), slice(3, 4)):
+...     block = table[rows]
+...     log_likelihood = step.log_likelihood(block)  # (n_rows, n_components), for the model to make use of
+...     step.add(block, responsibilities[rows], total)
+>>> posterior = prior + step.statistics(total)
+>>> emission.parameters(posterior.mode())["rates"].round(3).tolist()
+[[1.333], [1.333]]
+
+Natural parameters (n_cells,) give arrays (n_rows, n_components). With restarts, (n_cells, n_lanes), they come first:
+(n_lanes, n_rows, n_components). Such arrays are stored component by component, rows innermost, as matrix products and
+sums over components want it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from skvbem.families.base import ConjugateFamily
+
+# Doubles that a block should hold, so that they stay in cache.
+_BLOCK_DOUBLES = 3 * 2**15
+
+
+class Table(Protocol):
+    """Rows as an emission takes them. A slice of rows is a table, too: a block."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice) -> Self: ...
+
+
+class Step(ABC):
+    """An emission at natural parameters: all that the blocks of one E step share."""
+
+    n_components: int
+
+    @abstractmethod
+    def log_likelihood(self, block: Any) -> np.ndarray:
+        """Expected log likelihoods of rows, nats, (n_rows, n_components) or (n_lanes, n_rows, n_components)."""
+
+    @abstractmethod
+    def zeros(self) -> np.ndarray:
+        """An empty sum for `add`. Sums of separate threads may be added to each other."""
+
+    @abstractmethod
+    def add(self, block: Any, responsibilities: np.ndarray, total: np.ndarray) -> None:
+        """Add the statistics of a block, of responsibilities shaped as the log likelihoods, to a sum."""
+
+    @abstractmethod
+    def statistics(self, total: np.ndarray) -> np.ndarray:
+        """Expected statistics of a sum, (n_cells,) or (n_cells, n_lanes)."""
+
+    def add_drawn(
+        self, block: Any, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
+    ) -> None:
+        """Add statistics of rows whose components are known; what is missing and has statistics is drawn.
+
+        Parameters
+        ----------
+        components : ndarray of int, shape (n_rows,) or (n_lanes, n_rows)
+        rngs : sequence of numpy.random.Generator
+            One for each lane.
+        """
+        chosen = components[..., None] == np.arange(self.n_components)
+        self.add(block, chosen.astype(float), total)
+
+
+class Emission(ABC):
+    """An observation model: a value, the same for every component."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Columns of a row."""
+
+    @property
+    @abstractmethod
+    def doubles_per_row(self) -> int:
+        """Doubles that a block holds for each row."""
+
+    @abstractmethod
+    def default_prior(self, n_components: int) -> ConjugateFamily:
+        """A prior that is the same for all components, and moves and scales with the data."""
+
+    @abstractmethod
+    def prepare(self, values: Any) -> Any:
+        """A table of rows, (n_rows, n_columns), as this emission takes it."""
+
+    @abstractmethod
+    def step(self, natural: np.ndarray, table: Any) -> Step:
+        """The emission at natural parameters (n_cells,) or (n_cells, n_lanes), for the blocks of a table."""
+
+    @abstractmethod
+    def log_predictive(self, block: Any, posterior: Any) -> np.ndarray:
+        """Log densities (or probabilities) of rows, each by itself, after the data of a posterior, nats.
+
+        The parameters are integrated out and missing cells summed out, so over all rows it integrates to one.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+        """
+
+    @abstractmethod
+    def sample(self, point: Any, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Rows drawn, (n_rows, n_columns), one from each of the components (n_rows,) at a point."""
+
+    @abstractmethod
+    def impute(self, block: Any, posterior: Any, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows (n_rows, n_columns) with missing cells filled.
+
+        Measurements and counts with their predictive means under the responsibilities (n_rows, n_components), which
+        should be those of the observed cells; categories with the most probable one.
+        """
+
+    @abstractmethod
+    def parameters(self, point: Any) -> dict[str, np.ndarray]:
+        """A point in the units of the data, by name."""
+
+    @abstractmethod
+    def places(self, block: Any) -> np.ndarray:
+        """Rows as points (n_rows, n_axes) of a space in which their distances say how unlike they are: for starts.
+
+        Each column of the data spreads by about 1; what is missing is in the middle.
+        """
+
+    def row_order(self, table: Any) -> np.ndarray | None:
+        """An order of rows in which blocks cost least, such as by what is missing; None if it does not matter."""
+        return None
+
+    def component_of_cell(self, n_components: int) -> np.ndarray:
+        """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
+        return np.repeat(np.arange(n_components), self._cells_per_component)
+
+    @property
+    @abstractmethod
+    def _cells_per_component(self) -> int: ...
+
+    def block_rows(self, n_components: int, n_lanes: int = 1) -> int:
+        """Rows of a block that stays in cache."""
+        return max(_BLOCK_DOUBLES // (self.doubles_per_row + n_components * n_lanes), 16)
+
+    def expected_log_likelihood(self, block: Any, natural: np.ndarray) -> np.ndarray:
+        """Expected log likelihoods of a block's rows under each component, nats; see `Step.log_likelihood`."""
+        return self.step(natural, block).log_likelihood(block)
+
+    def statistics(self, block: Any, responsibilities: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        """Expected statistics of a block, (n_cells,) or (n_cells, n_lanes); additive over blocks."""
+        step = self.step(natural, block)
+        total = step.zeros()
+        step.add(block, responsibilities, total)
+        return step.statistics(total)
+
+
+def relabeled(cells: np.ndarray, component_of_cell: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Statistics (n_cells, ...) with the components in another order."""
+    own = [np.flatnonzero(component_of_cell == k) for k in range(len(order))]
+    result = cells.copy()
+    for to, of in zip(own, (own[k] for k in order)):
+        result[to] = cells[of]
+    return result
+
+
+def by_lane(natural: np.ndarray, n_cells: int) -> np.ndarray:
+    """Natural parameters of the components of every lane, (n_lanes, n_components, n_cells)."""
+    lanes = np.moveaxis(natural.reshape(len(natural), -1), 0, -1)
+    return np.ascontiguousarray(lanes).reshape(len(lanes), -1, n_cells)
+
+
+def by_cell(by_lane: np.ndarray, single: bool) -> np.ndarray:
+    """Statistics (n_cells, n_lanes) of arrays with the lanes first; (n_cells,) if there is a `single` one."""
+    cells = by_lane.reshape(len(by_lane), -1)
+    return cells[0] if single else cells.T
+
+
+def by_row(matrix: np.ndarray, n_components: int, single: bool) -> np.ndarray:
+    """A matrix (n_lanes x n_components, n_rows) with components last, lanes first if there is not a `single` one."""
+    rows = matrix.reshape(-1, n_components, matrix.shape[-1]).swapaxes(-1, -2)
+    return rows[0] if single else rows
+
+
+def as_matrix(of_rows: np.ndarray) -> np.ndarray:
+    """Responsibilities as a matrix (n_lanes x n_components, n_rows)."""
+    return of_rows.swapaxes(-1, -2).reshape(-1, of_rows.shape[-2])

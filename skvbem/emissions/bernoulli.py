@@ -1,0 +1,36 @@
+"""Two categories in every column, 0 and 1: a `Categorical` whose parameters are read as probabilities of 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from skvbem.emissions.categorical import Categorical
+from skvbem.families import Dirichlet
+
+
+@dataclass(frozen=True, eq=False)
+class Bernoulli(Categorical):
+    """Zeros and ones, independent given the component; priors are Beta distributions: Dirichlet ones of two cells."""
+
+    @classmethod
+    def for_data(cls, codes: np.ndarray, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
+        """The emission of zeros and ones (n_rows, n_columns), negative where missing."""
+        return cls((2,) * codes.shape[1])
+
+    def default_prior(self, n_components: int, *, concentration=(1.0, 1.0)) -> Dirichlet:
+        """Beta distributions.
+
+        Parameters
+        ----------
+        n_components : int
+        concentration : pair of float
+            Of zeros and of ones.
+        """
+        return super().default_prior(n_components, concentration=[concentration] * self.n_columns)
+
+    def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Probabilities of 1, (n_components, n_columns)."""
+        return {"probabilities": point.reshape(-1, self.n_columns, 2)[..., 1]}

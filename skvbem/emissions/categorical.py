@@ -1,0 +1,279 @@
+r"""Categories: :math:`p(y \mid \theta) = \prod_j \theta_{j, y_j}`, independent columns, Dirichlet priors of the tables.
+
+Columns are joined two, three or more at a time into codes, so that a row costs one addition per group and component,
+in the E step as in the sums; a missing cell is one more category whose entry is 0, that is factor 1. Predictive: the
+posterior means of the tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from skvbem._kernels import _categorical
+from skvbem._numerics import safe_log
+from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row
+from skvbem.families import Dirichlet
+
+# Most codes of a group of joined columns.
+_MOST_CODES = 64
+# Rows for each code, below which joining costs more than it brings.
+_ROWS_PER_CODE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Categorical(Emission):
+    """Categories, independent given the component.
+
+    Parameters
+    ----------
+    n_categories : tuple of int
+        Categories of each column.
+    """
+
+    n_categories: tuple[int, ...]
+
+    @classmethod
+    def for_data(cls, codes: np.ndarray, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
+        """The emission of codes (n_rows, n_columns), 0, 1, ..., negative where missing. Weights make no difference.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (n_rows, n_columns)
+        weight : ndarray of shape (n_rows,), optional
+        n_categories : sequence of int, optional
+            The largest code of each column and one if None.
+        """
+        if n_categories is None:
+            n_categories = np.maximum(codes.max(axis=0, initial=0), 0) + 1
+        return cls(tuple(int(n) for n in n_categories))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row."""
+        return len(self.n_categories)
+
+    @property
+    def doubles_per_row(self) -> int:
+        """Doubles that a block holds for each row."""
+        return self.n_columns // 2 + 1
+
+    @property
+    def first_cell(self) -> np.ndarray:
+        """Where each column's table begins among the cells of a component, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_categories)]).astype(np.int64)
+
+    def default_prior(self, n_components: int, *, concentration=1.0) -> Dirichlet:
+        """Dirichlet distributions of the tables.
+
+        Parameters
+        ----------
+        n_components : int
+        concentration : float, or one array_like of shape (n_categories,) for each column
+        """
+        if np.ndim(concentration) == 0:
+            rows = [np.full(n, float(concentration)) for n in self.n_categories]
+        else:
+            given = zip(concentration, self.n_categories)
+            rows = [np.broadcast_to(np.asarray(row, dtype=float), n) for row, n in given]
+        return Dirichlet.from_rows(rows * n_components)
+
+    def prepare(self, values: np.ndarray) -> CategoricalTable:
+        """A table of codes (n_rows, n_columns), negative where a cell is missing.
+
+        Raises
+        ------
+        ValueError
+            If a code is not among a column's categories.
+        """
+        codes = np.asarray(values)
+        lowest = codes.min(axis=0, initial=0)
+        highest = codes.max(axis=0, initial=-1)
+        sizes = np.asarray(self.n_categories)
+        if np.any(highest >= sizes):
+            column = int(np.argmax(highest >= sizes))
+            raise ValueError(
+                f"Column {column} holds the code {highest[column]}, but has {sizes[column]} categories: "
+                f"codes are 0 to {sizes[column] - 1}, and negative where a cell is missing."
+            )
+        join = Joint(self.n_categories, tuple(lowest < 0), max(min(_MOST_CODES, len(codes) // _ROWS_PER_CODE), 2))
+        return CategoricalTable(codes, join, join.encode(codes))
+
+    def step(self, natural: np.ndarray, table: CategoricalTable) -> Step:
+        """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
+        return CategoricalStep(self, natural, table.join)
+
+    def log_predictive(self, block: CategoricalTable, posterior: Dirichlet) -> np.ndarray:
+        """Log probabilities of rows at the posterior means, nats, (n_rows, n_components)."""
+        return self.expected_log_likelihood(block, safe_log(posterior.mean()))
+
+    def sample(self, point: np.ndarray, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Codes drawn."""
+        drawn = np.empty((len(components), self.n_columns), dtype=np.int64)
+        for column, table in enumerate(self._tables(point)):
+            cumulative = np.cumsum(table, axis=1)[components]
+            drawn[:, column] = (rng.random(len(components))[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
+        return drawn
+
+    def impute(self, block: CategoricalTable, posterior: Dirichlet, responsibilities: np.ndarray) -> np.ndarray:
+        """Codes with missing ones replaced by the most probable category; the first of equals."""
+        codes = np.array(block.codes)
+        for column, table in enumerate(self._tables(posterior.mean())):
+            missing = np.flatnonzero(codes[:, column] < 0)
+            codes[missing, column] = np.argmax(responsibilities[missing] @ table, axis=1)
+        return codes
+
+    def places(self, block: CategoricalTable) -> np.ndarray:
+        """An axis for each category of each column; different categories are 1 apart."""
+        places = np.zeros((len(block), self._cells_per_component))
+        for column, (first, size) in enumerate(zip(self.first_cell, self.n_categories)):
+            rows = np.flatnonzero(block.codes[:, column] >= 0)
+            places[rows, first : first + size] = -np.sqrt(0.5) / size
+            places[rows, first + block.codes[rows, column]] += np.sqrt(0.5)
+        return places
+
+    def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Probabilities, (n_components, most categories of a column) by column, NaN beyond a column's categories."""
+        widest = max(self.n_categories, default=0)
+        tables = self._tables(point)
+        probabilities = np.full((len(tables[0]), len(tables), widest), np.nan)
+        for column, table in enumerate(tables):
+            probabilities[:, column, : table.shape[1]] = table
+        return {"probabilities": probabilities}
+
+    def _tables(self, point: np.ndarray) -> list[np.ndarray]:
+        """One table (n_components, n_categories) for each column."""
+        return np.split(point.reshape(-1, self._cells_per_component), self.first_cell[1:-1], axis=1)
+
+    @property
+    def _cells_per_component(self) -> int:
+        return sum(self.n_categories)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Columns joined in groups, of at most so many codes if there is more than one.
+
+    Parameters
+    ----------
+    n_categories : tuple of int
+    gappy : tuple of bool
+        Whether a column has missing cells.
+    most_codes : int
+    """
+
+    n_categories: tuple[int, ...]
+    gappy: tuple[bool, ...]
+    most_codes: int
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Categories of each column, and one if cells are missing."""
+        return np.array(self.n_categories, dtype=np.int64) + np.array(self.gappy, dtype=np.int64)
+
+    @cached_property
+    def groups(self) -> list[range]:
+        """Neighboring columns that share a code."""
+        groups, first, codes = [], 0, 1
+        for column, size in enumerate(self.sizes.tolist()):
+            if column > first and codes * size > self.most_codes:
+                groups.append(range(first, column))
+                first, codes = column, 1
+            codes *= size
+        return [*groups, range(first, len(self.sizes))] if len(self.sizes) else []
+
+    @cached_property
+    def first_code(self) -> np.ndarray:
+        """The first code of each group, and the end."""
+        return np.cumsum([0, *(int(np.prod(self.sizes[group])) for group in self.groups)])
+
+    @cached_property
+    def members(self) -> np.ndarray:
+        """The cells of a component that each code stands for, (n_codes, most columns of a group).
+
+        The cell after the last is for nothing: missing cells, and columns that a group has not.
+        """
+        first_cell = np.concatenate([[0], np.cumsum(self.n_categories)])
+        nothing = first_cell[-1]
+        members = np.full((self.first_code[-1], max(map(len, self.groups), default=0)), nothing, dtype=np.int32)
+        for group, first in zip(self.groups, self.first_code):
+            sizes = self.sizes[group]
+            rest = np.arange(np.prod(sizes))
+            for k in reversed(range(len(group))):
+                rest, category = np.divmod(rest, sizes[k])
+                cell = np.where(category < self.n_categories[group[k]], first_cell[group[k]] + category, nothing)
+                members[first : first + len(cell), k] = cell
+        return members
+
+    def encode(self, codes: np.ndarray) -> np.ndarray:
+        """Codes of the groups, (n_rows, n_groups)."""
+        joined = np.empty((len(codes), len(self.groups)), dtype=np.int32)
+        for at in range(0, len(codes), 4096):
+            block = codes[at : at + 4096].astype(np.int64)
+            block = np.where(block < 0, np.array(self.n_categories), block)
+            for k, group in enumerate(self.groups):
+                code = np.zeros(len(block), dtype=np.int64)
+                for column in group:
+                    code = code * self.sizes[column] + block[:, column]
+                joined[at : at + 4096, k] = code + self.first_code[k]
+        return joined
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalTable:
+    """Rows of codes.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_rows, n_columns)
+    join : Joint
+    joined : ndarray of int32, shape (n_rows, n_groups)
+    """
+
+    codes: np.ndarray
+    join: Joint
+    joined: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice) -> Self:
+        return replace(self, codes=self.codes[rows], joined=self.joined[rows])
+
+
+class CategoricalStep(Step):
+    """A categorical emission at natural parameters."""
+
+    def __init__(self, emission: Categorical, natural: np.ndarray, join: Joint):
+        self.single, self.join = natural.ndim == 1, join
+        cells = by_lane(natural, emission._cells_per_component)
+        self.shape, self.n_components = cells.shape, cells.shape[1]
+        self.n_out = cells.shape[0] * cells.shape[1]
+        self.width = -(-self.n_out // 4) * 4
+        flat = np.zeros((cells.shape[2] + 1, self.width))
+        flat[:-1, : self.n_out] = cells.reshape(self.n_out, -1).T
+        self.joint = np.empty((len(join.members), self.width))
+        _categorical.join(join.members, flat, self.joint)
+
+    def log_likelihood(self, block: CategoricalTable) -> np.ndarray:
+        """Expected log likelihoods of rows, nats."""
+        found = np.zeros((self.n_out, len(block)))
+        _categorical.gather(np.ascontiguousarray(block.joined), self.joint, found)
+        return by_row(found, self.n_components, self.single)
+
+    def zeros(self) -> np.ndarray:
+        """An empty sum: of codes, (n_codes, width)."""
+        return np.zeros(self.joint.shape)
+
+    def add(self, block: CategoricalTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
+        """Add the statistics of a block to a sum."""
+        _categorical.spread(np.ascontiguousarray(block.joined), as_matrix(responsibilities), total)
+
+    def statistics(self, total: np.ndarray) -> np.ndarray:
+        """Statistics of a sum."""
+        cells = np.zeros((self.shape[2] + 1, self.width))
+        _categorical.split(self.join.members, total, cells)
+        return by_cell(cells[:-1, : self.n_out].T.reshape(self.shape), self.single)

@@ -1,0 +1,109 @@
+r"""Waiting times: :math:`p(y \mid \lambda) = \lambda e^{-\lambda y}`, independent columns, Gamma priors of the rates.
+
+Times are measured in units of their means, so that the prior moves with the data. Predictive: Lomax. A missing cell is
+left out of the product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from skvbem.emissions._linear import LinearEmission, LinearTable
+from skvbem.emissions._moments import weighted_means
+from skvbem.families import Gamma
+
+
+@dataclass(frozen=True, eq=False)
+class Exponential(LinearEmission):
+    """Exponential waiting times, independent given the component.
+
+    Parameters
+    ----------
+    unit : ndarray of shape (n_columns,)
+        The unit of each column: the mean of all data.
+    """
+
+    unit: np.ndarray
+
+    @classmethod
+    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None) -> Self:
+        """The emission of times (n_rows, n_columns), all >= 0, with weights (n_rows,)."""
+        mean = weighted_means(values, weight)
+        return cls(np.where(mean > 0, mean, 1.0))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row."""
+        return len(self.unit)
+
+    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma:
+        """Gamma distributions of the rates, by default of shape 1 and with the rate of all data as their mean.
+
+        Parameters
+        ----------
+        n_components : int
+        shape : float or array_like of shape (n_columns,)
+        rate : float or array_like of shape (n_columns,), optional
+            In the time of the data; `shape` times the means of the data if None.
+        """
+        shape = np.broadcast_to(np.asarray(shape, dtype=float), self.unit.shape)
+        rate = shape if rate is None else np.broadcast_to(np.asarray(rate, dtype=float), self.unit.shape) / self.unit
+        return Gamma.from_parameters(np.tile(shape, (n_components, 1)), np.tile(rate, (n_components, 1)))
+
+    def measure(self, values: np.ndarray) -> np.ndarray:
+        """Times in units, (n_columns, n_rows)."""
+        return np.divide(values.T, self.unit[:, None], order="C")
+
+    def features(self, block: LinearTable) -> np.ndarray:
+        """1 (one for all columns where nothing is missing), and times."""
+        return np.concatenate(block.columns[::-1])
+
+    def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
+        """Log rates multiply 1, rates multiply times."""
+        log_rate, rate = np.split(natural, 2, axis=-1)
+        log_rate = log_rate - np.log(self.unit)
+        return np.concatenate([log_rate.sum(axis=-1, keepdims=True) if complete else log_rate, rate], axis=-1)
+
+    def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:
+        """Events are added to shapes, times to rates."""
+        if not complete:
+            return sums
+        events = np.broadcast_to(sums[..., :1], (*sums.shape[:-1], self.n_columns))
+        return np.concatenate([events, sums[..., 1:]], axis=-1)
+
+    def log_predictive(self, block: LinearTable, posterior: Gamma) -> np.ndarray:
+        """Lomax log densities, nats, (n_rows, n_components)."""
+        times, observed = block.columns
+        shape, rate = posterior.shape.T[:, None], posterior.rate.T[:, None]
+        of_cells = np.log(shape / rate) - (shape + 1) * np.log1p(times[:, :, None] / rate)
+        return (observed[:, :, None] * (of_cells - np.log(self.unit)[:, None, None])).sum(axis=0)
+
+    def sample(self, point: np.ndarray, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Times drawn."""
+        return rng.standard_exponential((len(components), self.n_columns)) / point[components] * self.unit
+
+    def impute(self, block: LinearTable, posterior: Gamma, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing times replaced by their predictive means; without a bound where a shape is 1 or less.
+
+        There the mean at the expected rate stands in.
+        """
+        values = np.asarray(block.values, dtype=float)
+        shape = posterior.shape
+        means = posterior.rate / np.where(shape > 1, shape - 1, shape) * self.unit
+        return np.where(np.isnan(values), responsibilities @ means, values)
+
+    def places(self, block: LinearTable) -> np.ndarray:
+        """Logarithms of times in units, those of next to no time at a thousandth."""
+        times, observed = block.columns
+        return (observed * np.log(np.maximum(times, 1e-3))).T
+
+    def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Rates, in the time of the data, (n_components, n_columns)."""
+        return {"rates": point / self.unit}
+
+    @property
+    def _cells_per_component(self) -> int:
+        return 2 * self.n_columns

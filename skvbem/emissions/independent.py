@@ -1,0 +1,153 @@
+"""Groups of columns, each with its own emission, independent given the component: tables of mixed types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem.emissions.base import Emission, Step
+from skvbem.families import Product
+
+
+@dataclass(frozen=True, eq=False)
+class Independent(Emission):
+    """A product over groups of columns. Tables, rows and points are tuples, one item for each group.
+
+    Parameters
+    ----------
+    parts : tuple of Emission
+    """
+
+    parts: tuple[Emission, ...]
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of all groups."""
+        return sum(part.n_columns for part in self.parts)
+
+    @property
+    def doubles_per_row(self) -> int:
+        """Doubles that a block holds for each row."""
+        return sum(part.doubles_per_row for part in self.parts)
+
+    def default_prior(self, n_components: int, *, options: Sequence[Mapping[str, Any]] | None = None) -> Product:
+        """The groups' priors.
+
+        Parameters
+        ----------
+        n_components : int
+        options : sequence of mapping, optional
+            Keyword arguments of each group's own `default_prior`.
+        """
+        options = options or [{}] * len(self.parts)
+        blocks = tuple(part.default_prior(n_components, **given) for part, given in zip(self.parts, options))
+        n_cells = tuple(len(part.component_of_cell(n_components)) for part in self.parts)
+        return Product(blocks, n_cells)
+
+    def prepare(self, values: Sequence[np.ndarray]) -> IndependentTable:
+        """A table of rows from one array for each group."""
+        return IndependentTable(tuple(part.prepare(of_part) for part, of_part in zip(self.parts, values)))
+
+    def step(self, natural: np.ndarray, table: IndependentTable) -> Step:
+        """The groups at natural parameters (n_cells,) or (n_cells, n_lanes)."""
+        return IndependentStep(self, natural, table)
+
+    def log_predictive(self, block: IndependentTable, posterior: Product) -> np.ndarray:
+        """Log densities of rows, nats, (n_rows, n_components)."""
+        parts = zip(self.parts, block.parts, posterior.blocks)
+        return np.sum([part.log_predictive(of_part, q) for part, of_part, q in parts], axis=0)
+
+    def sample(self, point: tuple, components: np.ndarray, rng: np.random.Generator) -> tuple:  # type: ignore[override]
+        """Rows drawn, one array for each group."""
+        return tuple(part.sample(at, components, rng) for part, at in zip(self.parts, point))
+
+    def impute(self, block: IndependentTable, posterior: Product, responsibilities: np.ndarray) -> tuple:  # type: ignore[override]
+        """Rows with missing cells filled, one array for each group."""
+        parts = zip(self.parts, block.parts, posterior.blocks)
+        return tuple(part.impute(of_part, q, responsibilities) for part, of_part, q in parts)
+
+    def places(self, block: IndependentTable) -> np.ndarray:
+        """The places of the groups, side by side."""
+        return np.concatenate([part.places(of_part) for part, of_part in zip(self.parts, block.parts)], axis=1)
+
+    def parameters(self, point: tuple) -> tuple:  # type: ignore[override]
+        """The parameters of each group, by name."""
+        return tuple(part.parameters(at) for part, at in zip(self.parts, point))
+
+    def row_order(self, table: IndependentTable) -> np.ndarray | None:
+        """The order of the first group to which it matters."""
+        orders = (part.row_order(of_part) for part, of_part in zip(self.parts, table.parts))
+        return next((order for order in orders if order is not None), None)
+
+    def component_of_cell(self, n_components: int) -> np.ndarray:
+        """The component that each cell belongs to; -1 where it belongs to all."""
+        return np.concatenate([part.component_of_cell(n_components) for part in self.parts])
+
+    def n_components(self, n_cells: int) -> int:
+        """Components of statistics of this many cells."""
+        one, two = (len(self.component_of_cell(k)) for k in (1, 2))
+        return 1 + (n_cells - one) // (two - one)
+
+    @property
+    def _cells_per_component(self) -> int:
+        return sum(part._cells_per_component for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentTable:
+    """The tables of the groups, of the same rows.
+
+    Parameters
+    ----------
+    parts : tuple of Table
+    """
+
+    parts: tuple
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def __getitem__(self, rows: slice) -> Self:
+        return type(self)(tuple(part[rows] for part in self.parts))
+
+
+class IndependentStep(Step):
+    """The groups at natural parameters. A sum is a list of the groups' sums."""
+
+    def __init__(self, emission: Independent, natural: np.ndarray, table: IndependentTable):
+        n_components = emission.n_components(len(natural))
+        ends = np.cumsum([len(part.component_of_cell(n_components)) for part in emission.parts])
+        naturals = np.split(natural, ends[:-1])
+        self.steps = [part.step(of_part, rows) for part, of_part, rows in zip(emission.parts, naturals, table.parts)]
+        self.n_components = n_components
+
+    def log_likelihood(self, block: IndependentTable) -> np.ndarray:
+        """Expected log likelihoods of rows, nats."""
+        first, *others = zip(self.steps, block.parts)
+        found = first[0].log_likelihood(first[1])
+        for step, of_part in others:
+            found += step.log_likelihood(of_part)
+        return found
+
+    def zeros(self) -> Any:
+        """An empty sum of each group."""
+        return [step.zeros() for step in self.steps]
+
+    def add(self, block: IndependentTable, responsibilities: np.ndarray, total: Any) -> None:
+        """Add the statistics of a block to a sum."""
+        for step, of_part, of_sum in zip(self.steps, block.parts, total):
+            step.add(of_part, responsibilities, of_sum)
+
+    def statistics(self, total: Any) -> np.ndarray:
+        """Statistics of a sum."""
+        return np.concatenate([step.statistics(of_sum) for step, of_sum in zip(self.steps, total)])
+
+    def add_drawn(
+        self, block: IndependentTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: Any
+    ) -> None:
+        """Add statistics of rows whose components are known."""
+        for step, of_part, of_sum in zip(self.steps, block.parts, total):
+            step.add_drawn(of_part, components, rngs, of_sum)

@@ -1,0 +1,129 @@
+r"""Counts of categories: :math:`p(y \mid \theta) = n! \prod_j \theta_j^{y_j} / y_j!` given their total n.
+
+Predictive: Dirichlet-multinomial. The likelihood is that of the counts given the total of a row, which a missing cell
+would leave unknown: a row is observed whole or not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from skvbem._numerics import log_rising
+from skvbem.emissions._linear import LinearEmission, LinearTable
+from skvbem.families import Dirichlet
+
+# ln 0 as a factor: 0 times it is 0, and any count of it is past all hope.
+_LOWEST = -1e300
+
+
+@dataclass(frozen=True, eq=False)
+class Multinomial(LinearEmission):
+    """Counts of categories with the total of each row given.
+
+    Parameters
+    ----------
+    n_categories : int
+        One column for each.
+    n_trials : int
+        The total of a row that is drawn: the mean total of the data.
+    """
+
+    n_categories: int
+    n_trials: int = 1
+
+    @classmethod
+    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None) -> Self:
+        """The emission of counts (n_rows, n_categories) with weights (n_rows,).
+
+        Raises
+        ------
+        ValueError
+            If a row has missing cells as well as observed ones.
+        """
+        values = np.asarray(values)
+        if values.dtype.kind == "f":
+            missing = np.isnan(values)
+            partial = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+            if len(partial):
+                raise ValueError(
+                    f"Row {partial[0]} of multinomial counts has a missing cell. The likelihood is that of the counts "
+                    "given their total, which is then unknown: fill the cell, or leave out the whole row."
+                )
+        totals = values.sum(axis=1, dtype=float)
+        seen = ~np.isnan(totals)
+        mean = np.average(totals[seen], weights=None if weight is None else weight[seen]) if seen.any() else 1.0
+        return cls(values.shape[1], max(round(float(mean)), 1))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row."""
+        return self.n_categories
+
+    def default_prior(self, n_components: int, *, concentration=1.0) -> Dirichlet:
+        """Dirichlet distributions of the shares.
+
+        Parameters
+        ----------
+        n_components : int
+        concentration : float or array_like of shape (n_categories,)
+        """
+        row = np.broadcast_to(np.asarray(concentration, dtype=float), self.n_categories)
+        return Dirichlet.from_rows([row] * n_components)
+
+    def features(self, block: LinearTable) -> np.ndarray:
+        """Counts."""
+        return block.columns[0]
+
+    def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
+        """Log shares multiply counts."""
+        return np.maximum(natural, _LOWEST)
+
+    def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:
+        """Counts add up."""
+        return sums
+
+    def log_base(self, values: np.ndarray) -> np.ndarray:
+        """ln n! - sum of ln y!, nats."""
+        base = np.empty(len(values))
+        for at in range(0, len(values), 4096):
+            counts = np.nan_to_num(np.asarray(values[at : at + 4096], dtype=float), nan=0.0)
+            base[at : at + 4096] = log_rising(1.0, counts.sum(axis=1)) - log_rising(1.0, counts).sum(axis=1)
+        return base
+
+    def log_predictive(self, block: LinearTable, posterior: Dirichlet) -> np.ndarray:
+        """Dirichlet-multinomial log probabilities of rows, nats, (n_rows, n_components)."""
+        counts = block.columns[0][:, :, None]
+        concentration = posterior.concentration.reshape(-1, 1, self.n_categories).T
+        of_total = log_rising(concentration.sum(axis=0), counts.sum(axis=0))
+        return log_rising(concentration, counts).sum(axis=0) - of_total + block.base[:, None]
+
+    def sample(
+        self,
+        point: np.ndarray,
+        components: np.ndarray,
+        rng: np.random.Generator,
+        n_trials: np.ndarray | int | None = None,
+    ) -> np.ndarray:
+        """Counts drawn, floats, with these totals of rows; the mean total of the data if None."""
+        shares = point.reshape(-1, self.n_categories)
+        return rng.multinomial(self.n_trials if n_trials is None else n_trials, shares[components]).astype(float)
+
+    def impute(self, block: LinearTable, posterior: Dirichlet, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows; those without any count become expected shares."""
+        values = np.asarray(block.values, dtype=float)
+        return np.where(np.isnan(values), responsibilities @ posterior.mean().reshape(-1, self.n_categories), values)
+
+    def places(self, block: LinearTable) -> np.ndarray:
+        """Twice the square roots of counts, which spread by about 1 around their means."""
+        return 2 * np.sqrt(block.columns[0].T)
+
+    def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Shares, (n_components, n_categories)."""
+        return {"shares": point.reshape(-1, self.n_categories)}
+
+    @property
+    def _cells_per_component(self) -> int:
+        return self.n_categories

@@ -1,0 +1,108 @@
+r"""Counts: :math:`p(y \mid \lambda) = \lambda^y e^{-\lambda} / y!`, independent columns, Gamma priors of the rates.
+
+Rates are measured in units of the data's means. Predictive: negative binomial. A missing cell is left out of the
+product, which is what summing it out leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from skvbem._numerics import log_rising
+from skvbem.emissions._linear import LinearEmission, LinearTable
+from skvbem.emissions._moments import weighted_means
+from skvbem.families import Gamma
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson(LinearEmission):
+    """Poisson counts, independent given the component.
+
+    Parameters
+    ----------
+    unit : ndarray of shape (n_columns,)
+        The unit of each column's rate: the mean of all data.
+    """
+
+    unit: np.ndarray
+
+    @classmethod
+    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None) -> Self:
+        """The emission of counts (n_rows, n_columns) with weights (n_rows,)."""
+        mean = weighted_means(values, weight)
+        return cls(np.where(mean > 0, mean, 1.0))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row."""
+        return len(self.unit)
+
+    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma:
+        """Gamma distributions of the rates, by default of shape 1 and with the data's means.
+
+        Parameters
+        ----------
+        n_components : int
+        shape : float or array_like of shape (n_columns,)
+        rate : float or array_like of shape (n_columns,), optional
+            In counts of the data; `shape` divided by the means of the data if None.
+        """
+        shape = np.broadcast_to(np.asarray(shape, dtype=float), self.unit.shape)
+        rate = shape if rate is None else np.broadcast_to(np.asarray(rate, dtype=float), self.unit.shape) * self.unit
+        return Gamma.from_parameters(np.tile(shape, (n_components, 1)), np.tile(rate, (n_components, 1)))
+
+    def features(self, block: LinearTable) -> np.ndarray:
+        """Counts, and 1: one for all columns where nothing is missing."""
+        return np.concatenate(block.columns)
+
+    def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
+        """Log rates multiply counts, rates multiply 1."""
+        log_rate, rate = np.split(natural, 2, axis=-1)
+        rate = rate * self.unit
+        return np.concatenate([log_rate, rate.sum(axis=-1, keepdims=True) if complete else rate], axis=-1)
+
+    def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:
+        """Counts are added to shapes, exposures to rates."""
+        d = self.n_columns
+        return np.concatenate([sums[..., :d], np.broadcast_to(sums[..., d:], sums[..., :d].shape) * self.unit], axis=-1)
+
+    def log_base(self, values: np.ndarray) -> np.ndarray:
+        """Sum of y ln(unit) - ln y! over observed cells, nats."""
+        base = np.empty(len(values))
+        for at in range(0, len(values), 4096):
+            counts = np.nan_to_num(np.asarray(values[at : at + 4096], dtype=float), nan=0.0)
+            base[at : at + 4096] = counts @ np.log(self.unit) - log_rising(1.0, counts).sum(axis=1)
+        return base
+
+    def log_predictive(self, block: LinearTable, posterior: Gamma) -> np.ndarray:
+        """Negative binomial log probabilities, nats, (n_rows, n_components)."""
+        counts, observed = (x[:, :, None] for x in block.columns)
+        shape, rate = posterior.shape.T[:, None], (posterior.rate / self.unit).T[:, None]
+        of_cells = log_rising(shape, counts) - log_rising(1.0, counts)
+        of_cells = of_cells - shape * np.log1p(1 / rate) - counts * np.log1p(rate)
+        return (observed * of_cells).sum(axis=0)
+
+    def sample(self, point: np.ndarray, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Counts drawn, floats."""
+        return rng.poisson((point * self.unit)[components]).astype(float)
+
+    def impute(self, block: LinearTable, posterior: Gamma, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing counts replaced by their predictive means."""
+        values = np.asarray(block.values, dtype=float)
+        return np.where(np.isnan(values), responsibilities @ (posterior.mean * self.unit), values)
+
+    def places(self, block: LinearTable) -> np.ndarray:
+        """Twice the square roots of counts, which spread by about 1 around their means."""
+        roots = 2 * (np.sqrt(np.asarray(block.values, dtype=float)) - np.sqrt(self.unit))
+        return np.nan_to_num(roots, nan=0.0)
+
+    def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Rates, (n_components, n_columns)."""
+        return {"rates": point * self.unit}
+
+    @property
+    def _cells_per_component(self) -> int:
+        return 2 * self.n_columns

@@ -1,0 +1,308 @@
+"""A user's table as groups of columns, each of one kind: measurements, counts, categories.
+
+Which column is what is said by the `emission` parameter, or read from data types: numbers are measurements, which form
+one Gaussian group, everything else is a category. That whole numbers are counts nobody can tell from a table: counts
+are named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Number
+from typing import Any
+
+import numpy as np
+
+from skvbem.emissions import EMISSIONS, Emission, Independent
+from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _kind, _plain, _show, _some
+from skvbem.graphs.dag import did_you_mean
+
+_BLOCK = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Columns that share an emission.
+
+    Parameters
+    ----------
+    family : str
+        A name in `skvbem.emissions.EMISSIONS`.
+    columns : tuple of int
+        Positions in the table.
+    names : tuple of str
+    encoder : CategoryEncoder or None
+        For categories.
+    """
+
+    family: str
+    columns: tuple[int, ...]
+    names: tuple[str, ...]
+    encoder: CategoryEncoder | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnGroups:
+    """The groups of a table's columns, and how each is read.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of all columns.
+    groups : tuple of Group
+    missing_values : scalar or list
+        Values that mean "missing" besides NaN, None and NA.
+    owner : str
+        Name of the estimator's class, for messages.
+    """
+
+    names: tuple[str, ...]
+    groups: tuple[Group, ...]
+    missing_values: Any
+    owner: str
+
+    @classmethod
+    def learned(
+        cls, table: Table, emission, owner: str, *, categories="auto", missing_values=np.nan, handle_unknown="warn"
+    ) -> tuple[ColumnGroups, list[np.ndarray]]:
+        """The groups that an `emission` parameter makes of a table, and the values of each group.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the parameter, or a cell, is not what it should be.
+        """
+        names = tuple(table.names)
+        groups, values = [], []
+        for family, columns in _families(table, emission, owner).items():
+            part = table.columns(columns)
+            encoder = None
+            if family == "categorical":
+                given = {k: v for k, v in categories.items() if k in part.names} if _is_mapping(categories) else "auto"
+                encoder = CategoryEncoder(
+                    owner, categories=given, missing_values=missing_values, handle_unknown=handle_unknown
+                )
+                values.append(encoder.fit_encode(part))
+            else:
+                values.append(_read(part, family, missing_values, is_fit=True))
+            groups.append(Group(family, tuple(columns), tuple(part.names), encoder))
+        if _is_mapping(categories):
+            _check_named(categories, groups, names, owner)
+        elif not (isinstance(categories, str) and categories == "auto"):
+            raise ValueError(
+                f"The 'categories' parameter of {owner} must be 'auto' or a mapping of column names to levels. Got "
+                f"{_show(categories)} instead."
+            )
+        return cls(names, tuple(groups), missing_values, owner), values
+
+    def values(self, table: Table) -> list[np.ndarray]:
+        """The values of each group of another table, in the categories of the first."""
+        if table.n_columns != len(self.names):
+            raise ValueError(
+                f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.names)} features as input."
+            )
+        return [
+            _read(table.columns(group.columns), group.family, self.missing_values)
+            if group.encoder is None
+            else group.encoder.encode(table.columns(group.columns))
+            for group in self.groups
+        ]
+
+    def emission(
+        self, values: Sequence[np.ndarray], weight: np.ndarray | None, options: Mapping[str, Mapping[str, Any]]
+    ) -> Emission:
+        """The emission of the groups' values; options by family."""
+        parts = []
+        for group, of_group in zip(self.groups, values):
+            own = dict(options.get(group.family, {}))
+            if group.encoder is not None:
+                own["n_categories"] = group.encoder.n_categories_
+            parts.append(EMISSIONS[group.family].for_data(of_group, weight, **own))
+        return parts[0] if len(parts) == 1 else Independent(tuple(parts))
+
+    def as_emission_takes(self, of_groups: Sequence) -> Any:
+        """One item for each group, as an emission of them takes it: alone if there is one group."""
+        return of_groups[0] if len(self.groups) == 1 else tuple(of_groups)
+
+    def as_list(self, of_emission: Any) -> list:
+        """What an emission of the groups returns, one item for each group."""
+        return [of_emission] if len(self.groups) == 1 else list(of_emission)
+
+    def columns_of(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Values of the groups as the user knows them, column by column in the order of the table."""
+        columns: list[Any] = [None] * len(self.names)
+        for group, of_group in zip(self.groups, values):
+            for k, at in enumerate(group.columns):
+                column = of_group[:, k]
+                columns[at] = column if group.encoder is None else group.encoder.decode(column, k)
+        return columns
+
+    def missing(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Which cells are missing, (n_rows, n_columns) in the order of the table."""
+        found = np.zeros((len(values[0]), len(self.names)), dtype=bool)
+        for group, of_group in zip(self.groups, values):
+            found[:, list(group.columns)] = is_missing(of_group)
+        return found
+
+    def meaning(self) -> str:
+        """What decides how a table is read, as text."""
+        return "|".join(
+            f"{group.family}:{group.names}:"
+            + ("" if group.encoder is None else str([levels.tolist() for levels in group.encoder.categories_]))
+            for group in self.groups
+        )
+
+
+def is_missing(values: np.ndarray) -> np.ndarray:
+    """Missing cells of a group's values: NaN among floats, negative codes."""
+    return np.isnan(values) if values.dtype.kind == "f" else values < 0
+
+
+def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Whether rows have any observed cell, (n_rows,)."""
+    found = np.zeros(len(values[0]), dtype=bool)
+    for of_group in values:
+        for at in range(0, len(found), _BLOCK):
+            found[at : at + _BLOCK] |= ~is_missing(of_group[at : at + _BLOCK]).all(axis=1)
+    return found
+
+
+# Which column is what -------------------------------------------------------------------------------------------------
+
+
+def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
+    """Family -> positions of its columns."""
+    whose = f"The 'emission' parameter of {owner}"
+    known = f"'auto', one of {', '.join(map(repr, EMISSIONS))}, or a mapping of these to columns"
+    if isinstance(emission, str):
+        if emission == "auto":
+            found: dict[str, list[int]] = {}
+            for j in range(table.n_columns):
+                found.setdefault("gaussian" if _holds_numbers(table.column(j)) else "categorical", []).append(j)
+            return found
+        if emission in EMISSIONS:
+            return {emission: list(range(table.n_columns))}
+    if not _is_mapping(emission):
+        raise ValueError(f"{whose} must be {known}. Got {_show(emission)} instead.")
+    found = {}
+    for family, columns in emission.items():
+        if family not in EMISSIONS:
+            raise ValueError(
+                f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Give {known}."
+            )
+        one = isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable)
+        found[family] = [_position(column, table, whose) for column in ([columns] if one else columns)]
+        if not found[family]:
+            raise ValueError(f"{whose} gives no column to {family!r}. Leave the family out.")
+    times = Counter(position for columns in found.values() for position in columns)
+    twice = [table.names[position] for position, n in times.items() if n > 1]
+    if twice:
+        raise ValueError(f"{whose} names column {twice[0]!r} more than once. A column has one family.")
+    left = [name for position, name in enumerate(table.names) if position not in times]
+    if left:
+        raise ValueError(
+            f"{whose} gives no family to {_some(map(repr, left))}. Name every column of X, or leave such columns out."
+        )
+    return found
+
+
+def _position(column, table: Table, whose: str) -> int:
+    if isinstance(column, str) and column in table.names:
+        return table.names.index(column)
+    if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < table.n_columns:
+        return int(column)
+    raise ValueError(
+        f"{whose} names {_show(column)}, which is no column of X.{did_you_mean(column, table.names)} Columns: "
+        f"{_some(map(repr, table.names))}."
+    )
+
+
+def _holds_numbers(column: Column) -> bool:
+    """Whether a column holds numbers; booleans and declared levels are categories."""
+    if column.levels is not None:
+        return False
+    kind = column.values.dtype.kind
+    if kind != "O":
+        return kind in "iufc"
+    held = {type(value) for value in column.values.tolist() if not _is_missing(value)}
+    return bool(held) and all(issubclass(each, Number) and not issubclass(each, (bool, np.bool_)) for each in held)
+
+
+def _is_mapping(value) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[str], owner: str) -> None:
+    of_categories = {name for group in groups if group.encoder is not None for name in group.names}
+    for name in categories:
+        if name not in of_categories:
+            what = "which holds no categories" if name in names else "which is not a column of X"
+            raise ValueError(f"The 'categories' parameter of {owner} names {_show(name)}, {what}.")
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+def _read(table: Table, family: str, missing_values, *, is_fit: bool = False) -> np.ndarray:
+    """Measurements and counts as floats, NaN where missing; zeros and ones as codes."""
+    values = np.empty((table.n_samples, table.n_columns))
+    for j, name in enumerate(table.names):
+        values[:, j] = _numbers(name, table.column(j), missing_values)
+        _check(name, values[:, j], family)
+        if is_fit and np.isnan(values[:, j]).all():
+            raise ValueError(f"Column {name!r} of X has no observed cell. Leave such a column out.")
+    if family == "bernoulli":
+        return np.nan_to_num(values, nan=-1.0).astype(np.int8)
+    return values
+
+
+def _numbers(name: str, column: Column, missing_values) -> np.ndarray:
+    """A column as floats."""
+    cells = column.values
+    if column.levels is not None:
+        cells = np.array([*column.levels, None], dtype=object)[cells]
+    if cells.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {cells.dtype}.")
+    if cells.dtype.kind in "biuf":
+        values = cells.astype(float)
+    else:
+        values = np.array([_number(name, value) for value in cells.tolist()], dtype=float)
+    if column.missing is not None:
+        values[column.missing] = np.nan
+    several = isinstance(missing_values, (list, tuple, set, frozenset, np.ndarray))
+    for marker in map(_plain, missing_values if several else [missing_values]):
+        if _kind(marker) == "number" and marker == marker:
+            values[values == marker] = np.nan
+    if np.isinf(values).any():
+        raise ValueError(f"Column {name!r} of X holds infinity. A number must be finite, NaN where it is missing.")
+    return values
+
+
+def _number(name: str, value) -> float:
+    if _is_missing(value):
+        return np.nan
+    if isinstance(value, Number) and not isinstance(value, complex):
+        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, complex):
+        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {_show(value)}.")
+    raise ValueError(
+        f"Column {name!r} of X holds {_show(value)}, where a number is expected. If it is a category, give the column "
+        "to 'categorical' in the 'emission' parameter."
+    )
+
+
+def _check(name: str, values: np.ndarray, family: str) -> None:
+    """Refuse values that no member of the family can make."""
+    with np.errstate(invalid="ignore"):
+        bad, what = {
+            "poisson": lambda v: ((v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
+            "multinomial": lambda v: ((v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
+            "exponential": lambda v: (v < 0, "waiting times are >= 0"),
+            "bernoulli": lambda v: ((v != 0) & (v != 1), "it must hold 0 and 1"),
+            "gaussian": lambda v: (np.zeros(len(v), dtype=bool), ""),
+        }[family](values)
+    bad &= ~np.isnan(values)
+    if bad.any():
+        raise ValueError(f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family!r} {what}.")

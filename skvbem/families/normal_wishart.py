@@ -1,0 +1,360 @@
+r"""Normal-Wishart distributions: priors of means and precision matrices.
+
+A precision matrix :math:`\Lambda` has :math:`\nu` degrees of freedom and scale S, each mean :math:`\mu_k` that stands
+on it weighs :math:`\kappa_k` data:
+
+.. math::
+
+    p(\mu, \Lambda) \propto |\Lambda|^{\nu/2} \exp\Bigl(-\tfrac12 \operatorname{tr} \Lambda
+        \bigl[S + \textstyle\sum_k \kappa_k (\mu_k - m_k)(\mu_k - m_k)^\top\bigr]\Bigr)
+        \,\prod_k |\Lambda|^{1/2} d\mu_k \, |\Lambda|^{-(d+1)/2} d\Lambda,
+
+that is :math:`\Lambda \sim \mathrm{Wishart}(\nu, S^{-1})` and
+:math:`\mu_k \mid \Lambda \sim N(m_k, (\kappa_k \Lambda)^{-1})`. Every component has its own precision, or all
+share one: then the K means and the precision are one joint block. The natural measure does not change under linear maps
+of the data, so neither does the mode: mean m, precision :math:`\nu S^{-1}`.
+
+Additive coordinates are :math:`\kappa`, :math:`\nu`, the sum :math:`\kappa m` and the square
+:math:`S + \sum_k \kappa_k m_k m_k^\top`, of which the upper triangle is held; a datum x adds
+:math:`(1, 1, x, x x^\top)`. Natural parameters are :math:`-\tfrac12\mu^\top\Lambda\mu`,
+:math:`\tfrac12\ln|\Lambda| - \tfrac d2\ln 2\pi`, :math:`\Lambda\mu` and :math:`-\tfrac12\Lambda`, the last with the two
+halves of the matrix added.
+
+Squares are about zero, so the unit of measure must be one in which zero lies within the data and their spread is about
+one: an emission sees to that. A spread of s about a mean m keeps a relative accuracy of 1e-16 (m / s)^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from skvbem._numerics import (
+    digamma,
+    log_det_one_plus,
+    log_gamma,
+    log_rising,
+    pack_symmetric,
+    pairings,
+    safe_cholesky,
+    unpack_symmetric,
+)
+from skvbem.families.base import FlatFamily, no_interior_mode
+from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
+
+_LOG_2PI = np.log(2 * np.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalWishart(FlatFamily):
+    """Means of every component, and a precision matrix for each or one for all.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n_cells, ...)
+        With a precision for each component, for one component after the other: mean precision (1), degrees of freedom
+        (1), sum (d) and square (d (d + 1) / 2). With one for all: mean precision and sum for one component after the
+        other, then degrees of freedom and square.
+    n_features : int
+        d.
+    shared : bool
+        Whether all components share one precision matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.families import NormalWishart
+    >>> prior = NormalWishart.from_parameters(
+    ...     mean=[[0.0, 0.0]], mean_precision=[1.0], degrees_of_freedom=[2.0], scale=[np.eye(2)]
+    ... )
+    >>> x = np.array([0.5, 1.5])
+    >>> posterior = prior + np.array([1.0, 1.0, *x, x[0] ** 2, x[0] * x[1], x[1] ** 2])
+    >>> posterior.mean.tolist()
+    [[0.25, 0.75]]
+    """
+
+    n_features: int
+    shared: bool = False
+
+    @classmethod
+    def from_parameters(cls, mean, mean_precision, degrees_of_freedom, scale, *, shared: bool = False) -> Self:
+        """The block with these parameters.
+
+        Parameters
+        ----------
+        mean : array_like of shape (n_components, d, ...)
+        mean_precision : array_like of shape (n_components, ...)
+        degrees_of_freedom : array_like of shape (n_precisions, ...)
+            More than d - 1.
+        scale : array_like of shape (n_precisions, d, d, ...)
+            Symmetric, positive definite. A precision has mean degrees_of_freedom x inverse of its scale.
+        shared : bool, default=False
+            Whether all components share one precision, so that n_precisions is 1.
+        """
+        mean = np.moveaxis(np.asarray(mean, dtype=float), [0, 1], [-2, -1])
+        kappa, dof = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (mean_precision, degrees_of_freedom))
+        scale = np.moveaxis(np.asarray(scale, dtype=float), [0, 1, 2], [-3, -2, -1])
+        weighted = kappa[..., None] * mean
+        square = scale + _shared(weighted[..., :, None] * mean[..., None, :], shared, axis=-3)
+        return cls(_joined(shared, kappa, dof, weighted, pack_symmetric(square)), mean.shape[-1], shared)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        d, n_cells = self.n_features, len(self.coordinates)
+        of_precision = 1 + d * (d + 1) // 2
+        return (n_cells - of_precision) // (1 + d) if self.shared else n_cells // (1 + d + of_precision)
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Means and different entries of precision matrices."""
+        d, n_precisions = self.n_features, 1 if self.shared else self.n_components
+        return self.n_components * d + n_precisions * d * (d + 1) // 2
+
+    @property
+    def mean_precision(self) -> np.ndarray:
+        """Weights of the means, in data, (n_components, ...)."""
+        return np.moveaxis(self._moments[0], -1, 0)
+
+    @property
+    def degrees_of_freedom(self) -> np.ndarray:
+        """Degrees of freedom of the precisions, (n_precisions, ...)."""
+        return np.moveaxis(self._moments[1], -1, 0)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """E[mu], (n_components, d, ...)."""
+        return np.moveaxis(self._moments[2], [-2, -1], [0, 1])
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Scales, (n_precisions, d, d, ...): degrees_of_freedom x inverse of the scale is E[Lambda]."""
+        return np.moveaxis(self._moments[3], [-3, -2, -1], [0, 1, 2])
+
+    @property
+    def expected_precision(self) -> np.ndarray:
+        """E[Lambda], (n_precisions, d, d, ...)."""
+        return np.moveaxis(self._expected_precision, [-3, -2, -1], [0, 1, 2])
+
+    @property
+    def expected_log_det_precision(self) -> np.ndarray:
+        """E ln|Lambda|, nats, (n_precisions, ...)."""
+        return np.moveaxis(self._expected_log_det, -1, 0)
+
+    @property
+    def is_valid(self) -> np.ndarray:
+        """Whether weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
+        kappa, dof, _, _ = self._split(self.coordinates)
+        enough = (kappa > 0).all(axis=-1) & (dof > self.n_features - 1).all(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return enough & np.isfinite(self._factor).all(axis=(-3, -2, -1))
+
+    @property
+    def signed(self) -> np.ndarray:
+        """Sums and products may be negative."""
+        d = self.n_features
+        of_mean, of_precision = np.arange(1 + d) > 0, np.arange(1 + d * (d + 1) // 2) > 0
+        if self.shared:
+            return np.concatenate([np.tile(of_mean, self.n_components), of_precision])
+        return np.tile(
+            np.concatenate([of_mean[:1], of_precision[:1], of_mean[1:], of_precision[1:]]), self.n_components
+        )
+
+    def log_normalizer(self) -> np.ndarray:
+        """A, nats, summed over components; NaN where the coordinates are not those of a density."""
+        (kappa, dof, _, _), d = self._moments, self.n_features
+        of_precisions = self._log_gamma(dof) - dof / 2 * (d * np.log(np.pi) + self._log_det_scale)
+        return of_precisions.sum(axis=-1) + d / 2 * (_LOG_2PI - np.log(kappa)).sum(axis=-1)
+
+    def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
+        """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
+        (kappa, dof, mean, _), d = self._moments, self.n_features
+        n_mean, n, total, square = self._split(statistics)
+        about_mean = total - n_mean[..., None] * mean
+        twice = 2 * total - n_mean[..., None] * mean
+        crossed = 0.5 * (_outer(mean, twice) + _outer(twice, mean))
+        crossed = crossed + _outer(about_mean, about_mean) / (kappa + n_mean)[..., None, None]
+        added = unpack_symmetric(square, d) - _shared(crossed, self.shared, axis=-3)
+        growth = log_det_one_plus(self._inverse_factor @ added @ self._inverse_factor.swapaxes(-1, -2))
+        lifted = log_rising((dof[..., None] - np.arange(d)) / 2, n[..., None] / 2).sum(axis=-1)
+        of_precisions = lifted - n / 2 * (d * np.log(np.pi) + self._log_det_scale) - (dof + n) / 2 * growth
+        return of_precisions.sum(axis=-1) - d / 2 * np.log1p(n_mean / kappa).sum(axis=-1)
+
+    def expected_natural(self) -> np.ndarray:
+        """Expectations of the natural parameters, of the shape of the coordinates."""
+        kappa, _, mean, _ = self._moments
+        precision, d = self._expected_precision, self.n_features
+        weighted = (precision @ mean[..., None])[..., 0]
+        of_mean = -0.5 * ((weighted * mean).sum(axis=-1) + d / kappa)
+        of_log = 0.5 * (self._expected_log_det - d * _LOG_2PI)
+        return _joined(self.shared, of_mean, of_log, weighted, -0.5 * pairings(d) * pack_symmetric(precision))
+
+    def natural(self, point: NormalPoint) -> np.ndarray:
+        """Natural parameters of a point, of the shape of the coordinates."""
+        mean, precision = _lead(point)
+        weighted, d = (precision @ mean[..., None])[..., 0], self.n_features
+        of_log = np.log(np.diagonal(safe_cholesky(precision), axis1=-2, axis2=-1)).sum(axis=-1) - d / 2 * _LOG_2PI
+        of_mean = -0.5 * (weighted * mean).sum(axis=-1)
+        return _joined(self.shared, of_mean, of_log, weighted, -0.5 * pairings(d) * pack_symmetric(precision))
+
+    def mode(self, basis: str = "natural") -> NormalPoint:
+        """The point of highest density with respect to the natural measure, or to means and precisions.
+
+        Raises
+        ------
+        NoInteriorModeError
+            In the probability basis, if a precision has no more degrees of freedom than d + 1 less its means.
+        """
+        _, dof, mean, _ = self._moments
+        share = np.ones(dof.shape)
+        if basis != "natural":
+            least = self.n_features + 1 - (self.n_components if self.shared else 1)
+            if np.any(dof <= least):
+                worst = float(dof.min())
+                raise no_interior_mode("Normal-Wishart", "degrees of freedom of", worst, f"more than {least}")
+            share = 1 - least / dof
+        return _trail(mean, share[..., None, None] * self._expected_precision)
+
+    def most_likely(self, statistics: np.ndarray) -> NormalPoint:
+        """Means and precisions of the data; the origin and the identity where there are none.
+
+        Variances in all directions are 1e-6 at least, a constraint under which the likelihood has its maximum here.
+        """
+        n_mean, n, total, square = self._split(statistics)
+        mean = np.divide(total, n_mean[..., None], out=np.zeros(total.shape), where=n_mean[..., None] > 0)
+        scatter = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
+        identity = np.broadcast_to(np.eye(self.n_features), scatter.shape).copy()
+        covariance = np.divide(scatter, n[..., None, None], out=identity, where=n[..., None, None] > 0)
+        variance, axes = np.linalg.eigh(covariance)
+        turned = axes / np.sqrt(np.maximum(variance, VARIANCE_FLOOR))[..., None, :]
+        return _trail(mean, turned @ turned.swapaxes(-1, -2))
+
+    def sample(self, rng: np.random.Generator) -> NormalPoint:
+        """Means and precisions drawn, by Bartlett's decomposition."""
+        (kappa, dof, mean, _), d = self._moments, self.n_features
+        lower = np.tril(rng.standard_normal((*dof.shape, d, d)), -1)
+        pivots = np.sqrt(2 * np.maximum(rng.standard_gamma((dof[..., None] - np.arange(d)) / 2), 1e-300))
+        lower[..., np.arange(d), np.arange(d)] = pivots
+        # Lambda = (L^-T A)(L^-T A)^T, so that L A^-T is a root of its inverse
+        root = np.linalg.solve(lower, self._factor.swapaxes(-1, -2)).swapaxes(-1, -2)
+        half = self._inverse_factor.swapaxes(-1, -2) @ lower
+        drawn = (root @ rng.standard_normal((*mean.shape, 1)))[..., 0]
+        return _trail(mean + drawn / np.sqrt(kappa)[..., None], half @ half.swapaxes(-1, -2))
+
+    def to_unconstrained(self, point: NormalPoint) -> np.ndarray:
+        r"""Coordinates in which the natural measure is volume, (n_free_parameters, ...).
+
+        With :math:`\Lambda = C C^\top`, C lower triangular: :math:`C^\top\mu`, then :math:`\ln C_{ii}^2`, then
+        :math:`C_{ij} / C_{ii}` below the diagonal.
+        """
+        mean, precision = _lead(point)
+        factor = np.linalg.cholesky(precision)
+        pivots = np.diagonal(factor, axis1=-2, axis2=-1)
+        rows, columns = np.tril_indices(self.n_features, -1)
+        parts = [
+            (factor.swapaxes(-1, -2) @ mean[..., None])[..., 0],
+            2 * np.log(pivots),
+            (factor / pivots[..., None])[..., rows, columns],
+        ]
+        batch = mean.shape[:-2]
+        return np.moveaxis(np.concatenate([part.reshape(*batch, -1) for part in parts], axis=-1), -1, 0)
+
+    def from_unconstrained(self, free: np.ndarray) -> NormalPoint:
+        """The point with these coordinates."""
+        d, n_means = self.n_features, self.n_components
+        n_precisions = 1 if self.shared else n_means
+        flat = np.moveaxis(free, 0, -1)
+        of_means, of_pivots, below = np.split(flat, [n_means * d, (n_means + n_precisions) * d], axis=-1)
+        batch = flat.shape[:-1]
+        factor = np.zeros((*batch, n_precisions, d, d))
+        factor[..., np.arange(d), np.arange(d)] = 1.0
+        rows, columns = np.tril_indices(d, -1)
+        factor[..., rows, columns] = below.reshape(*batch, n_precisions, -1)
+        factor *= np.exp(of_pivots.reshape(*batch, n_precisions, d) / 2)[..., None]
+        turned = of_means.reshape(*batch, n_means, d, 1)
+        mean = np.linalg.solve(np.broadcast_to(factor.swapaxes(-1, -2), (*batch, n_means, d, d)), turned)[..., 0]
+        return _trail(mean, factor @ factor.swapaxes(-1, -2))
+
+    def _log_natural_measure(self, point: NormalPoint) -> np.ndarray:
+        precision = _lead(point)[1]
+        means, d = (self.n_components if self.shared else 1), self.n_features
+        log_det = 2 * np.log(np.diagonal(safe_cholesky(precision), axis1=-2, axis2=-1)).sum(axis=(-2, -1))
+        return (means - d - 1) / 2 * log_det
+
+    @cached_property
+    def _moments(self) -> tuple[np.ndarray, ...]:
+        """Mean precisions, degrees of freedom, means and scales, batch axes first."""
+        kappa, dof, total, square = self._split(self.coordinates)
+        mean = total / kappa[..., None]
+        scale = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
+        return kappa, dof, mean, scale
+
+    @cached_property
+    def _factor(self) -> np.ndarray:
+        return safe_cholesky(self._moments[3])
+
+    @cached_property
+    def _inverse_factor(self) -> np.ndarray:
+        return np.linalg.inv(self._factor)
+
+    @cached_property
+    def _log_det_scale(self) -> np.ndarray:
+        return 2 * np.log(np.diagonal(self._factor, axis1=-2, axis2=-1)).sum(axis=-1)
+
+    @cached_property
+    def _expected_precision(self) -> np.ndarray:
+        inverse = self._inverse_factor
+        return self._moments[1][..., None, None] * (inverse.swapaxes(-1, -2) @ inverse)
+
+    @cached_property
+    def _expected_log_det(self) -> np.ndarray:
+        dof, d = self._moments[1], self.n_features
+        return digamma((dof[..., None] - np.arange(d)) / 2).sum(axis=-1) + d * np.log(2.0) - self._log_det_scale
+
+    def _log_gamma(self, dof: np.ndarray) -> np.ndarray:
+        """ln of the multivariate Gamma function at half the degrees of freedom."""
+        d = self.n_features
+        return log_gamma((dof[..., None] - np.arange(d)) / 2).sum(axis=-1) + d * (d - 1) / 4 * np.log(np.pi)
+
+    def _split(self, cells: np.ndarray) -> list[np.ndarray]:
+        """Mean precisions, degrees of freedom, sums and packed squares of flat cells, batch axes first."""
+        cells, d = np.moveaxis(cells, 0, -1), self.n_features
+        if self.shared:
+            of_means = cells[..., : -1 - d * (d + 1) // 2].reshape(*cells.shape[:-1], -1, 1 + d)
+            of_precision = cells[..., None, of_means.shape[-2] * (1 + d) :]
+            return [of_means[..., 0], of_precision[..., 0], of_means[..., 1:], of_precision[..., 1:]]
+        cells = cells.reshape(*cells.shape[:-1], -1, 2 + d + d * (d + 1) // 2)
+        return [cells[..., 0], cells[..., 1], cells[..., 2 : 2 + d], cells[..., 2 + d :]]
+
+
+def _joined(shared: bool, of_mean: np.ndarray, of_log: np.ndarray, total: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """Flat cells, batch axes last."""
+    batch = of_mean.shape[:-1]
+    if shared:
+        of_means = np.concatenate([of_mean[..., None], total], axis=-1).reshape(*batch, -1)
+        flat = np.concatenate([of_means, of_log, square[..., 0, :]], axis=-1)
+    else:
+        flat = np.concatenate([of_mean[..., None], of_log[..., None], total, square], axis=-1).reshape(*batch, -1)
+    return np.moveaxis(flat, -1, 0)
+
+
+def _shared(of_means: np.ndarray, shared: bool, axis: int) -> np.ndarray:
+    """Sums over the means that share a precision."""
+    return of_means.sum(axis=axis, keepdims=True) if shared else of_means
+
+
+def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[..., :, None] * b[..., None, :]
+
+
+def _lead(point: NormalPoint) -> tuple[np.ndarray, np.ndarray]:
+    """Means and precisions, batch axes first."""
+    return np.moveaxis(point.mean, [0, 1], [-2, -1]), np.moveaxis(point.precision, [0, 1, 2], [-3, -2, -1])
+
+
+def _trail(mean: np.ndarray, precision: np.ndarray) -> NormalPoint:
+    """A point, batch axes last."""
+    return NormalPoint(np.moveaxis(mean, [-2, -1], [0, 1]), np.moveaxis(precision, [-3, -2, -1], [0, 1, 2]))

@@ -1,0 +1,109 @@
+"""Products of independent blocks: one flat array of cells for several families, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from skvbem._numerics import times_log
+from skvbem.families.base import ConjugateFamily
+
+
+@dataclass(frozen=True, eq=False)
+class Product(ConjugateFamily):
+    """Independent blocks; cells of statistics and natural parameters stand block after block.
+
+    Parameters
+    ----------
+    blocks : tuple of ConjugateFamily
+    n_cells : tuple of int
+        Cells of each block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.families import Dirichlet, Gamma, Product
+    >>> prior = Product((Dirichlet.from_rows([[1, 1]]), Gamma.from_parameters([[1.0]], [[1.0]])), (2, 2))
+    >>> posterior = prior + np.array([3, 1, 12, 4])
+    >>> [block.mean().tolist() if k == 0 else block.mean.tolist() for k, block in enumerate(posterior.blocks)]
+    [[0.6666666666666666, 0.3333333333333333], [[2.6]]]
+    """
+
+    blocks: tuple[ConjugateFamily, ...]
+    n_cells: tuple[int, ...]
+
+    def split(self, cells: np.ndarray) -> list[np.ndarray]:
+        """The cells of each block."""
+        return np.split(cells, np.cumsum(self.n_cells)[:-1])
+
+    def __add__(self, statistics: np.ndarray) -> Self:
+        added = zip(self.blocks, self.split(statistics))
+        return type(self)(tuple(block + of_block for block, of_block in added), self.n_cells)
+
+    def statistics_above(self, prior: Self) -> np.ndarray:
+        """What was added to `prior`, (n_cells, ...)."""
+        return np.concatenate([mine.statistics_above(other) for mine, other in zip(self.blocks, prior.blocks)])
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Those of all blocks."""
+        return sum(block.n_free_parameters for block in self.blocks)
+
+    @property
+    def is_valid(self) -> np.ndarray:
+        """Whether all blocks are valid; of the shape of the batch."""
+        return np.all([block.is_valid for block in self.blocks], axis=0)
+
+    @property
+    def signed(self) -> np.ndarray:
+        """Which statistics may be negative."""
+        return np.concatenate([block.signed for block in self.blocks])
+
+    def log_normalizer(self) -> np.ndarray:
+        """A, nats, summed over blocks."""
+        return np.sum([block.log_normalizer() for block in self.blocks], axis=0)
+
+    def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
+        """A(self + statistics) - A(self), nats, summed over blocks."""
+        parts = zip(self.blocks, self.split(statistics))
+        return np.sum([block.log_normalizer_increment(u) for block, u in parts], axis=0)
+
+    def expected_natural(self) -> np.ndarray:
+        """Expected natural parameters, (n_cells, ...)."""
+        return np.concatenate([block.expected_natural() for block in self.blocks])
+
+    def natural(self, point: tuple) -> np.ndarray:
+        """Natural parameters of a point, (n_cells, ...)."""
+        return np.concatenate([block.natural(part) for block, part in zip(self.blocks, point)])
+
+    def mode(self, basis: str = "natural") -> tuple:
+        """The mode of each block."""
+        return tuple(block.mode(basis) for block in self.blocks)
+
+    def most_likely(self, statistics: np.ndarray) -> tuple:
+        """The most likely point of each block."""
+        return tuple(block.most_likely(u) for block, u in zip(self.blocks, self.split(statistics)))
+
+    def log_density(self, point: tuple, basis: str = "natural") -> np.ndarray:
+        """Log density at a point, nats, summed over blocks."""
+        return np.sum([block.log_density(part, basis) for block, part in zip(self.blocks, point)], axis=0)
+
+    def sample(self, rng: np.random.Generator) -> tuple:
+        """A draw of each block."""
+        return tuple(block.sample(rng) for block in self.blocks)
+
+    def to_unconstrained(self, point: tuple) -> np.ndarray:
+        """Coordinates of all blocks, (n_free_parameters, ...)."""
+        return np.concatenate([block.to_unconstrained(part) for block, part in zip(self.blocks, point)])
+
+    def from_unconstrained(self, free: np.ndarray) -> tuple:
+        """The point with these coordinates."""
+        ends = np.cumsum([block.n_free_parameters for block in self.blocks])
+        parts = np.split(free, ends[:-1])
+        return tuple(block.from_unconstrained(part) for block, part in zip(self.blocks, parts))
+
+    @staticmethod
+    def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        return times_log(statistics, natural).sum(axis=0)

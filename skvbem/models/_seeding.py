@@ -1,0 +1,104 @@
+r"""Starts of mixtures: rows are taken for the middles of components, every other row goes to the nearest.
+
+Seeds are drawn among the distinct rows, in an order that their values decide, so that a start is the same for any order
+of rows, for weights as for repeats, and for any chunks. Spread seeds (k-means++, Arthur & Vassilvitskii 2007) are drawn
+with probabilities in proportion to the squared distance from those before, and moved to the means of their rows a few
+times (Lloyd).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skvbem.data import mixed
+
+if TYPE_CHECKING:
+    from skvbem.models.mixture import Mixture, MixtureData
+
+# Distinct rows among which seeds are drawn, and how often the seeds move to the means of theirs.
+_MOST_CANDIDATES, _N_MOVES = 2048, 10
+
+
+def seeded_starts(
+    model: Mixture, data: MixtureData, marks: np.ndarray, n_starts: int, *, spread: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
+
+    Parameters
+    ----------
+    model : Mixture
+    data : MixtureData
+    marks : ndarray of uint64, shape (n_rows,)
+        Equal for equal rows alone.
+    n_starts : int
+    spread : bool
+        Whether seeds keep away from each other.
+    rng : numpy.random.Generator
+    """
+    rows, weight = candidates(marks, data.weight, int(rng.integers(2**63)))
+    places = np.concatenate([model.emission.places(data.table[k : k + 1]) for k in rows.tolist()])
+    seeds = [_seeds(places, weight, model.n_components, spread, start) for start in rng.spawn(n_starts)]
+    return _nearest(model, data, np.stack(seeds))
+
+
+def candidates(marks: np.ndarray, weight: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows that count, at most `_MOST_CANDIDATES`, in the order of their marks, and how much each counts.
+
+    Of more rows those are taken that an exponential race elects: heavy ones more often, all by their marks alone.
+    """
+    distinct, first, of_row = np.unique(marks, return_index=True, return_inverse=True)
+    total = np.bincount(of_row.ravel(), weights=weight)
+    kept = np.flatnonzero(total > 0)
+    if len(kept) > _MOST_CANDIDATES:
+        uniform = (mixed(distinct[kept] ^ np.uint64(seed)) >> np.uint64(11)) * 2.0**-53
+        arrival = -np.log1p(-uniform) / total[kept]
+        kept = np.sort(kept[np.argsort(arrival, kind="stable")[:_MOST_CANDIDATES]])
+        return first[kept], np.ones(len(kept))
+    return first[kept], total[kept]
+
+
+def _seeds(places: np.ndarray, weight: np.ndarray, n: int, spread: bool, rng: np.random.Generator) -> np.ndarray:
+    """Places of seeds, (n, n_axes)."""
+    chosen = np.empty((n, places.shape[1]))
+    away = np.ones(len(places))
+    nearest = np.full(len(places), np.inf)
+    for k in range(n):
+        chances = np.cumsum(weight * away)
+        if chances[-1] <= 0:  # fewer distinct rows than seeds
+            chances = np.cumsum(weight)
+        at = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
+        chosen[k] = places[min(at, len(places) - 1)]
+        if spread:
+            nearest = np.minimum(nearest, ((places - chosen[k]) ** 2).sum(axis=1))
+            away = nearest
+    if not spread:
+        return chosen
+    for _ in range(_N_MOVES):
+        own = _squares(places, chosen).argmin(axis=1)
+        for seed in np.unique(own):
+            chosen[seed] = np.average(places[own == seed], axis=0, weights=weight[own == seed])
+    return chosen
+
+
+def _squares(places: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """Squared distances (n_rows, n_seeds), up to what all seeds share."""
+    return (seeds**2).sum(axis=-1) - 2 * places @ seeds.T
+
+
+def _nearest(model: Mixture, data: MixtureData, seeds: np.ndarray) -> np.ndarray:
+    """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
+    n_starts, n_components, _ = seeds.shape
+    natural = np.repeat(model.prior.blocks[1].expected_natural()[:, None], n_starts, axis=1)
+    step = model.emission.step(natural, data.table)
+    total, counts = step.zeros(), np.zeros((n_components, n_starts))
+    size = model.emission.block_rows(n_components, n_starts)
+    for at in range(0, len(data), size):
+        block, weight = data.table[at : at + size], data.weight[at : at + size]
+        squares = _squares(model.emission.places(block), seeds.reshape(-1, seeds.shape[-1]))
+        own = squares.reshape(len(weight), n_starts, n_components).argmin(axis=-1).T
+        shares = (own[:, None] == np.arange(n_components)[:, None]) * weight
+        counts += shares.sum(axis=-1).T
+        step.add(block, shares.swapaxes(-1, -2), total)
+    return np.concatenate([model.weights.statistics(counts), step.statistics(total)])

@@ -1,0 +1,225 @@
+r"""Mixtures: :math:`p(y, x = k \mid \theta) = \pi_k\, p(y \mid k, \theta)`, for any emission.
+
+The component of a row is all that is hidden in it, so that the E step is exact given the expected parameters
+[Beal §2.4.1]: :math:`q(x_i = k) \propto \exp(\langle\ln\pi_k\rangle + \langle\ln p(y_i \mid k, \theta)\rangle)`.
+What an emission hides further, such as missing cells of a Gaussian row, it sums out itself.
+
+Statistics are flat: those of the weights first, then those of the emission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from skvbem._kernels import _mixture
+from skvbem.emissions import Emission, relabeled
+from skvbem.emissions.base import Step
+from skvbem.errors import NoInteriorModeError
+from skvbem.families import Product
+from skvbem.families.base import ConjugateFamily
+from skvbem.models._mixture_sampling import MixtureSampling
+from skvbem.models.weights import Weights
+
+# Parts of the rows whose sums are kept apart, and added in order: what threads share, whatever their number.
+_N_PARTS = 8
+# Rows times components times restarts below which threads cost more than they bring.
+_WORTH_THREADS = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """What an E step returns: expected statistics (n_cells, n_lanes) and ln Z of q(x) (n_lanes,), nats."""
+
+    statistics: np.ndarray
+    log_normalizer: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureData:
+    """Rows as a mixture takes them.
+
+    Parameters
+    ----------
+    table : Table
+        As the emission prepared it, rows in the order in which blocks cost least.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts; 0 for a row without any observed cell, which says nothing of its component.
+    total_weight : float
+        The n of every score, of all rows.
+    has_whole_weights : bool
+    """
+
+    table: Any
+    weight: np.ndarray
+    total_weight: float
+    has_whole_weights: bool = True
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+
+class Mixture(MixtureSampling):
+    """A mixture with its prior.
+
+    Parameters
+    ----------
+    emission : Emission
+    weights : Weights
+        Prior of the components' weights.
+    emission_prior : ConjugateFamily
+    """
+
+    def __init__(self, emission: Emission, weights: Weights, emission_prior: ConjugateFamily):
+        self.emission, self.weights = emission, weights
+        self.n_components = weights.n_components
+        cells = emission.component_of_cell(self.n_components)
+        self.prior = Product((weights.prior, emission_prior), (weights.n_cells, len(cells)))
+
+    @property
+    def n_cells(self) -> int:
+        """Numbers that statistics take."""
+        return sum(self.prior.n_cells)
+
+    def compile(self, table: Any, weight: np.ndarray | None = None, observed: np.ndarray | None = None) -> MixtureData:
+        """Rows made ready for many E steps.
+
+        Parameters
+        ----------
+        table : Table
+            As the emission prepared it.
+        weight : ndarray of shape (n_rows,), optional
+            How often each row counts.
+        observed : ndarray of bool, shape (n_rows,), optional
+            Whether a row has any observed cell.
+        """
+        weight = np.ones(len(table)) if weight is None else np.asarray(weight, dtype=float)
+        counted = weight if observed is None else np.where(observed, weight, 0.0)
+        whole = bool((weight == np.floor(weight)).all())
+        return MixtureData(table, np.ascontiguousarray(counted), float(weight.sum()), whole)
+
+    def expect(self, natural: np.ndarray, data: MixtureData, n_threads: int = 1) -> Expectation:
+        """The E step [Beal (2.54)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
+        of_weights, of_emission = self.prior.split(natural)
+        log_weights = np.ascontiguousarray(self.weights.log_weights(of_weights).T)
+        step = self.emission.step(np.ascontiguousarray(of_emission), data.table)
+        n_lanes = natural.shape[1]
+        size = self.emission.block_rows(self.n_components, n_lanes)
+
+        def sums(part: range) -> tuple[Any, np.ndarray, np.ndarray]:
+            total, log_z, counts = step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components))
+            for at in part:
+                rows = slice(at, at + size)
+                block, shares = data.table[rows], None
+                shares = self._shares(step, block, log_weights, data.weight[rows], log_z)
+                counts += shares.sum(axis=-1)
+                step.add(block, shares.swapaxes(-1, -2), total)
+            return total, log_z, counts
+
+        parts = _parts(range(0, len(data), size))
+        if n_threads > 1 and len(parts) > 1 and len(data) * self.n_components * n_lanes > _WORTH_THREADS:
+            with ThreadPoolExecutor(min(n_threads, len(parts))) as pool:
+                found = list(pool.map(sums, parts))
+        else:
+            found = [sums(part) for part in parts]
+        total, log_z, counts = found[0]
+        for other in found[1:]:
+            total, log_z, counts = _added(total, other[0]), log_z + other[1], counts + other[2]
+        of_emission = step.statistics(total).reshape(-1, n_lanes)
+        return Expectation(np.concatenate([self.weights.statistics(counts.T), of_emission]), log_z)
+
+    @staticmethod
+    def _shares(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
+        """Responsibilities times weights, (n_lanes, n_components, n_rows); ln Z of the block is added."""
+        shares = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+        _mixture.shares(log_weights, np.ascontiguousarray(weight), shares, log_z)
+        return shares
+
+    def log_joint(self, natural: np.ndarray, table: Any) -> np.ndarray:
+        """ln of pi_k p(row | k) under natural parameters (n_cells,) of one lane, nats, (n_rows, n_components)."""
+        of_weights, of_emission = self.prior.split(natural)
+        found = self.emission.expected_log_likelihood(table, of_emission)
+        return found + self.weights.log_weights(of_weights[:, None])[:, 0]
+
+    def statistics_of(self, responsibilities: np.ndarray, data: MixtureData) -> np.ndarray:
+        """Statistics (n_cells,) of responsibilities (n_rows, n_components), in the order of the rows of the data.
+
+        Missing cells that have statistics are taken as they are expected under the prior.
+        """
+        shares = responsibilities * data.weight[:, None]
+        of_emission = self.prior.blocks[1].expected_natural()
+        step = self.emission.step(of_emission, data.table)
+        total = step.zeros()
+        size = self.emission.block_rows(self.n_components)
+        for at in range(0, len(data), size):
+            step.add(data.table[at : at + size], shares[at : at + size], total)
+        return np.concatenate([self.weights.statistics(shares.sum(axis=0)[:, None])[:, 0], step.statistics(total)])
+
+    def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, ...) with the components in another order."""
+        of_weights, of_emission = self.prior.split(statistics)
+        component = self.emission.component_of_cell(self.n_components)
+        return np.concatenate([self.weights.relabeled(of_weights, order), relabeled(of_emission, component, order)])
+
+
+class MixtureAscent:
+    """Full steps of one mixture on its data, for one form of q(theta).
+
+    Parameters
+    ----------
+    model : Mixture
+    data : MixtureData
+    form : Form
+    n_threads : int
+        Threads among which rows are shared; the result does not depend on it.
+    """
+
+    def __init__(self, model: Mixture, data: MixtureData, form, n_threads: int = 1):
+        self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
+        self.magnitude = data.total_weight * (1 + model.emission.n_columns)
+        self.signed = model.prior.signed
+
+    def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
+        """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
+        prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
+        live = np.flatnonzero((prior + statistics).is_valid)
+        for step in range(n_steps):
+            if not len(live):
+                break
+            at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
+            natural, penalty = self.form.of(prior, at)
+            found = self.model.expect(natural, self.data, self.n_threads)
+            trace[step, live] = found.log_normalizer + penalty
+            statistics[:, live] = found.statistics
+        return trace
+
+    def expect(self, natural: np.ndarray) -> np.ndarray:
+        """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape."""
+        return self.model.expect(natural, self.data, self.n_threads).statistics
+
+    def failure(self) -> Exception:
+        """Why the objective of a plain step may not be a number."""
+        if self.form.lowered_by:
+            return NoInteriorModeError(
+                "The posterior has no interior mode in the probability basis: some component has too little data for "
+                "its prior. Use map_basis='natural', where the mode always exists, or a stronger prior."
+            )
+        return FloatingPointError("The objective is not a number. That is a defect: please report it with the data.")
+
+
+def _parts(starts: range) -> list[range]:
+    """Blocks in consecutive parts, as many whatever the number of threads."""
+    ends = np.linspace(0, len(starts), min(_N_PARTS, max(len(starts), 1)) + 1).astype(int)
+    return [starts[a:b] for a, b in pairwise(ends)]
+
+
+def _added(total: Any, other: Any) -> Any:
+    """Sums of an emission, or lists of sums, added."""
+    if isinstance(total, Iterable) and not isinstance(total, np.ndarray):
+        return [_added(one, two) for one, two in zip(total, other)]
+    return total + other

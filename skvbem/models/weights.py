@@ -1,0 +1,146 @@
+r"""Priors of the weights of a mixture: a Dirichlet distribution, or sticks broken one after the other.
+
+Stick-breaking (the truncated Dirichlet process of Blei & Jordan 2006) has :math:`\pi_k = v_k \prod_{j<k} (1 - v_j)`
+with :math:`v_k \sim \mathrm{Beta}(1, \alpha)` for all components but the last, which gets what is left, so that the
+weights sum to one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skvbem.families import Dirichlet
+
+
+class Weights(ABC):
+    """A conjugate prior of the weights, and how its statistics follow from counts of components."""
+
+    #: Whether components may be renamed without a change of the prior.
+    exchangeable: bool
+    n_components: int
+
+    @property
+    @abstractmethod
+    def prior(self) -> Dirichlet:
+        """The family."""
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the family's statistics."""
+        return len(self.prior.concentration)
+
+    @abstractmethod
+    def log_weights(self, natural: np.ndarray) -> np.ndarray:
+        """(Expected) log weights, nats, (n_components, ...), of natural parameters (n_cells, ...)."""
+
+    @abstractmethod
+    def statistics(self, counts: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, ...) of counts of components (n_components, ...)."""
+
+    @abstractmethod
+    def counts(self, statistics: np.ndarray) -> np.ndarray:
+        """The counts of components (n_components, ...) that made statistics (n_cells, ...)."""
+
+    @abstractmethod
+    def mean(self, posterior: Dirichlet) -> np.ndarray:
+        """E[pi], (n_components,)."""
+
+    def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Statistics with the components in another order."""
+        return self.statistics(self.counts(statistics)[order])
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteWeights(Weights):
+    """A Dirichlet prior of the weights.
+
+    Parameters
+    ----------
+    concentration : ndarray of shape (n_components,)
+    """
+
+    concentration: np.ndarray
+
+    @property
+    def exchangeable(self) -> bool:  # type: ignore[override]
+        """Whether all concentrations are equal."""
+        return bool((self.concentration == self.concentration[0]).all())
+
+    @property
+    def n_components(self) -> int:  # type: ignore[override]
+        """Number of components."""
+        return len(self.concentration)
+
+    @cached_property
+    def prior(self) -> Dirichlet:
+        """One distribution."""
+        return Dirichlet.from_rows([self.concentration])
+
+    def log_weights(self, natural: np.ndarray) -> np.ndarray:
+        """The natural parameters themselves."""
+        return natural
+
+    def statistics(self, counts: np.ndarray) -> np.ndarray:
+        """The counts themselves."""
+        return counts
+
+    def counts(self, statistics: np.ndarray) -> np.ndarray:
+        """The statistics themselves."""
+        return statistics
+
+    def mean(self, posterior: Dirichlet) -> np.ndarray:
+        """E[pi], (n_components,)."""
+        return posterior.mean()
+
+
+@dataclass(frozen=True, eq=False)
+class StickBreaking(Weights):
+    """Sticks broken in turn: components are ordered, and late ones are small.
+
+    Parameters
+    ----------
+    n_components : int
+        Where the process is truncated.
+    concentration : float
+        alpha: how slowly weights fall.
+    """
+
+    n_components: int
+    concentration: float
+
+    exchangeable = False
+
+    @cached_property
+    def prior(self) -> Dirichlet:
+        """One Beta distribution for each component but the last; of one component, what never varies."""
+        return Dirichlet.from_rows([[1.0, self.concentration]] * (self.n_components - 1) or [[1.0]])
+
+    def log_weights(self, natural: np.ndarray) -> np.ndarray:
+        """ln v_k, and ln (1 - v_j) of those before."""
+        if self.n_components == 1:
+            return np.zeros_like(natural)
+        broken, left = natural[0::2], natural[1::2]
+        none = np.zeros_like(natural[:1])
+        return np.concatenate([broken, none]) + np.concatenate([none, np.cumsum(left, axis=0)])
+
+    def statistics(self, counts: np.ndarray) -> np.ndarray:
+        """Of each stick: rows of its component, and of all after it."""
+        if self.n_components == 1:
+            return counts
+        after = np.cumsum(counts[::-1], axis=0)[::-1][1:]
+        return np.stack([counts[:-1], after], axis=1).reshape(-1, *counts.shape[1:])
+
+    def counts(self, statistics: np.ndarray) -> np.ndarray:
+        """The counts of components that made statistics."""
+        return statistics if self.n_components == 1 else np.concatenate([statistics[0::2], statistics[-1:]])
+
+    def mean(self, posterior: Dirichlet) -> np.ndarray:
+        """E[pi]: sticks are independent."""
+        if self.n_components == 1:
+            return np.ones(1)
+        mean = posterior.mean()
+        return np.concatenate([mean[0::2], [1.0]]) * np.concatenate([[1.0], np.cumprod(mean[1::2])])

@@ -1,0 +1,152 @@
+"""Random problems for every emission: what the laws of emissions are tried on."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, Gaussian, Independent
+
+
+class Problem(NamedTuple):
+    """An emission and rows of data for it.
+
+    `log_density(row, parameters, k)` is the definition, nats, `cells(row, column)` the values that a missing cell may
+    take, None for any float. `conjugate` is false where rows with missing cells have statistics that are not their own.
+    """
+
+    emission: Any
+    values: Any
+    n_components: int
+    log_density: Callable
+    cells: Callable
+    conjugate: bool
+
+
+def with_gaps(values, share, rng, mark):
+    """The rows with a share of their cells missing; the first row whole, the second without any cell."""
+    values = values.copy()
+    values[rng.random(values.shape) < share] = mark
+    if share and len(values) > 1:
+        values[1] = mark
+    return values
+
+
+def gaussian(covariance_type):
+    def make(rng, n_rows=12, gaps=0.0):
+        d = int(rng.integers(1, 5))
+        mixing, origin = rng.normal(size=(d, d)), rng.normal(scale=10, size=d)
+        values = with_gaps(origin + rng.normal(size=(n_rows, d)) @ mixing, gaps, rng, np.nan)
+
+        def log_density(row, parameters, k):
+            mean = parameters["means"][k]
+            covariance = np.asarray(parameters["covariances"])
+            covariance = {
+                "full": lambda: covariance[k],
+                "tied": lambda: covariance,
+                "diag": lambda: np.diag(covariance[k]),
+                "spherical": lambda: covariance[k] * np.eye(d),
+            }[covariance_type]()
+            seen = ~np.isnan(row)
+            if not seen.any():
+                return 0.0
+            return stats.multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(row[seen])
+
+        emission = Gaussian.for_data(values, covariance_type=covariance_type)
+        conjugate = covariance_type in {"diag", "spherical"} or not gaps
+        return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, conjugate)
+
+    return make
+
+
+def categorical(name):
+    def make(rng, n_rows=12, gaps=0.0):
+        sizes = rng.integers(1, 5, size=rng.integers(1, 6)) if name == "categorical" else np.full(rng.integers(1, 8), 2)
+        values = with_gaps(rng.integers(0, sizes, size=(n_rows, len(sizes))), gaps, rng, -1)
+
+        def log_density(row, parameters, k):
+            tables = parameters["probabilities"][k]
+            if name == "bernoulli":
+                tables = np.stack([1 - tables, tables], axis=-1)
+            return sum(np.log(tables[j, code]) for j, code in enumerate(row) if code >= 0)
+
+        options = {"n_categories": sizes} if name == "categorical" else {}
+        emission = EMISSIONS[name].for_data(values, **options)
+        return Problem(
+            emission, values, int(rng.integers(1, 7)), log_density, lambda row, column: range(sizes[column]), True
+        )
+
+    return make
+
+
+def poisson(rng, n_rows=12, gaps=0.0):
+    values = with_gaps(rng.poisson(rng.exponential(5, size=3), size=(n_rows, 3)).astype(float), gaps, rng, np.nan)
+
+    def log_density(row, parameters, k):
+        seen = ~np.isnan(row)
+        return stats.poisson(parameters["rates"][k][seen]).logpmf(row[seen]).sum()
+
+    emission = EMISSIONS["poisson"].for_data(values)
+    return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: range(1000), True)
+
+
+def exponential(rng, n_rows=12, gaps=0.0):
+    values = with_gaps(rng.exponential(rng.exponential(50, size=2), size=(n_rows, 2)), gaps, rng, np.nan)
+
+    def log_density(row, parameters, k):
+        seen = ~np.isnan(row)
+        return stats.expon(scale=1 / parameters["rates"][k][seen]).logpdf(row[seen]).sum()
+
+    emission = EMISSIONS["exponential"].for_data(values)
+    return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, True)
+
+
+def multinomial(rng, n_rows=12, gaps=0.0):
+    values = rng.multinomial(rng.integers(0, 9, size=n_rows), rng.dirichlet(np.ones(4))).astype(float)
+    values[rng.random(n_rows) < gaps] = np.nan
+
+    def log_density(row, parameters, k):
+        if np.isnan(row).any():
+            return 0.0
+        return stats.multinomial(row.sum(), parameters["shares"][k]).logpmf(row)
+
+    emission = EMISSIONS["multinomial"].for_data(values)
+    return Problem(emission, values, int(rng.integers(1, 4)), log_density, None, True)
+
+
+def independent(rng, n_rows=12, gaps=0.0):
+    problems = [PROBLEMS[name](rng, n_rows, gaps) for name in ("diag", "categorical", "poisson", "diag")]
+
+    def log_density(row, parameters, k):
+        return sum(p.log_density(part, of_part, k) for p, part, of_part in zip(problems, row, parameters))
+
+    emission = Independent(tuple(problem.emission for problem in problems))
+    values = tuple(problem.values for problem in problems)
+    return Problem(emission, values, int(rng.integers(1, 4)), log_density, None, True)
+
+
+PROBLEMS = {
+    **{name: gaussian(name) for name in COVARIANCE_TYPES},
+    "categorical": categorical("categorical"),
+    "bernoulli": categorical("bernoulli"),
+    "poisson": poisson,
+    "exponential": exponential,
+    "multinomial": multinomial,
+    "independent": independent,
+}
+
+
+def row_of(values, i):
+    """One row, or one of each group."""
+    return tuple(part[i] for part in values) if isinstance(values, tuple) else values[i]
+
+
+def rows_of(values, rows):
+    """Some rows."""
+    return tuple(part[rows] for part in values) if isinstance(values, tuple) else values[rows]
+
+
+def n_rows(values):
+    """Number of rows."""
+    return len(values[0] if isinstance(values, tuple) else values)

@@ -1,0 +1,68 @@
+"""Two forms of a square give the same numbers where both may be used, and the right ones where only one may."""
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from skvbem.emissions import COVARIANCE_TYPES, Gaussian, _dense_step, diagonal_gaussian
+
+approx = pytest.approx
+
+
+def mixed(rng, covariance_type, n, d, gaps, n_components=3, n_lanes=2, **options):
+    values = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
+    values[rng.random(values.shape) < gaps] = np.nan
+    emission = Gaussian.for_data(values, covariance_type=covariance_type)
+    prior, table = emission.default_prior(n_components, **options), emission.prepare(values)
+    shares = rng.dirichlet(np.ones(n_components), size=(n_lanes, n))
+    lanes = np.repeat(prior.expected_natural()[:, None], n_lanes, axis=1)
+    natural = (prior + emission.statistics(table, shares, lanes)).expected_natural()
+    return emission, table, natural, shares
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_the_expanded_square_is_that_of_differences(covariance_type, gaps, rng, monkeypatch):
+    emission, table, natural, _ = mixed(rng, covariance_type, 80, 4, gaps)
+    expanded = emission.expected_log_likelihood(table, natural)
+    for module in (_dense_step, diagonal_gaussian):
+        monkeypatch.setattr(module, "MOST_EXPANDED", -1.0)
+    assert not emission.step(natural, table).expanded
+    assert emission.expected_log_likelihood(table, natural) == approx(expanded, rel=1e-11, abs=1e-10)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_wide_tables_are_like_narrow_ones(covariance_type, rng, monkeypatch):
+    emission, table, natural, shares = mixed(rng, covariance_type, 60, 45, 0.02)
+    assert not emission.step(natural, table).expanded
+    found, statistics = (
+        emission.expected_log_likelihood(table, natural),
+        emission.statistics(table, shares, natural),
+    )
+    monkeypatch.setattr(_dense_step, "WIDEST_EXPANDED", 45)
+    assert emission.step(natural, table).expanded
+    assert emission.expected_log_likelihood(table, natural) == approx(found, rel=1e-10, abs=1e-9)
+    assert np.all(abs(emission.statistics(table, shares, natural) - statistics) <= 1e-11 * abs(statistics).max())
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_points_far_from_narrow_components_are_not_lost_in_rounding(covariance_type, rng):
+    """Components 1e-5 of the data's spread wide: each row by the definition in many digits, of the point as it is."""
+    values = np.concatenate([rng.normal(size=(20, 2)) * 1e-5 + [3.0, 1.0], rng.normal(size=(20, 2)) * 1e-5])
+    emission = Gaussian.for_data(values, covariance_type=covariance_type)
+    prior, table = emission.default_prior(2), emission.prepare(values)
+    precision = np.full_like(prior.mode().precision, 1e10) * (np.eye(2) if covariance_type in {"full", "tied"} else 1)
+    point = prior.mode()._replace(mean=np.array([[1.25, 0.75], [-0.875, -1.0]]), precision=precision)
+    natural = prior.natural(point)
+    step = emission.step(natural, table)
+    assert not step.expanded
+    found = step.log_likelihood(table)
+    frame = table.frame.T if hasattr(table, "frame") else table.columns[0].T
+    volume = emission.log_volume if hasattr(emission, "log_volume") else -np.log(emission.unit).sum()
+    with mp.workdps(50):
+        for i, row in enumerate(frame):
+            for k, mean in enumerate(point.mean):
+                square = sum((mpf(float(x)) - mpf(float(m))) ** 2 for x, m in zip(row, mean))
+                exact = -(mpf(10) ** 10) * square / 2 + mp.log(mpf(10) ** 10) - mp.log(2 * mp.pi) + mpf(float(volume))
+                # the peak is the difference of two terms of 1e10
+                assert float(abs(found[i, k] - exact)) <= 1e-14 * float(abs(exact)) + 1e-15 * 1e10 * 10
