@@ -45,7 +45,7 @@ def split(const int32_t[:, ::1] members, const double[:, ::1] joint, double[:, :
     ----------
     members : (n_codes, n_together) IN
     joint : (n_codes, width) IN
-    cells : (n_cells, width) INOUT
+    cells : (n_cells, width) IN and OUT
     """
     cdef Py_ssize_t code, k, w, width = joint.shape[1]
     cdef double* cell
@@ -80,7 +80,7 @@ def spread(const int32_t[:, ::1] codes, const double[:, :] shares, double[:, ::1
     ----------
     codes : (n_rows, n_groups) IN
     shares : (n_in, n_rows) IN
-    joint : (n_codes, width) INOUT
+    joint : (n_codes, width) IN and OUT
         `width` a multiple of 4, n_in at the least.
     """
     if codes.shape[0] and codes.shape[1]:

@@ -17,8 +17,8 @@ def shares(const double[:, ::1] log_weights, const double[::1] weight, double[:,
         Expected log weights of the components; they need not be normalized.
     weight : (n_rows,) IN
         How often each row counts.
-    joint : (n_lanes, n_components, n_rows) INOUT
-    log_z : (n_lanes,) INOUT
+    joint : (n_lanes, n_components, n_rows) IN and OUT
+    log_z : (n_lanes,) IN and OUT
         Nats are added. -inf for a row that no component can make; its responsibilities are 0.
     """
     cdef Py_ssize_t lane

@@ -226,8 +226,8 @@ def test_values_that_no_component_makes(case, rng):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"emission": "gausian"}, "The 'emission' parameter of VBMixture must be 'auto'"),
-        ({"emission": {"gausian": ["a"]}}, r"names the family 'gausian'. Did you mean 'gaussian'"),
+        ({"emission": "gaussain"}, "The 'emission' parameter of VBMixture must be 'auto'"),
+        ({"emission": {"gaussain": ["a"]}}, r"names the family 'gaussain'. Did you mean 'gaussian'"),
         ({"emission": {"gaussian": ["a", "c"]}}, "names 'c', which is no column of X"),
         ({"emission": {"gaussian": ["a"]}}, "gives no family to 'b'"),
         ({"emission": {"gaussian": ["a", "b"], "poisson": "a"}}, "names column 'a' more than once"),

@@ -1,0 +1,198 @@
+"""Speed of ``VBMixture``: steps from the same responsibilities, against scikit-learn's and StepMix's, in turns.
+
+    python bench_mixture.py [gaussian] [large] [categories] [default]
+
+- gaussian: n = 100 000, d = 10, K = 20, full and diagonal covariances, a step of each, one thread.
+- large: n = 1 000 000, d = 10, K = 10, full; a step, and the peak of memory beside the size of X.
+- categories: n = 100 000 x 20 four-valued, K = 10, complete and with 10 % missing; n = 400 x 64 binaries, K = 32.
+- default: the whole fit with default parameters, and the bound reached, against BayesianGaussianMixture.
+
+Steps of peers are the difference of a long and a short run, so that neither starts nor validation count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from functools import partial
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import BayesianGaussianMixture
+from threadpoolctl import threadpool_limits
+from timing import interleave, number, peak_growth, show, spread, timed
+
+from skvbem import VBMixture
+from skvbem.emissions import Categorical, Gaussian
+from skvbem.models.mixture import Mixture, MixtureAscent
+from skvbem.models.weights import FiniteWeights
+from skvbem.vbem import posteriors
+
+try:
+    from stepmix.stepmix import StepMix
+except ImportError:
+    StepMix = None
+
+
+def clouds(n, d, n_components, rng):
+    """Rows around as many means as there are components."""
+    return 3 * rng.normal(size=(n_components, d))[rng.integers(n_components, size=n)] + rng.normal(size=(n, d))
+
+
+def ascent_of(emission, values, n_components, rng):
+    """Ours, and statistics of random responsibilities."""
+    model = Mixture(emission, FiniteWeights(np.ones(n_components)), emission.default_prior(n_components))
+    data = model.compile(emission.prepare(values))
+    start = model.statistics_of(rng.dirichlet(np.full(n_components, 0.1), size=len(values)), data)[:, None].copy()
+    ascent = MixtureAscent(model, data, posteriors.VB)
+    ascent.advance(start, 1)
+    return ascent, start
+
+
+def our_step(ascent, start, n_steps=5):
+    return timed(ascent.advance, start.copy(), n_steps)[0] / n_steps
+
+
+def step_of(make, fit, few=1, many=6):
+    """A step of a peer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        short, long = (timed(fit, make(n_steps))[0] for n_steps in (few, many))
+    return (long - short) / (many - few)
+
+
+def bayesian_gaussian(n_components, covariance_type, n_steps):
+    return BayesianGaussianMixture(
+        n_components=n_components,
+        covariance_type=covariance_type,
+        max_iter=n_steps,
+        tol=0,
+        init_params="random",
+        random_state=0,
+    )
+
+
+def against_sklearn(n, d, n_components, covariance_type, repeats):
+    rng = np.random.default_rng(0)
+    X = clouds(n, d, n_components, rng)
+    emission = Gaussian.for_data(X, covariance_type=covariance_type)
+    ours = ascent_of(emission, X, n_components, rng)
+    measured = interleave(
+        {
+            "ours": partial(our_step, *ours),
+            "sklearn": lambda: step_of(
+                partial(bayesian_gaussian, n_components, covariance_type), lambda model: model.fit(X)
+            ),
+        },
+        repeats,
+    )
+    what = f"{n} x {d}, {n_components} components, {covariance_type}"
+    return what, spread(measured["ours"], 1e3), spread(measured["sklearn"], 1e3), measured["sklearn"] / measured["ours"]
+
+
+HEADER = ("rows", "ours, ms a step", "peer, ms a step", "times faster", "want")
+
+
+def gaussian(options):
+    rows = []
+    for shape, want in (("full", 5), ("diag", 3.5)):
+        what, mine, theirs, ratio = against_sklearn(100_000, 10, 20, shape, options.repeats)
+        rows.append((what, mine, theirs, spread(ratio), want))
+    show("against BayesianGaussianMixture, one thread", HEADER, rows)
+
+
+def large(options):
+    what, mine, theirs, ratio = against_sklearn(1_000_000, 10, 10, "full", options.repeats)
+    show("against BayesianGaussianMixture, one thread", HEADER, [(what, mine, theirs, spread(ratio), 5)])
+    X = clouds(1_000_000, 10, 10, np.random.default_rng(0))
+    growth = peak_growth(VBMixture(10, n_init=1, max_iter=4, tol=1e9, random_state=0).fit, X)
+    show("memory of a fit", ("X, MB", "peak beside X, MB", "want"), [(X.nbytes / 1e6, growth / 1e6, "<= 0.3 x X")])
+
+
+def categories(options):
+    if StepMix is None:
+        print("\nStepMix is not installed")
+        return
+    rows = []
+    for n, d, n_states, n_components, gaps, want in (
+        (100_000, 20, 4, 10, 0.0, 15),
+        (100_000, 20, 4, 10, 0.1, 40),
+        (400, 64, 2, 32, 0.0, 4),
+    ):
+        rng = np.random.default_rng(0)
+        kind = rng.integers(n_components, size=n)
+        tables = rng.dirichlet(np.ones(n_states), size=(n_components, d))
+        X = (rng.random((n, d, 1)) > tables[kind].cumsum(axis=-1)[..., :-1]).sum(axis=-1)
+        missing = rng.random(X.shape) < gaps
+        ours = ascent_of(
+            Categorical.for_data(X, n_categories=[n_states] * d), np.where(missing, -1, X), n_components, rng
+        )
+        theirs = np.where(missing, np.nan, X.astype(float)) if gaps else X
+
+        def make(n_steps, n_components=n_components, gaps=gaps):
+            return StepMix(
+                n_components=n_components,
+                measurement="categorical_nan" if gaps else "categorical",
+                n_init=1,
+                max_iter=n_steps,
+                abs_tol=0,
+                rel_tol=0,
+                progress_bar=0,
+                random_state=0,
+            )
+
+        measured = interleave(
+            {
+                "ours": partial(our_step, *ours),
+                "stepmix": lambda make=make, theirs=theirs: step_of(make, lambda model: model.fit(theirs)),
+            },
+            options.repeats,
+        )
+        what = f"{n} x {d}, {n_states} states, {n_components} classes, {gaps:.0%} missing"
+        ratio = measured["stepmix"] / measured["ours"]
+        rows.append((what, spread(measured["ours"], 1e3), spread(measured["stepmix"], 1e3), spread(ratio), want))
+    show("against StepMix, one thread", HEADER, rows)
+
+
+def default(options):
+    rows = []
+    for n, d, n_components in ((500, 2, 3), (5_000, 5, 5), (50_000, 10, 8)):
+        X = clouds(n, d, n_components, np.random.default_rng(1))
+        fits = {
+            "ours": lambda X=X, k=n_components: VBMixture(k, random_state=0).fit(X),
+            "peer": lambda X=X, k=n_components: BayesianGaussianMixture(
+                n_components=k, n_init=10, max_iter=1000, random_state=0
+            ).fit(X),
+        }
+        found = {}
+
+        def run(name, fits=fits, found=found):
+            seconds, found[name] = timed(fits[name])
+            return seconds
+
+        measured = interleave({name: partial(run, name) for name in fits}, options.repeats)
+        scores = [found[name].score(X) for name in fits]
+        ratio = measured["peer"] / measured["ours"]
+        rows.append((f"{n} x {d}, {n_components}", spread(measured["ours"]), spread(measured["peer"]), spread(ratio),
+                     number(scores[0]), number(scores[1])))  # fmt: skip
+    show(
+        "whole fits of ten starts, against BayesianGaussianMixture(n_init=10, max_iter=1000)",
+        ("rows", "ours, s", "peer, s", "times faster", "score", "peer's score"),
+        rows,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", default=["gaussian", "categories", "default", "large"])
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    with threadpool_limits(1):
+        for part in options.parts:
+            {"gaussian": gaussian, "large": large, "categories": categories, "default": default}[part](options)
+
+
+if __name__ == "__main__":
+    main()
