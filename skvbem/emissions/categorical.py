@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -74,7 +75,7 @@ class Categorical(Emission):
         n_components : int
         concentration : float, or one array_like of shape (n_categories,) for each column
         """
-        if np.ndim(concentration) == 0:
+        if isinstance(concentration, Real):
             rows = [np.full(n, float(concentration)) for n in self.n_categories]
         else:
             given = zip(concentration, self.n_categories)

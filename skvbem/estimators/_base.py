@@ -29,6 +29,14 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     all at once when nothing can go wrong any more: a fit that raises or is interrupted leaves the estimator as it was.
     """
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit, then return what `predict` says of the same rows.
 

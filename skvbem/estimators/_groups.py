@@ -20,6 +20,8 @@ from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_miss
 from skvbem.graphs.dag import did_you_mean
 
 _BLOCK = 2**16
+# Squares of larger numbers, and of smaller ones that are not 0, leave the floats.
+_LARGEST, _LEAST = 1e140, 1e-140
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,6 +305,14 @@ def _check(name: str, values: np.ndarray, family: str) -> None:
             "bernoulli": lambda v: ((v != 0) & (v != 1), "it must hold 0 and 1"),
             "gaussian": lambda v: (np.zeros(len(v), dtype=bool), ""),
         }[family](values)
+    size = np.abs(values)
+    with np.errstate(invalid="ignore"):
+        extreme = (size > _LARGEST) | ((size < _LEAST) & (size > 0) & (np.nanmax(size, initial=0.0) < _LEAST))
+    if extreme.any():
+        raise ValueError(
+            f"Column {name!r} of X holds {values[extreme.argmax()]:g}, whose square is no float. Measure it in another "
+            "unit."
+        )
     bad &= ~np.isnan(values)
     if bad.any():
         raise ValueError(f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family!r} {what}.")

@@ -257,14 +257,6 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
     # Fitting ----------------------------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)

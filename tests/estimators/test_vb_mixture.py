@@ -210,6 +210,7 @@ BAD = {
     "a negative count": ({"poisson": "visits"}, {"visits": -1.0}, "counts are whole numbers >= 0"),
     "a negative time": ({"exponential": "visits"}, {"visits": -1.0}, "waiting times are >= 0"),
     "no zero and one": ({"bernoulli": "visits"}, {"visits": 2.0}, "it must hold 0 and 1"),
+    "no square": ({"gaussian": "visits"}, {"visits": 1e200}, "holds 1e.200, whose square is no float"),
     "infinity": ({"gaussian": "visits"}, {"visits": np.inf}, "Column 'visits' of X holds infinity"),
 }
 
@@ -235,6 +236,14 @@ def test_values_that_no_component_makes(case, rng):
         ({"weight_concentration_prior": [1.0, 2.0, 3.0]}, "must be a number or have one for each of the 2 components"),
         ({"init": np.ones((3, 2))}, r"The 'init' parameter of VBMixture must have a row for each of the 20 rows of X"),
         ({"categories": {"a": [1, 2]}}, "names 'a', which holds no categories"),
+        ({"degrees_of_freedom_prior": 1.0}, "'degrees_of_freedom_prior' parameter of VBMixture must be above 1"),
+        (
+            {"mean_prior": [1.0, 2.0, 3.0]},
+            r"'mean_prior' parameter of VBMixture must be a finite array of shape \(2,\)",
+        ),
+        ({"covariance_prior": np.eye(3)}, r"'covariance_prior' parameter of VBMixture must be a finite array of shape"),
+        ({"covariance_prior": -np.eye(2)}, "'covariance_prior' parameter of VBMixture must be symmetric and positive"),
+        ({"covariance_type": "diag", "covariance_prior": [1.0, 0.0]}, "'covariance_prior' parameter .* must be > 0"),
         ({"n_components": 0}, "'n_components' parameter of VBMixture must be an int"),
         ({"covariance_type": "round"}, "'covariance_type' parameter of VBMixture"),
     ],
@@ -364,3 +373,27 @@ def test_draws_of_a_density_are_predictive(rng):
     grid = np.linspace(-60, 60, 40001)
     cumulative = np.cumsum(np.exp(model.score_samples(grid[:, None]))) * (grid[1] - grid[0])
     assert np.interp(quantiles, grid, cumulative) == approx([0.1, 0.25, 0.5, 0.75, 0.9], abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("emission", "params", "message"),
+    [
+        ("categorical", {"concentration_prior": -1.0}, "'concentration_prior' parameter of VBMixture must be > 0"),
+        ("categorical", {"concentration_prior": [[1.0, 1.0]]}, "must be a number or have 2 entries"),
+        ("multinomial", {"concentration_prior": [1.0]}, "must be a number or have 2 entries"),
+        ("poisson", {"shape_prior": 0.0}, "'shape_prior' parameter of VBMixture must be > 0"),
+        ("poisson", {"rate_prior": [1.0, np.inf]}, "'rate_prior' parameter of VBMixture must be > 0"),
+    ],
+)
+def test_bad_priors(emission, params, message, rng):
+    with pytest.raises(ValueError, match=message):
+        VBMixture(2, emission=emission, **params).fit(rng.integers(0, 2, size=(20, 2)))
+
+
+def test_priors_by_column(rng):
+    X = rng.integers(0, 2, size=(20, 2))
+    one = VBMixture(2, emission="categorical", concentration_prior=[[1.0, 2.0], 1.0], random_state=0).fit(X)
+    other = VBMixture(2, emission="categorical", concentration_prior=1.0, random_state=0).fit(X)
+    assert one.lower_bound_ != other.lower_bound_
+    unit = VBMixture(2, emission="poisson", shape_prior=[1.0, 2.0], rate_prior=[0.5, 1.0], random_state=0).fit(X)
+    assert np.isfinite(unit.lower_bound_)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skvbem import VBDiscreteDAG, datasets
+from skvbem import VBDiscreteDAG, VBMixture, datasets
 
 approx = pytest.approx
 DATA = Path(__file__).parents[1] / "data"
@@ -89,6 +89,25 @@ def test_variational_bound(name, n_classes, reached):
         assert model.lower_bound_ <= reference["ln_evidence"] + 4 * reference.get("ln_evidence_se", 1e-9)
     if n_classes == 1:
         assert model.lower_bound_ == approx(reference["ln_evidence"], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("method", "n_init"), [("vb", 20), pytest.param("ml", 60, marks=pytest.mark.slow)], ids=["vb", "ml"]
+)
+@pytest.mark.parametrize(("name", "n_classes"), CASES)
+def test_mixtures_of_categories(name, n_classes, method, n_init, reached):
+    """The same model as a mixture, from starts of its own."""
+    reference = REFERENCES[name]["by_K"][str(n_classes)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* only one category")
+        model = VBMixture(
+            n_classes, emission="categorical", method=method, n_init=n_init, tol=1e-8, random_state=0
+        ).fit(frame_of(name))
+    assert model.n_free_parameters_ == reference["n_params"]
+    if method == "vb":
+        assert reached(model.lower_bound_, reference["vb_bound"], abs=1e-5)
+    elif (name, n_classes) not in HARD:
+        reached(model.log_likelihood_, reference["max_loglik"], abs=5e-5)
 
 
 @pytest.mark.parametrize(("name", "n_classes", "value"), PUBLISHED)
