@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skvbem._kernels import _mixture
-from skvbem.emissions import Emission
+from skvbem.emissions import Emission, Step
 from skvbem.families import Product
 from skvbem.models._sampling import Path
 from skvbem.models._symmetries import ListedRelabelings, Relabelings, relabelings_of_states
@@ -127,11 +127,15 @@ class MixtureSampling:
         points = [self.prior.natural(posterior.sample(rng)) for posterior, rng in zip(posteriors, rngs)]
         return np.stack(points, axis=1)
 
-    def _log_z(self, natural: np.ndarray, data: MixtureData) -> np.ndarray:
-        """ln Z of q(x) at natural parameters (n_cells, n_lanes), (n_lanes,)."""
+    def _at(self, natural: np.ndarray, data: MixtureData) -> tuple[np.ndarray, Step]:
+        """Log weights (n_lanes, n_components) and the emission at natural parameters (n_cells, n_lanes)."""
         of_weights, of_emission = self.prior.split(natural)
         log_weights = np.ascontiguousarray(self.weights.log_weights(of_weights).T)
-        step = self.emission.step(np.ascontiguousarray(of_emission), data.table)
+        return log_weights, self.emission.step(np.ascontiguousarray(of_emission), data.table)
+
+    def _log_z(self, natural: np.ndarray, data: MixtureData) -> np.ndarray:
+        """ln Z of q(x) at natural parameters (n_cells, n_lanes), (n_lanes,)."""
+        log_weights, step = self._at(natural, data)
         log_z = np.zeros(natural.shape[1])
         size = self.emission.block_rows(self.n_components, natural.shape[1])
         for at in range(0, len(data), size):
@@ -143,9 +147,7 @@ class MixtureSampling:
         self, natural: np.ndarray, data: MixtureData, rngs: Sequence[np.random.Generator]
     ) -> tuple[np.ndarray, np.ndarray]:
         """ln Z of q(x), (n_lanes,), and complete-data statistics with components drawn from it, (n_cells, n_lanes)."""
-        of_weights, of_emission = self.prior.split(natural)
-        log_weights = np.ascontiguousarray(self.weights.log_weights(of_weights).T)
-        step = self.emission.step(np.ascontiguousarray(of_emission), data.table)
+        log_weights, step = self._at(natural, data)
         n_lanes = natural.shape[1]
         log_z, total, counts = np.zeros(n_lanes), step.zeros(), np.zeros((self.n_components, n_lanes))
         size = self.emission.block_rows(self.n_components)  # the same for any number of lanes

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,19 +22,12 @@ from skvbem.models._layout import Layout
 from skvbem.models._program import Compiler, Program
 from skvbem.models._sampling import Sampling
 from skvbem.models._scoring import Scoring
+from skvbem.models.expectation import Expectation
 
 # Multiplications in a step below which threads cost more than they bring.
 _WORTH_THREADS = 2**22
 # Bytes of tables that one batch of lanes may hold, so that they stay in cache.
 _LANES_BYTES = 2**19
-
-
-@dataclass(frozen=True, eq=False)
-class Expectation:
-    """What an E step returns: expected statistics (n_cells, n_lanes) and ln Z of q(x) (n_lanes,), nats."""
-
-    statistics: np.ndarray
-    log_normalizer: np.ndarray
 
 
 class DiscreteDAG(Sampling, Scoring):

@@ -24,20 +24,13 @@ from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models._mixture_sampling import MixtureSampling
+from skvbem.models.expectation import Expectation
 from skvbem.models.weights import Weights
 
 # Parts of the rows whose sums are kept apart, and added in order: what threads share, whatever their number.
 _N_PARTS = 8
 # Rows times components times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**18
-
-
-@dataclass(frozen=True, eq=False)
-class Expectation:
-    """What an E step returns: expected statistics (n_cells, n_lanes) and ln Z of q(x) (n_lanes,), nats."""
-
-    statistics: np.ndarray
-    log_normalizer: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +98,7 @@ class Mixture(MixtureSampling):
 
     def expect(self, natural: np.ndarray, data: MixtureData, n_threads: int = 1) -> Expectation:
         """The E step [Beal (2.54)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        of_weights, of_emission = self.prior.split(natural)
-        log_weights = np.ascontiguousarray(self.weights.log_weights(of_weights).T)
-        step = self.emission.step(np.ascontiguousarray(of_emission), data.table)
+        log_weights, step = self._at(natural, data)
         n_lanes = natural.shape[1]
         size = self.emission.block_rows(self.n_components, n_lanes)
 
@@ -115,7 +106,7 @@ class Mixture(MixtureSampling):
             total, log_z, counts = step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components))
             for at in part:
                 rows = slice(at, at + size)
-                block, shares = data.table[rows], None
+                block = data.table[rows]
                 shares = self._shares(step, block, log_weights, data.weight[rows], log_z)
                 counts += shares.sum(axis=-1)
                 step.add(block, shares.swapaxes(-1, -2), total)
