@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import ClassVar
@@ -19,12 +19,14 @@ from skvbem.estimators._base import VBEstimator, feature_names
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
+from skvbem.estimators._growth import Growth, Move
 from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
 from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, resolve_emission_prior, resolve_weights
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models._seeding import seeded_starts
 from skvbem.models.mixture import Mixture, MixtureData
 from skvbem.vbem import posteriors
+from skvbem.vbem.fit import Fit
 
 
 class VBMixture(EvidenceMixin, VBEstimator):
@@ -36,8 +38,9 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components. Empty ones are kept; see `counts_`.
+    n_components : int or "auto", default=1
+        Number of components. Empty ones are kept; see `counts_`. "auto" splits, joins and drops components as long as
+        that raises `lower_bound_`, which needs ``method="vb"``; see `n_components_` and `moves_`.
     emission : str or mapping, default="auto"
         What the columns hold. "auto" makes one Gaussian group of all columns of numbers, and categories of strings,
         booleans and pandas categories. A name of a family ("gaussian", "categorical", "bernoulli", "poisson",
@@ -114,6 +117,9 @@ class VBMixture(EvidenceMixin, VBEstimator):
     n_samples_ : float
         Sum of the weights of the rows.
     n_free_parameters_ : int
+    n_components_ : int
+    moves_ : list of Move
+        With ``n_components="auto"``, the moves that raised the bound: kind, number of components and bound after each.
     groups_ : dict of str to list of str
         Family -> names of its columns.
     n_features_in_ : int
@@ -141,7 +147,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "emission": "no_validation",
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
@@ -265,13 +271,20 @@ class VBMixture(EvidenceMixin, VBEstimator):
         if table.n_samples == 1:
             warn("X has one row: the fit is mostly prior.", DataWarning)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        model = self._model_for(groups, values, weight)
-        data, marks, order = _compiled(model, groups, values, weight)
-        recipe = self._recipe(model, data, marks, order, counted)
-        fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
+        model_of = self._models(groups, values, weight)
+        if self.n_components == "auto":
+            recipe, fit, model, data, moves = self._grown(model_of, groups, values, weight, report)
+        else:
+            model = model_of(self.n_components)
+            data, marks, order = _compiled(model, groups, values, weight)
+            recipe = self._recipe(model, data, marks, order, counted)
+            fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
+            moves = None
         fitted = FittedMixture(groups, model, self._form(), fit.statistics)
         self._warn_unless_converged(fit, report)
         state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted)
+        if moves is not None:
+            state["moves_"] = moves
         state |= {
             "_run_": FittedRun(fit, recipe, fingerprint=_fingerprint(groups, values, weight)),
             "n_samples_": data.total_weight,
@@ -289,21 +302,70 @@ class VBMixture(EvidenceMixin, VBEstimator):
         counted = weights > 0
         return table.rows(counted), weights[counted], counted
 
-    def _model_for(self, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None) -> Mixture:
-        """The mixture to fit."""
-        weights = resolve_weights(
-            self.weight_concentration_prior_type,
-            self.weight_concentration_prior,
-            self.n_components,
-            type(self).__name__,
-        )
+    def _models(
+        self, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None
+    ) -> Callable[[int], Mixture]:
+        """The mixture to fit, of any number of components."""
         emission = groups.emission(values, weight, {"gaussian": {"covariance_type": self.covariance_type}})
-        return Mixture(emission, weights, resolve_emission_prior(self, groups, emission, self.n_components))
+
+        def model_of(n_components: int) -> Mixture:
+            weights = resolve_weights(
+                self.weight_concentration_prior_type,
+                self.weight_concentration_prior,
+                n_components,
+                type(self).__name__,
+            )
+            return Mixture(emission, weights, resolve_emission_prior(self, groups, emission, n_components))
+
+        return model_of
+
+    def _grown(
+        self,
+        model_of: Callable[[int], Mixture],
+        groups: ColumnGroups,
+        values: list[np.ndarray],
+        weight: np.ndarray | None,
+        report: IterationReport,
+    ) -> tuple[MixtureRecipe, Fit, Mixture, MixtureData, list[Move]]:
+        """The mixture whose number of components no move betters."""
+        self._check_growth()
+        data, marks, _ = _compiled(model_of(1), groups, values, weight)
+        seed, limits = self._seed(self.random_state), self._limits()
+        growth = Growth(
+            model_of,
+            data,
+            marks,
+            n_init=self.n_init,
+            spread=self.init != "random",
+            seed=seed,
+            limits=limits,
+            n_threads=effective_n_jobs(self.n_jobs),
+            stop=self._cycle(report),
+            stopped=lambda: report.stopped,
+        )
+        state, moves = growth.run()
+        return MixtureRecipe(seed, state.starts, False, limits), state.fit, state.model, data, moves
+
+    def _check_growth(self) -> None:
+        """Refuse what has no meaning before the number of components is known."""
+        owner = f"n_components='auto' of {type(self).__name__}"
+        if self.method != "vb":
+            raise ValueError(f"{owner} needs method='vb', whose bound weighs components. Got method={self.method!r}.")
+        if not isinstance(self.init, str):
+            raise ValueError(f"{owner} makes its own starts. Got responsibilities in 'init'.")
+        if np.ndim(self.weight_concentration_prior):
+            raise ValueError(
+                f"{owner} needs a number as 'weight_concentration_prior'. Got {self.weight_concentration_prior!r}."
+            )
+
+    def _limits(self) -> dict:
+        """When a run stops, as `skvbem.vbem.fit.best_of` takes it."""
+        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
 
     def _recipe(self, model: Mixture, data: MixtureData, marks: np.ndarray, order, counted) -> MixtureRecipe:
         """Where to start and when to stop."""
         seed = self._seed(self.random_state)
-        limits = {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
+        limits = self._limits()
         if isinstance(self.init, str):
             starts = seeded_starts(
                 model, data, marks, self.n_init, spread=self.init != "random", rng=np.random.default_rng(seed)
@@ -327,6 +389,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         parameters = {group.family: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
         state = {
             "_fitted_": fitted,
+            "n_components_": fitted.model.n_components,
             "weights_": fitted.weights,
             "counts_": fitted.counts,
             "parameters_": parameters,

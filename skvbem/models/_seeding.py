@@ -45,18 +45,20 @@ def seeded_starts(
     return _nearest(model, data, np.stack(seeds))
 
 
-def candidates(marks: np.ndarray, weight: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct rows that count, at most `_MOST_CANDIDATES`, in the order of their marks, and how much each counts.
+def candidates(
+    marks: np.ndarray, weight: np.ndarray, seed: int, most: int = _MOST_CANDIDATES
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows that count, at most so many, in the order of their marks, and how much each counts.
 
     Of more rows those are taken that an exponential race elects: heavy ones more often, all by their marks alone.
     """
     distinct, first, of_row = np.unique(marks, return_index=True, return_inverse=True)
     total = np.bincount(of_row.ravel(), weights=weight)
     kept = np.flatnonzero(total > 0)
-    if len(kept) > _MOST_CANDIDATES:
+    if len(kept) > most:
         uniform = (mixed(distinct[kept] ^ np.uint64(seed)) >> np.uint64(11)) * 2.0**-53
         arrival = -np.log1p(-uniform) / total[kept]
-        kept = np.sort(kept[np.argsort(arrival, kind="stable")[:_MOST_CANDIDATES]])
+        kept = np.sort(kept[np.argsort(arrival, kind="stable")[:most]])
         return first[kept], np.ones(len(kept))
     return first[kept], total[kept]
 
