@@ -1,4 +1,4 @@
-"""The number of components, by moves that raise the bound: split, join, die, start anew [Beal §4.2.4, Ueda et al. 2000].
+"""How many components: moves that raise the bound, splits, joins, new starts [Beal ch. 4, Ueda et al. 2000].
 
 A split is a fit itself, of a mixture of two to the rows of one component as far as they are its own: its gain of bound
 over a mixture of one says which component to split, and its statistics are where the larger mixture starts. Statistics
@@ -17,13 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skvbem.models._components import Components, pairs_by_evidence, share_of_each
-from skvbem.models._seeding import seeded_starts
+from skvbem.models._seeding import seeded_starts, starts_of
 from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, best_of
 
 # Starts of a split, components that a round splits one by one, pairs it joins, and components it drops.
 _N_TRIES, _N_SPLITS, _N_JOINS, _N_DEATHS = 4, 4, 6, 3
+# Nats by which a bound must be higher: runs that end closer met one optimum.
+_ALIKE = 0.01
 # Steps, and nats, to which a split is fitted before the mixture takes over.
 _SPLIT_LIMITS: dict[str, Any] = {"max_iter": 200, "tol": 0.01}
 
@@ -88,8 +90,8 @@ class Growth:
         Equal for equal rows alone.
     n_init : int
         Starts from nothing, of each number of components that they are tried with.
-    spread : bool
-        Whether these start from rows that lie apart.
+    init : str
+        Their kind; see `skvbem.models._seeding.starts_of`.
     seed : tuple of int
     limits : mapping
         As `skvbem.vbem.fit.best_of` takes them.
@@ -107,7 +109,7 @@ class Growth:
         marks: np.ndarray,
         *,
         n_init: int,
-        spread: bool,
+        init: str,
         seed: tuple[int, ...],
         limits: Mapping[str, Any],
         n_threads: int = 1,
@@ -115,7 +117,7 @@ class Growth:
         stopped: Callable[[], bool] = lambda: False,
     ):
         self.model_of, self.data, self.marks = model_of, data, marks
-        self.n_init, self.spread, self.seed, self.limits = n_init, spread, seed, limits
+        self.n_init, self.init, self.seed, self.limits = n_init, init, seed, limits
         self.n_threads, self.stop, self.stopped = n_threads, stop, stopped
         self.most = len(np.unique(marks[data.weight > 0]))
 
@@ -124,7 +126,7 @@ class Growth:
         state = replace(self._anew(1), kind="")
         moves = [Move("start", 1, state.bound)]
         while True:
-            least = state.bound + max(self.limits["tol"], 1e-9 * abs(state.bound))
+            least = state.bound + max(_ALIKE, 1e-9 * abs(state.bound))
             better = next((found for found in self._moves(state) if found.bound > least), None)
             if better is None:
                 better = self._anew(state.model.n_components, state)
@@ -211,13 +213,14 @@ class Growth:
         yield State(model, self._fit(model, self.data, columns, select=True, **self.limits), columns, kind)
 
     def _anew(self, n_components: int, state: State | None = None) -> State:
-        """The best of starts from nothing, and of a state of so many components."""
+        """Starts from nothing: the winner of a tournament, or with a state of so many components the best of all."""
         model = self.model_of(n_components)
         rng = np.random.default_rng(self.seed)
-        starts = seeded_starts(model, self.data, self.marks, self.n_init, spread=self.spread, rng=rng)
+        starts = starts_of(self.init, model, self.data, self.marks, self.n_init, rng)
         if state is not None:
             starts = np.column_stack([state.fit.statistics, starts])
-        return State(model, self._fit(model, self.data, starts, **self.limits), starts, "start")
+        fit = self._fit(model, self.data, starts, select=state is None, **self.limits)
+        return State(model, fit, starts, "start")
 
     def _fit(self, model: Mixture, data: MixtureData, starts: np.ndarray, **options) -> Fit:
         """The best fit."""

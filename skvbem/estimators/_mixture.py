@@ -13,11 +13,15 @@ from scipy.special import logsumexp, softmax
 from skvbem.emissions import Emission
 from skvbem.estimators._groups import ColumnGroups
 from skvbem.families.base import ConjugateFamily
+from skvbem.models._components import Components
 from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
 from skvbem.models.weights import FiniteWeights, StickBreaking, Weights
-from skvbem.vbem.fit import Fit, best_of
-from skvbem.vbem.posteriors import Form
+from skvbem.vbem.fit import Fit, best_of, continued
+from skvbem.vbem.hyperparameters import alternated, best_strength
+from skvbem.vbem.posteriors import VB, Form
 
+#: `weight_concentration_prior` whose strength is to be learned.
+OPTIMIZED = "optimized"
 # Draws of the parameters behind the rows of one sample.
 _MOST_DRAWS = 1000
 #: Parameters of `VBMixture` that make the prior of each family, and what the emission calls them.
@@ -60,13 +64,64 @@ class MixtureRecipe:
         self, model: Mixture, data: MixtureData, form: Form, n_threads: int = 1, stop: Callable | None = None
     ) -> Fit:
         """The best fit."""
-        ascent = MixtureAscent(model, data, form, n_threads)
-        return best_of(ascent, self.starts, select=self.select, stop=stop, **self.limits)
+        return self._best(model, data, form, self.starts, n_threads, stop)
 
     def refit(self, model: Mixture, data: MixtureData, form: Form, fit: Fit, n_threads: int = 1) -> Fit:
         """The best fit of another form, from the starts of a fit and from where it ended."""
-        starts = np.column_stack([fit.statistics, self.starts])
-        return best_of(MixtureAscent(model, data, form, n_threads), starts, select=self.select, **self.limits)
+        return self._best(model, data, form, np.column_stack([fit.statistics, self.starts]), n_threads)
+
+    def _best(
+        self,
+        model: Mixture,
+        data: MixtureData,
+        form: Form,
+        starts: np.ndarray,
+        n_threads: int,
+        stop: Callable | None = None,
+    ) -> Fit:
+        ascent = MixtureAscent(model, data, form, n_threads)
+        fit = best_of(ascent, starts, select=self.select, stop=stop, **self.limits)
+        return in_order(ascent, fit, stop=stop, **self.limits)
+
+
+def in_order(ascent: MixtureAscent, fit: Fit, **options) -> Fit:
+    """The fit with its components in the order that the weights' prior means, if that raises the bound."""
+    model = ascent.model
+    if not model.weights.falling:
+        return fit
+    ordered = Components.of(model, fit.statistics).statistics(model)
+    if np.array_equal(ordered, fit.statistics):
+        return fit
+    again = best_of(ascent, ordered[:, None], **options)
+    return continued(fit, again) if again.objective > fit.objective else fit
+
+
+def with_best_strength(
+    model: Mixture,
+    data: MixtureData,
+    fit: Fit,
+    *,
+    limits: Mapping[str, Any],
+    n_threads: int = 1,
+    stop: Callable | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Fit, Mixture]:
+    """The fit, and the mixture, under the strength of the weights' prior that raises the bound most [Beal (2.79)]."""
+    base = model.weights
+
+    def strengthen(model: Mixture, statistics: np.ndarray) -> Mixture:
+        counts = model.prior.split(statistics)[0]
+        strength = best_strength(lambda s: float(base.of_strength(s).prior.log_evidence(counts)))
+        stronger = base.of_strength(strength)
+        if stronger.prior.log_evidence(counts) <= model.weights.prior.log_evidence(counts):
+            return model
+        return Mixture(model.emission, stronger, model.prior.blocks[1])
+
+    def ascend(model: Mixture, starts: np.ndarray) -> Fit:
+        ascent = MixtureAscent(model, data, VB, n_threads)
+        return in_order(ascent, best_of(ascent, starts, stop=stop, **limits), stop=stop, **limits)
+
+    return alternated(model, fit, strengthen, ascend, tol=limits["tol"], stopped=stopped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +237,11 @@ class FittedMixture:
 def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> Weights:
     """The prior of the weights that `weight_concentration_prior_type` and `weight_concentration_prior` stand for."""
     whose = f"The 'weight_concentration_prior' parameter of {owner}"
-    given = np.asarray(1.0 if concentration is None else concentration, dtype=float)
+    if isinstance(concentration, str) and concentration != OPTIMIZED:
+        raise ValueError(
+            f"{whose} must be a number > 0, one for each component, or {OPTIMIZED!r}. Got {concentration!r}."
+        )
+    given = np.asarray(1.0 if concentration is None or isinstance(concentration, str) else concentration, dtype=float)
     if not (np.isfinite(given).all() and (given > 0).all()):
         raise ValueError(f"{whose} must be > 0. Got {concentration!r} instead.")
     if kind == "dirichlet_process":

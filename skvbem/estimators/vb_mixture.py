@@ -19,11 +19,18 @@ from skvbem.estimators._base import VBEstimator, feature_names
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
-from skvbem.estimators._growth import Growth, Move
 from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
-from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, resolve_emission_prior, resolve_weights
+from skvbem.estimators._growth import Growth
+from skvbem.estimators._mixture import (
+    OPTIMIZED,
+    FittedMixture,
+    MixtureRecipe,
+    resolve_emission_prior,
+    resolve_weights,
+    with_best_strength,
+)
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.models._seeding import seeded_starts
+from skvbem.models._seeding import seeded_starts, starts_of
 from skvbem.models.mixture import Mixture, MixtureData
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
@@ -51,8 +58,9 @@ class VBMixture(EvidenceMixin, VBEstimator):
         variance for each component.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
         A Dirichlet prior of the weights, or sticks broken in turn, where late components are small.
-    weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
-        Its concentration, for each component. Small values empty components.
+    weight_concentration_prior : float, array-like of shape (n_components,) or "optimized", default=1.0
+        Its concentration, for each component. Small values empty components. "optimized" takes the one that raises the
+        bound most [Beal (2.79)], from 0.001 to 1000; the bound is then one given that prior. Needs ``method="vb"``.
     mean_prior : array-like of shape (n_numbers,), default=None
         Prior mean of measurements; by default the mean of X.
     mean_precision_prior : float, default=1.0
@@ -74,9 +82,11 @@ class VBMixture(EvidenceMixin, VBEstimator):
         Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
     n_init : int, default=10
         Number of starts.
-    init : {"k-means++", "random", "tournament"} or array-like of shape (n_samples, n_components), default="k-means++"
+    init : {"k-means++", "random", "tournament", "hierarchical"} or array-like of shape (n_samples, n_components), \
+            default="k-means++"
         Components start around rows that lie apart, or around any rows; "tournament" draws spread starts and drops
-        half of them after 1, 2, 4, ... steps. An array gives responsibilities to start from.
+        half of them after 1, 2, 4, ... steps; "hierarchical" has one start that joins rows, two by two, where the prior
+        finds the union most probable, and spread ones beside it. An array gives responsibilities to start from.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
@@ -102,6 +112,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
     parameters_ : dict of str to dict of str to ndarray
         By family, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.
+    weight_concentration_prior_ : float or ndarray of shape (n_components,)
+        The concentration, as optimized if that was asked.
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
     lower_bound_ : float
@@ -163,7 +175,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random", "tournament"}), "array-like"],
+        "init": [StrOptions({"k-means++", "random", "tournament", "hierarchical"}), "array-like"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "acceleration": ["boolean"],
@@ -256,6 +268,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
+        self._check_together()
         table, weight, counted = self._counted(X, sample_weight)
         groups, values = ColumnGroups.learned(
             table,
@@ -273,20 +286,21 @@ class VBMixture(EvidenceMixin, VBEstimator):
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
         model_of = self._models(groups, values, weight)
         if self.n_components == "auto":
-            recipe, fit, model, data, moves = self._grown(model_of, groups, values, weight, report)
+            found = self._grown(model_of, groups, values, weight, report)
         else:
-            model = model_of(self.n_components)
-            data, marks, order = _compiled(model, groups, values, weight)
-            recipe = self._recipe(model, data, marks, order, counted)
-            fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
-            moves = None
+            found = self._fitted_at(model_of(self.n_components), groups, values, weight, counted, report)
+        model, data, recipe, fit, more = found
+        note = ""
+        if isinstance(self.weight_concentration_prior, str):
+            fit, model = with_best_strength(
+                model, data, fit, stop=self._cycle(report), stopped=lambda: report.stopped, **self._options()
+            )
+            note = "given the optimized prior"
         fitted = FittedMixture(groups, model, self._form(), fit.statistics)
         self._warn_unless_converged(fit, report)
-        state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted)
-        if moves is not None:
-            state["moves_"] = moves
+        state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted) | more
         state |= {
-            "_run_": FittedRun(fit, recipe, fingerprint=_fingerprint(groups, values, weight)),
+            "_run_": FittedRun(fit, recipe, note, _fingerprint(groups, values, weight)),
             "n_samples_": data.total_weight,
         }
         self._publish(state)
@@ -319,6 +333,21 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
         return model_of
 
+    def _fitted_at(
+        self,
+        model: Mixture,
+        groups: ColumnGroups,
+        values: list[np.ndarray],
+        weight: np.ndarray | None,
+        counted: np.ndarray | None,
+        report: IterationReport,
+    ) -> tuple[Mixture, MixtureData, MixtureRecipe, Fit, dict]:
+        """The best fit of a mixture."""
+        data, marks, order = _compiled(model, groups, values, weight)
+        recipe = self._recipe(model, data, marks, order, counted)
+        fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
+        return model, data, recipe, fit, {}
+
     def _grown(
         self,
         model_of: Callable[[int], Mixture],
@@ -326,50 +355,53 @@ class VBMixture(EvidenceMixin, VBEstimator):
         values: list[np.ndarray],
         weight: np.ndarray | None,
         report: IterationReport,
-    ) -> tuple[MixtureRecipe, Fit, Mixture, MixtureData, list[Move]]:
-        """The mixture whose number of components no move betters."""
-        self._check_growth()
+    ) -> tuple[Mixture, MixtureData, MixtureRecipe, Fit, dict]:
+        """The best fit of the mixture whose number of components no move betters."""
         data, marks, _ = _compiled(model_of(1), groups, values, weight)
-        seed, limits = self._seed(self.random_state), self._limits()
+        seed = self._seed(self.random_state)
         growth = Growth(
             model_of,
             data,
             marks,
             n_init=self.n_init,
-            spread=self.init != "random",
+            init=self.init,
             seed=seed,
-            limits=limits,
-            n_threads=effective_n_jobs(self.n_jobs),
             stop=self._cycle(report),
             stopped=lambda: report.stopped,
+            **self._options(),
         )
         state, moves = growth.run()
-        return MixtureRecipe(seed, state.starts, False, limits), state.fit, state.model, data, moves
+        return state.model, data, MixtureRecipe(seed, state.starts, False, self._limits()), state.fit, {"moves_": moves}
 
-    def _check_growth(self) -> None:
-        """Refuse what has no meaning before the number of components is known."""
-        owner = f"n_components='auto' of {type(self).__name__}"
-        if self.method != "vb":
-            raise ValueError(f"{owner} needs method='vb', whose bound weighs components. Got method={self.method!r}.")
-        if not isinstance(self.init, str):
-            raise ValueError(f"{owner} makes its own starts. Got responsibilities in 'init'.")
-        if np.ndim(self.weight_concentration_prior):
+    def _check_together(self) -> None:
+        """Refuse parameters that make no sense together."""
+        owner = f"of {type(self).__name__}"
+        auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
+        if self.method != "vb" and (auto or optimized):
+            asked = "n_components='auto'" if auto else f"weight_concentration_prior={OPTIMIZED!r}"
+            raise ValueError(f"{asked} {owner} needs method='vb', whose bound decides. Got method={self.method!r}.")
+        if auto and not isinstance(self.init, str):
+            raise ValueError(f"n_components='auto' {owner} makes its own starts. Got responsibilities in 'init'.")
+        if auto and np.ndim(self.weight_concentration_prior):
             raise ValueError(
-                f"{owner} needs a number as 'weight_concentration_prior'. Got {self.weight_concentration_prior!r}."
+                f"n_components='auto' {owner} needs one number as 'weight_concentration_prior'. Got "
+                f"{self.weight_concentration_prior!r}."
             )
 
     def _limits(self) -> dict:
         """When a run stops, as `skvbem.vbem.fit.best_of` takes it."""
         return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
 
+    def _options(self) -> dict:
+        """When a run stops, and how many threads it has."""
+        return {"limits": self._limits(), "n_threads": effective_n_jobs(self.n_jobs)}
+
     def _recipe(self, model: Mixture, data: MixtureData, marks: np.ndarray, order, counted) -> MixtureRecipe:
         """Where to start and when to stop."""
         seed = self._seed(self.random_state)
         limits = self._limits()
         if isinstance(self.init, str):
-            starts = seeded_starts(
-                model, data, marks, self.n_init, spread=self.init != "random", rng=np.random.default_rng(seed)
-            )
+            starts = starts_of(self.init, model, data, marks, self.n_init, np.random.default_rng(seed))
             return MixtureRecipe(seed, starts, self.init == "tournament", limits)
         given = np.asarray(self.init, dtype=float)
         n_rows = len(data) if counted is None else len(counted)
@@ -391,6 +423,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
             "_fitted_": fitted,
             "n_components_": fitted.model.n_components,
             "weights_": fitted.weights,
+            "weight_concentration_prior_": fitted.model.weights.given,
             "counts_": fitted.counts,
             "parameters_": parameters,
             "groups_": {group.family: list(group.names) for group in fitted.groups.groups},

@@ -48,9 +48,9 @@ class Components:
         return len(self.counts)
 
     def statistics(self, model: Mixture) -> np.ndarray:
-        """Statistics (n_cells, ...) of a mixture of so many components; the largest first where their order matters."""
+        """Statistics (n_cells, ...) of a mixture of so many components; the largest first where weights should fall."""
         counts, own = self.counts, self.own
-        if not model.weights.exchangeable:
+        if model.weights.falling:
             order = np.argsort(-counts, axis=0, kind="stable")
             counts, own = counts[order], own[order]
         component = model.emission.component_of_cell(len(self))

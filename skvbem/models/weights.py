@@ -21,6 +21,8 @@ class Weights(ABC):
 
     #: Whether components may be renamed without a change of the prior.
     exchangeable: bool
+    #: Whether the prior means early components to be larger than late ones.
+    falling: bool = False
     n_components: int
 
     @property
@@ -44,6 +46,15 @@ class Weights(ABC):
     @abstractmethod
     def counts(self, statistics: np.ndarray) -> np.ndarray:
         """The counts of components (n_components, ...) that made statistics (n_cells, ...)."""
+
+    @property
+    @abstractmethod
+    def given(self) -> float | np.ndarray:
+        """The concentration as users know it: a number if all components have the same."""
+
+    @abstractmethod
+    def of_strength(self, strength: float) -> Weights:
+        """The prior whose concentrations are those of this one times a number."""
 
     @abstractmethod
     def mean(self, posterior: Dirichlet) -> np.ndarray:
@@ -92,6 +103,15 @@ class FiniteWeights(Weights):
         """The statistics themselves."""
         return statistics
 
+    @property
+    def given(self) -> float | np.ndarray:
+        """A number if all components have the same, or (n_components,)."""
+        return float(self.concentration[0]) if self.exchangeable else self.concentration
+
+    def of_strength(self, strength: float) -> FiniteWeights:
+        """The prior whose concentrations are those of this one times a number."""
+        return FiniteWeights(strength * self.concentration)
+
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """E[pi], (n_components,)."""
         return posterior.mean()
@@ -113,6 +133,7 @@ class StickBreaking(Weights):
     concentration: float
 
     exchangeable = False
+    falling = True
 
     @cached_property
     def prior(self) -> Dirichlet:
@@ -137,6 +158,15 @@ class StickBreaking(Weights):
     def counts(self, statistics: np.ndarray) -> np.ndarray:
         """The counts of components that made statistics."""
         return statistics if self.n_components == 1 else np.concatenate([statistics[0::2], statistics[-1:]])
+
+    @property
+    def given(self) -> float:
+        """alpha."""
+        return self.concentration
+
+    def of_strength(self, strength: float) -> StickBreaking:
+        """The prior whose concentration is that of this one times a number."""
+        return StickBreaking(self.n_components, strength * self.concentration)
 
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """E[pi]: sticks are independent."""

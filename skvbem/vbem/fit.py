@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,6 +96,19 @@ def best_of(
         n_iter,
         converged,
         result.statistics[:, distinct_optima(result.objective, len(starts))],
+    )
+
+
+def continued(fit: Fit, further: Fit) -> Fit:
+    """A fit and a run that went on from where it ended, as one; its starts are those of the fit."""
+    return replace(
+        fit,
+        statistics=further.statistics,
+        objective=further.objective,
+        trace=fit.trace + further.trace,
+        n_iter=fit.n_iter + further.n_iter,
+        converged=further.converged,
+        optima=further.optima,
     )
 
 
