@@ -1,6 +1,7 @@
 """How many components: moves that raise the bound, beside one fit for each number; starts that join rows."""
 
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,11 @@ import pytest
 from scipy import optimize
 
 from skvbem import VBMixture, datasets
+from skvbem.estimators import vb_mixture
+from skvbem.estimators._encoding import read_table
+from skvbem.estimators._groups import ColumnGroups
+from skvbem.estimators._growth import Growth, State
+from skvbem.models._components import Components
 from skvbem.models._seeding import _joined
 
 approx = pytest.approx
@@ -260,10 +266,6 @@ def compiled():
     """A mixture and its data, from a fit of one step."""
 
     def make(values, emission, n_components):
-        from skvbem.estimators import vb_mixture
-        from skvbem.estimators._encoding import read_table
-        from skvbem.estimators._groups import ColumnGroups
-
         estimator = VBMixture(n_components, emission=emission)
         groups, columns = ColumnGroups.learned(read_table(values, "VBMixture"), emission, "VBMixture")
         model = estimator._models(groups, columns, None)(n_components)
@@ -295,3 +297,102 @@ def test_joined_starts_where_rows_are_many_or_few(rng):
     assert sorted(fit.counts_) == approx([500] * 6, abs=2)
     assert len(VBMixture(3, init="hierarchical", n_init=4, random_state=0).fit(X).restarts_.bounds) == 4
     VBMixture(5, init="hierarchical").fit(rng.normal(size=(3, 2)))
+
+
+# Single moves ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def growth(rng):
+    """A search over three clumps, and a state with three of six components that halve a clump, or that are empty."""
+
+    def make(halved):
+        X = clumps(rng, 3, n_rows=30)
+        shares = np.zeros((90, 6))
+        shares[np.arange(90), np.arange(90) // 30 + (3 * (np.arange(90) % 2) if halved else 0)] = 1
+        estimator = VBMixture(6, covariance_prior=np.eye(2), init=shares, max_iter=2, tol=1e9, acceleration=False)
+        run = estimator.fit(X)._run_
+        limits = {"tol": 1e-5, "max_iter": 1000}
+        groups, columns = ColumnGroups.learned(read_table(X, "VBMixture"), "auto", "VBMixture")
+        model_of = estimator._models(groups, columns, None)
+        data, marks, _ = vb_mixture._compiled(model_of(1), groups, columns, None)
+        search = Growth(model_of, data, marks, n_init=2, init="k-means++", seed=(0,), limits=limits)
+        return search, State(model_of(6), run.fit, run.recipe.starts, "")
+
+    return make
+
+
+def test_halves_are_joined(growth):
+    search, state = growth(halved=True)
+    (joined,) = search._joined(state)
+    assert joined.kind == "join"
+    assert joined.model.n_components == 5
+    assert joined.bound > state.bound
+    first = Components.of(joined.model, joined.starts[:, 0])  # halves of one clump, rather than of two
+    assert sorted(first.counts) == approx([15, 15, 15, 15, 30], abs=0.1)
+
+
+def test_one_empty_component_is_dropped(growth):
+    search, state = growth(halved=False)
+    (joined,) = search._joined(state)
+    assert joined.model.n_components == 5
+    assert joined.bound > state.bound
+    assert sorted(joined.components.counts) == approx([0, 0, 30, 30, 30], abs=0.1)
+
+
+def test_empty_components_are_dropped_together(growth):
+    search, state = growth(halved=False)
+    first = next(search._moves(state))
+    assert first.model.n_components == 3
+    assert first.bound > state.bound
+
+
+def test_components_split_together_and_one_by_one(growth):
+    search, _ = growth(halved=False)
+    one = search._anew(1)
+    splits = search._splits(one)
+    assert splits[0][0] > 0
+    (two,) = search._one_split(one, splits)
+    assert two.model.n_components == 2
+    assert list(search._all_split(one, splits)) == []  # one component is not several
+    three = search._anew(3)
+    splits = search._splits(three)
+    assert max(gain for gain, _ in splits.values()) < 0  # clumps are not worth splitting
+    assert list(search._all_split(three, splits)) == []
+
+
+def test_two_moves_in_a_row_are_named_so(growth):
+    search, _ = growth(halved=False)
+    three = replace(search._anew(3), kind="")
+    kinds = {(found.kind, found.model.n_components) for found in search._moves(three)}
+    assert {("split", 4), ("join", 2), ("split, join", 3), ("split, split", 5), ("join, split", 3)} <= kinds
+    assert {("start", 2), ("start", 4)} <= kinds
+
+
+def test_a_search_that_is_stopped_ends_with_a_fit(rng):
+    class Stop:
+        calls = 0
+
+        def __call__(self, n_iter, objective):
+            self.calls += 1
+            return self.calls > 3
+
+    stop = Stop()
+    X = clumps(rng, 4)
+    groups, columns = ColumnGroups.learned(read_table(X, "VBMixture"), "auto", "VBMixture")
+    model_of = VBMixture()._models(groups, columns, None)
+    data, marks, _ = vb_mixture._compiled(model_of(1), groups, columns, None)
+    search = Growth(
+        model_of,
+        data,
+        marks,
+        n_init=2,
+        init="k-means++",
+        seed=(0,),
+        limits={"tol": 1e-5, "max_iter": 1000},
+        stop=stop,
+        stopped=lambda: stop.calls > 3,
+    )
+    state, moves = search.run()
+    assert np.isfinite(state.bound)
+    assert moves[0].kind == "start"
