@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from skvbem._kernels import _contexts
+from skvbem._numerics import times_log
 from skvbem.errors import TooLargeError
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
@@ -25,12 +26,18 @@ class Scoring:
     dag: DAG
     layout: Layout
     prior: Dirichlet
+    expect: Callable
     tables: Callable
     relabelings: Callable
 
     def row_marginals(self, natural: np.ndarray, program: Program) -> RowMarginals:
         """Where each distinct row of data falls in the tables under q(x) at natural parameters (n_cells,)."""
         return row_marginals(program, natural)
+
+    def latent_entropy(self, natural: np.ndarray, program: Program) -> float:
+        """Entropy of what is hidden under q(x) at natural parameters (n_cells,), nats."""
+        found = self.expect(natural[:, None], program)
+        return float(found.log_normalizer[0] - times_log(found.statistics[:, 0], natural).sum())
 
     def complete_counts(self, program: Program) -> np.ndarray:
         """Counts in which nothing is hidden, (n_cells,)."""
@@ -57,7 +64,7 @@ class Scoring:
         Returns
         -------
         list of ScoreCovariance
-            Blocks. Table rows in no block have no part in what is hidden.
+            Blocks. Coordinates in no block have no part in what is hidden.
         """
         return score_covariance(program, point, joint, max_states)
 

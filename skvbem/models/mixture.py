@@ -24,6 +24,7 @@ from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models._mixture_sampling import MixtureSampling
+from skvbem.models._mixture_scoring import MixtureScoring
 from skvbem.models.expectation import Expectation
 from skvbem.models.weights import Weights
 
@@ -57,7 +58,7 @@ class MixtureData:
         return len(self.weight)
 
 
-class Mixture(MixtureSampling):
+class Mixture(MixtureSampling, MixtureScoring):
     """A mixture with its prior.
 
     Parameters
