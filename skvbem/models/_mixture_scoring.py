@@ -17,6 +17,7 @@ from skvbem.graphs.dimension import identifiable_dimension
 from skvbem.models._aliases import listed
 from skvbem.models._covariance import ScoreCovariance
 from skvbem.models._mixture_covariance import mixture_covariance
+from skvbem.models._mixture_enumeration import log_evidence_by_enumeration
 from skvbem.models.weights import Weights
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class MixtureScoring:
         for rows, q in self.responsibilities(natural, data):
             total -= float(data.weight[rows] @ xlogy(q, q).sum(axis=1))
         return total
+
+    def log_evidence_by_enumeration(self, data: MixtureData, max_terms: int) -> tuple[float, int]:
+        """The log evidence, nats, summed over all components of all rows, and the terms of the sum."""
+        return log_evidence_by_enumeration(self, data, max_terms)  # type: ignore[arg-type]
 
     def score_covariance(
         self, point: tuple, data: MixtureData, *, joint: bool = True, max_states: int = 4096

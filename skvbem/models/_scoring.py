@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from skvbem._kernels import _contexts
+from skvbem._kernels._enumeration import log_sum_over_completions
 from skvbem._numerics import times_log
 from skvbem.errors import TooLargeError
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.dimension import identifiable_dimension
 from skvbem.models._aliases import listed, log_n_labelings
-from skvbem.models._completions import Completions, completions
+from skvbem.models._completions import completions
 from skvbem.models._covariance import ScoreCovariance, score_covariance
 from skvbem.models._layout import Layout
 from skvbem.models._marginals import RowMarginals, row_marginals
@@ -43,9 +44,20 @@ class Scoring:
         """Counts in which nothing is hidden, (n_cells,)."""
         return _contexts.complete_counts(program.contraction)
 
-    def completions(self, program: Program, max_terms: int) -> list[Completions]:
-        """All ways to complete the rows, in groups whose sums multiply; TooLargeError beyond `max_terms` of them."""
-        return completions(program, max_terms)
+    def log_evidence_by_enumeration(self, program: Program, max_terms: int) -> tuple[float, int]:
+        """The log evidence, nats, and the number of ways to complete the rows; TooLargeError beyond `max_terms`."""
+        prior = self.prior
+        groups, complete = completions(program, max_terms), self.complete_counts(program)
+        row_of = np.repeat(np.arange(prior.n_rows), np.diff(prior.row_starts))
+        row_prior, counts = prior.row_sums(prior.concentration), complete.astype(np.int64)
+        row_counts = prior.row_sums(counts)
+        value = float(prior.log_evidence(complete))
+        for group in groups:
+            value += log_sum_over_completions(
+                prior.concentration, row_prior, row_of, counts, row_counts, group.weight, group.choice_starts,
+                group.cell_starts, group.cells,
+            )  # fmt: skip
+        return value, max(sum(group.n_terms for group in groups), 1)
 
     def score_covariance(
         self, point: np.ndarray, program: Program, *, joint: bool = True, max_states: int = 4096
