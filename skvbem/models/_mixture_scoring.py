@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import coo_array
 from scipy.special import xlogy
 
 from skvbem._kernels import _mixture
 from skvbem.emissions import Emission, Step
 from skvbem.errors import TooLargeError
-from skvbem.families import Product
+from skvbem.families import Dirichlet, Product
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.dimension import identifiable_dimension
 from skvbem.models._aliases import listed
 from skvbem.models._covariance import ScoreCovariance
+from skvbem.models._marginals import Counted, RowMarginals
 from skvbem.models._mixture_covariance import mixture_covariance
 from skvbem.models._mixture_enumeration import log_evidence_by_enumeration
 from skvbem.models.weights import Weights
@@ -60,6 +62,45 @@ class MixtureScoring:
         for rows, q in self.responsibilities(natural, data):
             total -= float(data.weight[rows] @ xlogy(q, q).sum(axis=1))
         return total
+
+    def counted(self) -> Counted:
+        """The weights, and what the emission counts."""
+        first, parts = self.weights.n_cells, self.emission.counted(self.prior.blocks[1])
+        blocks = [(0, self.weights.prior), *((first + at, prior) for at, prior in parts)]
+        cells = [at + np.arange(len(prior.concentration)) for at, prior in blocks]
+        starts = np.cumsum([0, *(size for _, prior in blocks for size in np.diff(prior.row_starts))])
+        concentration = np.concatenate([prior.concentration for _, prior in blocks])
+        return Counted(np.concatenate(cells), Dirichlet(concentration, starts))
+
+    def row_marginals(self, natural: np.ndarray, data: MixtureData) -> RowMarginals:
+        """Where each row falls among the cells that count rows, under q(x) at natural parameters (n_cells,)."""
+        counted, step = self.counted(), self.step_at(natural, data)
+        place = np.full(self.n_cells, -1)
+        place[counted.cells] = np.arange(len(counted.cells))
+        of_weights = self.weights.statistics(np.eye(self.n_components))
+        own = [place[cells] for cells in self.cells_of_components()]
+        parts: list[list[np.ndarray]] = [[], [], []]
+        for rows, q in self.responsibilities(natural, data):
+            at = np.arange(rows.start, rows.stop)
+            cells = [(q @ of_weights.T, np.arange(len(of_weights)))]
+            if len(counted.cells) > len(of_weights):
+                statistics = step.of_rows(data.table[rows])
+                cells += [
+                    (q[:, [k]] * statistics[:, k, places >= 0], places[places >= 0]) for k, places in enumerate(own)
+                ]
+            for probability, target in cells:
+                row, column = np.nonzero(probability * (data.weight[rows] > 0)[:, None])
+                for part, found in zip(parts, (target[column], at[row], probability[row, column])):
+                    part.append(found)
+        target, row, probability = (np.concatenate(part) for part in parts)
+        n_cells, n_rows = len(counted.cells), counted.prior.n_rows
+        into_rows = n_cells + np.repeat(np.arange(n_rows), np.diff(counted.prior.row_starts))
+        shape = (len(data), n_cells + n_rows)
+        entries = np.concatenate([target, into_rows[target]])
+        sums = coo_array((np.tile(probability, 2), (np.tile(row, 2), entries)), shape=shape).tocsc()
+        sums.sort_indices()
+        probability = np.minimum(sums.data, 1.0)
+        return RowMarginals(sums.indptr, sums.indices, probability, data.weight, np.zeros(shape[1]))
 
     def log_evidence_by_enumeration(self, data: MixtureData, max_terms: int) -> tuple[float, int]:
         """The log evidence, nats, summed over all components of all rows, and the terms of the sum."""

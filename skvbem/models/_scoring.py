@@ -17,7 +17,7 @@ from skvbem.models._aliases import listed, log_n_labelings
 from skvbem.models._completions import completions
 from skvbem.models._covariance import ScoreCovariance, score_covariance
 from skvbem.models._layout import Layout
-from skvbem.models._marginals import RowMarginals, row_marginals
+from skvbem.models._marginals import Counted, RowMarginals, row_marginals
 from skvbem.models._program import Program
 
 
@@ -30,6 +30,10 @@ class Scoring:
     expect: Callable
     tables: Callable
     relabelings: Callable
+
+    def counted(self) -> Counted:
+        """All of the prior."""
+        return Counted(np.arange(self.layout.n_cells), self.prior)
 
     def row_marginals(self, natural: np.ndarray, program: Program) -> RowMarginals:
         """Where each distinct row of data falls in the tables under q(x) at natural parameters (n_cells,)."""
