@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -56,6 +57,14 @@ class MixtureData:
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    @cached_property
+    def one_by_one(self) -> MixtureData:
+        """Rows of whole weights repeated, those of weight 0 left out."""
+        if (self.weight == 1.0).all():
+            return self
+        rows = np.repeat(np.arange(len(self)), self.weight.astype(np.int64))
+        return replace(self, table=self.table[rows], weight=np.ones(len(rows)))
 
 
 class Mixture(MixtureSampling, MixtureScoring):
