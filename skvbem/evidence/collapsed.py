@@ -2,29 +2,33 @@ r"""The bound with the parameters integrated out: :math:`\langle\ln p(x, y)\rang
 
 Any q(x) bounds the evidence with the parameters left exact,
 
-.. math:: \ln p(y) \ge \langle \ln p(x, y) \rangle_{q(x)} + H(q), \qquad \ln p(x, y) = A(\mathrm{prior} + u(x, y)) - A(\mathrm{prior}) + \ln f,
+.. math::
 
-of tables the Bayesian Dirichlet score BD(N) of the counts. It is no lower than the plain bound F of the same q(x), which
-has the evidence of the expected statistics, and is its :math:`\max_{q(\theta)} F`. A is convex, so that what is gained
-is an average of what is never negative,
+    \ln p(y) &\ge \langle \ln p(x, y) \rangle_{q(x)} + H(q), \\
+    \ln p(x, y) &= A(\mathrm{prior} + u(x, y)) - A(\mathrm{prior}) + \ln f,
+
+of tables the Bayesian Dirichlet score BD(N) of the counts. It is no lower than the plain bound of the same q(x), its
+:math:`\max_{q(\theta)} F`, which has the evidence of the expected statistics in its place. A is convex, so that what is
+gained is an average of what is never negative: with A(u) for A(prior + u),
 
 .. math:: \mathrm{gain} = \langle A(u) - A(\bar u) - \nabla A(\bar u) \cdot (u - \bar u) \rangle_{q(x)}
-          = \langle \mathrm{KL}(q(\theta) \,\|\, p(\theta \mid x, y)) \rangle_{q(x)}, \qquad A(u) = A(\mathrm{prior} + u).
+          = \langle \mathrm{KL}(q(\theta) \,\|\, p(\theta \mid x, y)) \rangle_{q(x)}.
 
 **Counts.** Rows are independent under q, so that each count of a table is a sum of independent 0-1 variables. Its
 distribution is found by convolution (or its averages by moments, where counts are so many that these say it all):
 nothing is drawn, and what is left out is below a bound that is stated. So it is for networks, and for weights and
 categories of mixtures.
 
-**Other statistics**, of Gaussian, Gamma and multinomial components, have no such distribution. There the gain is averaged
-over x drawn from q(x): an estimate without bias, with a standard error, a bound on average; and in no run below the
-plain bound, as no draw is.
+**Other statistics**, of Gaussian, Gamma and multinomial components, have no such distribution. There the gain is
+averaged over x drawn from q(x): an estimate without bias, with a standard error, a bound on average; and in no run below
+the plain bound, as no draw is.
 
 The best q(x) of this bound gives each row the natural parameters
 :math:`\langle\ln(\lambda_c + N_c)\rangle - \langle\ln(\lambda_r + N_r)\rangle`, counts c and r of cells and of their
 table rows without the row of data itself. A sweep gives all rows the mean of these, to first order in a row's own
-share. Of other statistics it gives the mean of :math:`\nabla A(u)`, the expected natural parameters after the draws: a row
-adds to the statistics half of what it would change them by, on average, which is the middle of its own step.
+share. Of other statistics it gives the mean of :math:`\nabla A(u)`, the expected natural parameters after each draw. The
+score of a row is the difference of A between the data without it and with it, next to :math:`\nabla A` in the middle of
+the two, and rows that are in doubt are on either side about as often.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from skvbem.evidence.evaluation import Evaluation
 
 # Posterior probabilities are sums that round: above this they are 1.
 _CERTAIN = 1.0 - 8 * np.finfo(float).eps
-_CHOOSING, _SCORING = 3, 4
+_CHOOSING, _SCORING = 8, 9
 
 
 def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, alias: bool = False) -> Evidence:
@@ -76,7 +80,11 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
         met.append(_at(evaluation, met[-1].better, drawn, _CHOOSING, n_draws))
     if met:
         natural = max(met, key=lambda found: found.value).natural
-    best = max(met, key=lambda found: found.value) if not len(drawn) else _at(evaluation, natural, drawn, _SCORING, n_draws)
+    best = (
+        max(met, key=lambda found: found.value)
+        if not len(drawn)
+        else _at(evaluation, natural, drawn, _SCORING, n_draws)
+    )
     gain = alias_gain(evaluation, best.natural) if alias else 0.0
     entropy = model.latent_entropy(best.natural, evaluation.program)
     return Evidence(

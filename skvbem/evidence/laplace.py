@@ -13,8 +13,8 @@ natural measure, the volume of the unconstrained coordinates (softmax, of tables
 Mode, density and Gaussian are those of one basis. In probabilities (and rates, means and precisions) the family's
 coordinates are shifted, those of tables from lambda to lambda - 1, and at the mode, where the gradient is zero,
 :math:`\ln\det A` becomes that of the parameters by twice the log density of the natural measure with respect to them,
-of tables :math:`-2 \sum \ln\theta` over all cells. Where a cell has no counts, the Gaussian around the mode in probabilities,
-near 0, misses a factor of about 4 for a prior of 1.01; in the softmax basis it is right to a tenth.
+of tables :math:`-2 \sum \ln\theta` over all cells. Where a cell has no counts, the Gaussian around the mode in
+probabilities, near 0, misses a factor of about 4 for a prior of 1.01; in the softmax basis it is right to a tenth.
 """
 
 from __future__ import annotations

@@ -25,7 +25,12 @@ _SCORES = (
     Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _COLLAPSED, form="vb"),
     Score("laplace", laplace, ("score_covariance",), form="map"),
     Score("cheeseman_stutz", cheeseman_stutz, ("latent_entropy",), form="map"),
-    Score("cheeseman_stutz_dagger", partial(cheeseman_stutz, corrected=True), ("identifiable_dimension", "latent_entropy"), form="map"),
+    Score(
+        "cheeseman_stutz_dagger",
+        partial(cheeseman_stutz, corrected=True),
+        ("identifiable_dimension", "latent_entropy"),
+        form="map",
+    ),
     Score("mled", mled, ("latent_entropy",), form="map"),
     Score("draper", draper, form="map"),
     Score("bicp", bicp, form="map"),

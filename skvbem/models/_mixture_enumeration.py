@@ -6,8 +6,8 @@ the sum over assignments is one over the rows of the first component, and of tho
 
 .. math::
 
-    F_k(R) = \sum_{S \subseteq R} \frac{B(a_k + |S|, b_k + |R \setminus S|)}{B(a_k, b_k)}\, g_k(S)\, F_{k+1}(R \setminus S),
-    \qquad F_K = g_K,
+    F_k(R) = \sum_{S \subseteq R} \frac{B(a_k + |S|, b_k + |R \setminus S|)}{B(a_k, b_k)}
+        \, g_k(S)\, F_{k+1}(R \setminus S), \qquad F_K = g_K,
 
 and the evidence is :math:`F_1` of all rows. Where components share parameters (a tied covariance) there is no such
 factor for each, and allocations of rows to all components are gone through one by one.

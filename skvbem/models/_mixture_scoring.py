@@ -33,7 +33,6 @@ class MixtureScoring:
     weights: Weights
     prior: Product
     n_components: int
-    n_cells: int
     relabelings: Callable
 
     def step_at(self, natural: np.ndarray, data: MixtureData) -> Step:
@@ -75,7 +74,7 @@ class MixtureScoring:
     def row_marginals(self, natural: np.ndarray, data: MixtureData) -> RowMarginals:
         """Where each row falls among the cells that count rows, under q(x) at natural parameters (n_cells,)."""
         counted, step = self.counted(), self.step_at(natural, data)
-        place = np.full(self.n_cells, -1)
+        place = np.full(sum(self.prior.n_cells), -1)
         place[counted.cells] = np.arange(len(counted.cells))
         of_weights = self.weights.statistics(np.eye(self.n_components))
         own = [place[cells] for cells in self.cells_of_components()]
@@ -141,7 +140,7 @@ class MixtureScoring:
 
     def labelings(self, hidden: Sequence, limit: int) -> np.ndarray:
         """These orders as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
-        found = listed(self.relabelings(hidden), self.n_cells, limit)
+        found = listed(self.relabelings(hidden), sum(self.prior.n_cells), limit)
         if found is None:
             raise TooLargeError(
                 f"There are {np.exp(self.log_n_labelings(hidden)):.4g} orders of the {self.n_components} components, "
