@@ -20,15 +20,15 @@ nothing is drawn, and what is left out is below a bound that is stated. So it is
 categories of mixtures.
 
 **Other statistics**, of Gaussian, Gamma and multinomial components, have no such distribution. There the gain is
-averaged over x drawn from q(x): an estimate without bias, with a standard error, a bound on average; and in no run below
-the plain bound, as no draw is.
+averaged over x drawn from q(x): an estimate without bias, with a standard error, a bound on average; and in no run
+below the plain bound, as no draw is.
 
 The best q(x) of this bound gives each row the natural parameters
 :math:`\langle\ln(\lambda_c + N_c)\rangle - \langle\ln(\lambda_r + N_r)\rangle`, counts c and r of cells and of their
 table rows without the row of data itself. A sweep gives all rows the mean of these, to first order in a row's own
-share. Of other statistics it gives the mean of :math:`\nabla A(u)`, the expected natural parameters after each draw. The
-score of a row is the difference of A between the data without it and with it, next to :math:`\nabla A` in the middle of
-the two, and rows that are in doubt are on either side about as often.
+share. Of other statistics it gives the mean of :math:`\nabla A(u)`, the expected natural parameters after each draw:
+what a row scores is the difference of A between the data without it and with it, next to :math:`\nabla A` in the middle
+of the two, and a row that is in doubt is in the draw or not about as often.
 """
 
 from __future__ import annotations

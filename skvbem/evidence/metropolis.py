@@ -1,10 +1,10 @@
 r"""Annealed importance sampling as published: Metropolis chains on :math:`p(\theta) p(y \mid \theta)^\tau` [BG §4.2].
 
 At every inverse temperature all parameters are proposed anew about where they are, and taken or left together: rows of
-a network's tables from Dirichlets, with concentrations no lower than the prior's, parameters of a mixture from a Gaussian
-in unconstrained coordinates, as wide in each as the prior is. The hidden variables are summed out throughout, so that
-weights of rows need not be whole. How far proposals reach is tuned by a pilot run, so that the chains themselves
-do not adapt and stay unbiased.
+a network's tables from Dirichlets, with concentrations no lower than the prior's, parameters of a mixture from a
+Gaussian in unconstrained coordinates, as wide in each as the prior is. The hidden variables are summed out throughout,
+so that weights of rows need not be whole. How far proposals reach is tuned by a pilot run, so that the chains
+themselves do not adapt and stay unbiased.
 """
 
 from __future__ import annotations

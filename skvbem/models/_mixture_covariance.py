@@ -1,8 +1,8 @@
 r"""What components take from the information of complete data [Louis 1982].
 
 In unconstrained coordinates the score of a complete row of component k is :math:`s_k = J^\top u_k`, J the derivatives
-of the natural parameters and :math:`u_k` the statistics of the row, in the cells of k. Given what is observed of it, the
-row is of component k with probability :math:`r_k`, so that
+of the natural parameters and :math:`u_k` the statistics of the row, in the cells of k. Given what is observed of it,
+the row is of component k with probability :math:`r_k`, so that
 
 .. math::
 
