@@ -137,6 +137,11 @@ class LinearStep(Step):
         sums = as_matrix(responsibilities) @ block.features.T
         total += self.emission.unfold(sums.reshape(*total.shape[:2], -1), block.complete)
 
+    def of_rows(self, block: LinearTable) -> np.ndarray:
+        """Statistics of each row, the same for all components."""
+        found = self.emission.unfold(np.ascontiguousarray(block.features.T), block.complete)
+        return np.broadcast_to(found[:, None], (len(block), self.n_components, found.shape[1]))
+
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""
         return by_cell(total, self.single)

@@ -42,6 +42,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from skvbem.families import Dirichlet
 from skvbem.families.base import ConjugateFamily
 
 # Doubles that a block should hold, so that they stay in cache.
@@ -76,6 +77,31 @@ class Step(ABC):
     @abstractmethod
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Expected statistics of a sum, (n_cells,) or (n_cells, n_lanes)."""
+
+    @abstractmethod
+    def of_rows(self, block: Any) -> np.ndarray:
+        """Expected statistics of each row, were it of a component, of a step without restarts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components, n_own)
+            The cells of the component and of all components, in order; a read-only view, perhaps.
+        """
+
+    def hidden_covariance(self, block: Any, shares: np.ndarray) -> np.ndarray | None:
+        """Covariance of a component's statistics given what is observed, summed over rows with weights.
+
+        Parameters
+        ----------
+        block : Table
+        shares : ndarray of shape (n_rows, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_components, n_own, n_own), or None
+            None where nothing but the component is hidden.
+        """
+        return None
 
     def add_drawn(
         self, block: Any, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
@@ -150,6 +176,33 @@ class Emission(ABC):
 
         Each column of the data spreads by about 1; what is missing is in the middle.
         """
+
+    def is_conjugate(self, table: Any) -> bool:
+        """Whether rows of known components have statistics, so that their evidence has a closed form.
+
+        They have none where measurements are missing on which others depend.
+        """
+        return True
+
+    def counted(self, prior: Any) -> list[tuple[int, Dirichlet]]:
+        """Parts of a prior whose statistics count rows, each in one cell of a distribution at the most.
+
+        Each with its first cell.
+        """
+        return []
+
+    @property
+    def tells_components_apart(self) -> bool:
+        """Whether mixtures are identifiable, but for the names of their components, at almost all parameters.
+
+        So it is for Gaussian, Poisson and exponential columns [Teicher 1963; Yakowitz and Spragins 1968].
+        """
+        return True
+
+    @property
+    def n_outcomes(self) -> tuple[int, ...] | None:
+        """Values of each column, if columns are independent given the component and have finitely many."""
+        return None
 
     def row_order(self, table: Any) -> np.ndarray | None:
         """An order of rows in which blocks cost least, such as by what is missing; None if it does not matter."""

@@ -127,6 +127,20 @@ class Categorical(Emission):
             codes[missing, column] = np.argmax(responsibilities[missing] @ table, axis=1)
         return codes
 
+    def counted(self, prior: Dirichlet) -> list[tuple[int, Dirichlet]]:
+        """All of it."""
+        return [(0, prior)]
+
+    @property
+    def tells_components_apart(self) -> bool:
+        """No: that hangs on the numbers of columns and of categories."""
+        return False
+
+    @property
+    def n_outcomes(self) -> tuple[int, ...] | None:
+        """Categories of each column."""
+        return self.n_categories
+
     def places(self, block: CategoricalTable) -> np.ndarray:
         """An axis for each category of each column; different categories are 1 apart."""
         places = np.zeros((len(block), self._cells_per_component))
@@ -272,6 +286,13 @@ class CategoricalStep(Step):
     def add(self, block: CategoricalTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
         """Add the statistics of a block to a sum."""
         _categorical.spread(np.ascontiguousarray(block.joined), as_matrix(responsibilities), total)
+
+    def of_rows(self, block: CategoricalTable) -> np.ndarray:
+        """1 in the cell of each observed category, the same for all components."""
+        n_cells = self.shape[2]
+        found = np.zeros((len(block), n_cells + 1))
+        found[np.arange(len(block))[:, None], self.join.members[block.joined].reshape(len(block), -1)] = 1.0
+        return np.broadcast_to(found[:, None, :n_cells], (len(block), self.n_components, n_cells))
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""

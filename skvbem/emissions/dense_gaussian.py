@@ -185,6 +185,10 @@ class DenseGaussian(Emission):
                 values[rows] = filled
         return values
 
+    def is_conjugate(self, table: DenseTable) -> bool:
+        """Whether rows are observed whole or not at all."""
+        return not any(0 < len(missing) < self.n_columns for _, missing in table.runs)
+
     def places(self, block: DenseTable) -> np.ndarray:
         """Rows in standard deviations from the means of the columns."""
         deviation = np.sqrt((self.unwhitener**2).sum(axis=1))

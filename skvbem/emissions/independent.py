@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.emissions.base import Emission, Step
-from skvbem.families import Product
+from skvbem.families import Dirichlet, Product
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,31 @@ class Independent(Emission):
     def parameters(self, point: tuple) -> tuple:  # type: ignore[override]
         """The parameters of each group, by name."""
         return tuple(part.parameters(at) for part, at in zip(self.parts, point))
+
+    def is_conjugate(self, table: IndependentTable) -> bool:
+        """Whether all groups are."""
+        return all(part.is_conjugate(of_part) for part, of_part in zip(self.parts, table.parts))
+
+    def counted(self, prior: Product) -> list[tuple[int, Dirichlet]]:
+        """Those of the groups."""
+        firsts = np.cumsum([0, *prior.n_cells])[:-1].tolist()
+        parts = zip(self.parts, prior.blocks, firsts)
+        return [(first + at, of) for part, block, first in parts for at, of in part.counted(block)]
+
+    @property
+    def tells_components_apart(self) -> bool:
+        """Whether one group does: then it does so for the others."""
+        return any(part.tells_components_apart for part in self.parts)
+
+    @property
+    def n_outcomes(self) -> tuple[int, ...] | None:
+        """Those of all groups, if all have them."""
+        found: list[int] = []
+        for part in self.parts:
+            if part.n_outcomes is None:
+                return None
+            found += part.n_outcomes
+        return tuple(found)
 
     def row_order(self, table: IndependentTable) -> np.ndarray | None:
         """The order of the first group to which it matters."""
@@ -144,6 +169,24 @@ class IndependentStep(Step):
     def statistics(self, total: Any) -> np.ndarray:
         """Statistics of a sum."""
         return np.concatenate([step.statistics(of_sum) for step, of_sum in zip(self.steps, total)])
+
+    def of_rows(self, block: IndependentTable) -> np.ndarray:
+        """Statistics of each row, group after group."""
+        parts = zip(self.steps, block.parts)
+        return np.concatenate([step.of_rows(of_part) for step, of_part in parts], axis=2)
+
+    def hidden_covariance(self, block: IndependentTable, shares: np.ndarray) -> np.ndarray | None:
+        """Group by group, which are independent given the component."""
+        found = [step.hidden_covariance(of_part, shares) for step, of_part in zip(self.steps, block.parts)]
+        if all(of_group is None for of_group in found):
+            return None
+        sizes = [step.of_rows(of_part[:0]).shape[2] for step, of_part in zip(self.steps, block.parts)]
+        ends = np.cumsum(sizes)
+        whole = np.zeros((self.n_components, ends[-1], ends[-1]))
+        for of_group, size, end in zip(found, sizes, ends):
+            if of_group is not None:
+                whole[:, end - size : end, end - size : end] = of_group
+        return whole
 
     def add_drawn(
         self, block: IndependentTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: Any

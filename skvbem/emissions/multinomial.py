@@ -116,6 +116,11 @@ class Multinomial(LinearEmission):
         values = np.asarray(block.values, dtype=float)
         return np.where(np.isnan(values), responsibilities @ posterior.mean().reshape(-1, self.n_categories), values)
 
+    @property
+    def tells_components_apart(self) -> bool:
+        """No: that hangs on the totals of the rows."""
+        return False
+
     def places(self, block: LinearTable) -> np.ndarray:
         """Twice the square roots of counts, which spread by about 1 around their means."""
         return 2 * np.sqrt(block.columns[0].T)

@@ -56,6 +56,11 @@ class Dirichlet(ConjugateFamily):
         concentration = self._like(statistics) + statistics
         return type(self)(concentration, self.row_starts)
 
+    @property
+    def coordinates(self) -> np.ndarray:  # type: ignore[override]
+        """The concentrations."""
+        return self.concentration
+
     def statistics_above(self, prior: Self) -> np.ndarray:
         """Counts added to `prior`, of the shape of the concentrations."""
         return self.concentration - prior._like(self.concentration)
@@ -182,6 +187,55 @@ class Dirichlet(ConjugateFamily):
         logs -= self.per_cell(np.maximum.reduceat(logs, self.row_starts[:-1], axis=0))
         weights = np.exp(logs)
         return weights / self.per_cell(self.row_sums(weights))
+
+    def from_natural(self, natural: np.ndarray) -> np.ndarray:
+        """The point with these logarithms."""
+        return np.exp(natural)
+
+    def jacobian(self, point: np.ndarray) -> np.ndarray:
+        """Derivatives of ln theta: 1 for the cell itself, less theta, within each row."""
+        row_of, free = self._row_of, self._free_cells
+        same = row_of[:, None] == row_of[free]
+        return same * ((np.arange(len(point))[:, None] == free) - point[free])
+
+    def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
+        """The row's sum times (diag theta - theta theta'), row by row."""
+        cells = self._free_cells if free is None else self._free_cells[free]
+        row, theta = self._row_of[cells], point[cells]
+        mass = self.row_sums(coordinates)[row]
+        return (row[:, None] == row) * (np.diag(mass * theta) - (mass * theta)[:, None] * theta)
+
+    def log_det_information(
+        self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray, diagonal: bool = False
+    ) -> float:
+        """As in the base class; of whole rows, the sum of ln theta and of (cells - 1) ln sum, without a matrix."""
+        cells, sizes = self._free_cells[free], np.diff(self.row_starts)
+        rows = np.zeros(self.n_rows, dtype=bool)
+        rows[self._row_of[cells]] = True
+        mass = self.row_sums(coordinates)
+        if np.any(mass[rows] <= 0):
+            return np.nan
+        if diagonal:
+            return float(np.log(mass[self._row_of[cells]] * point[cells] * (1.0 - point[cells])).sum())
+        if len(free) != (sizes[rows] - 1).sum():
+            return super().log_det_information(point, coordinates, free)
+        theta, mass = point[self.per_cell(rows)], mass[rows]
+        return float(np.log(theta).sum() + (sizes[rows] - 1) @ np.log(mass))
+
+    @property
+    def probability_shift(self) -> np.ndarray:
+        """-1 in every cell, but 0 in rows of one cell, which are no parameters."""
+        return np.where(self.per_cell(np.diff(self.row_starts)) == 1, 0.0, -1.0)
+
+    @property
+    def _row_of(self) -> np.ndarray:
+        """The row of each cell."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.row_starts))
+
+    @property
+    def _free_cells(self) -> np.ndarray:
+        """All cells but the last of each row: those of the unconstrained coordinates."""
+        return np.delete(np.arange(len(self.concentration)), self.row_starts[1:] - 1)
 
     def _like(self, statistics: np.ndarray) -> np.ndarray:
         """Concentrations with as many axes as the statistics have."""

@@ -7,7 +7,6 @@ from a generator of its own, block of rows after block of rows, whatever chains 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 # Log likelihoods that chains side by side may hold.
 _MOST_AT_ONCE = 2**21
+# Logarithms of probabilities that are next to none, from which a step still leads somewhere.
+_LOWEST = -690.0
 
 
 class MixtureSampling:
@@ -77,32 +78,68 @@ class MixtureSampling:
         return min(max(_MOST_AT_ONCE // (len(data) * self.n_components), 1), 32)
 
     def workspace(self, data: MixtureData, n_lanes: int) -> MixtureData:
-        """The rows one by one, those of weight 0 left out."""
-        if (data.weight == 1.0).all():
-            return data
-        rows = np.repeat(np.arange(len(data)), data.weight.astype(np.int64))
-        return replace(data, table=data.table[rows], weight=np.ones(len(rows)))
+        """The data: chains need no memory of their own."""
+        return data
 
     def anneal(
         self, workspace: MixtureData, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gibbs chains along paths of their own; see `skvbem.models._sampling.Sampling.anneal`."""
-        rngs = _generators(streams)
+        rngs, rows = _generators(streams), workspace.one_by_one
         log_ratios = np.empty((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
         for step, (here, there) in enumerate(pairwise(temperatures)):
             slope = path.slope - (path.statistics * log_point).sum(axis=0)
-            before = self._log_z((1 - here) * path.natural + here * log_point, workspace) if here != there else 0.0
-            after, drawn = self._completed((1 - there) * path.natural + there * log_point, workspace, rngs)
+            before = self._log_z((1 - here) * path.natural + here * log_point, rows) if here != there else 0.0
+            after, drawn = self._completed((1 - there) * path.natural + there * log_point, rows, rngs)
             log_ratios[step] = (after - before if here != there else 0.0) + (there - here) * slope
             log_point[:] = self._drawn((1 - there) * path.statistics + there * drawn, rngs)
         _move_on(streams, rngs)
         return log_ratios, drawn
 
+    def metropolis(
+        self,
+        workspace: MixtureData,
+        temperatures: np.ndarray,
+        strengths: np.ndarray,
+        streams: np.ndarray,
+        log_point: np.ndarray,
+        log_likelihood: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Metropolis chains along p(theta) p(data | theta)^t; see `skvbem.models._sampling.Sampling.metropolis`.
+
+        All unconstrained coordinates move together by Gaussian steps, of variances those of a Gaussian at the prior's
+        mode over the strength. The density is with respect to these coordinates, and the step the same both ways.
+        """
+        prior, rngs = self.prior, _generators(streams)
+        mode = prior.mode()
+        width = 1 / np.sqrt(np.diag(prior.information(mode, prior.coordinates)))
+        free = prior.to_unconstrained(prior.from_natural(np.maximum(log_point, _LOWEST)))
+        log_prior = (prior.coordinates[:, None] * log_point).sum(axis=0)
+        shape = (len(strengths), log_point.shape[1])
+        log_ratios, accepted = np.empty(shape), np.empty(shape, dtype=bool)
+        for step, (here, there, strength) in enumerate(zip(temperatures, temperatures[1:], strengths)):
+            log_ratios[step] = (there - here) * log_likelihood
+            noise = np.stack([rng.standard_normal(len(free)) for rng in rngs], axis=1)
+            proposed = free + width[:, None] / np.sqrt(strength) * noise
+            with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+                natural = prior.natural(prior.from_unconstrained(proposed))
+            lost = ~np.isfinite(natural).all(axis=0)  # out of the floats: stay
+            natural[:, lost] = log_point[:, lost]
+            there_prior = np.where(lost, -np.inf, (prior.coordinates[:, None] * natural).sum(axis=0))
+            there_likelihood = self._log_z(natural, workspace)
+            log_odds = there_prior - log_prior + there * (there_likelihood - log_likelihood)
+            taken = np.log([rng.random() for rng in rngs]) < log_odds
+            accepted[step] = taken
+            free[:, taken], log_point[:, taken] = proposed[:, taken], natural[:, taken]
+            log_prior[taken], log_likelihood[taken] = there_prior[taken], there_likelihood[taken]
+        _move_on(streams, rngs)
+        return log_ratios, accepted
+
     def sample_latent(self, natural: np.ndarray, data: MixtureData, streams: np.ndarray) -> np.ndarray:
         """Complete-data statistics with components drawn from q(x) at natural parameters (n_cells, n_lanes)."""
         rngs = _generators(streams)
-        _, drawn = self._completed(natural, self.workspace(data, natural.shape[1]), rngs)
+        _, drawn = self._completed(natural, data.one_by_one, rngs)
         _move_on(streams, rngs)
         return drawn
 

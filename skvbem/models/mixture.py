@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,7 @@ from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models._mixture_sampling import MixtureSampling
+from skvbem.models._mixture_scoring import MixtureScoring
 from skvbem.models.expectation import Expectation
 from skvbem.models.weights import Weights
 
@@ -56,8 +58,16 @@ class MixtureData:
     def __len__(self) -> int:
         return len(self.weight)
 
+    @cached_property
+    def one_by_one(self) -> MixtureData:
+        """Rows of whole weights repeated, those of weight 0 left out."""
+        if (self.weight == 1.0).all():
+            return self
+        rows = np.repeat(np.arange(len(self)), self.weight.astype(np.int64))
+        return replace(self, table=self.table[rows], weight=np.ones(len(rows)))
 
-class Mixture(MixtureSampling):
+
+class Mixture(MixtureSampling, MixtureScoring):
     """A mixture with its prior.
 
     Parameters

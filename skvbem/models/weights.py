@@ -31,6 +31,11 @@ class Weights(ABC):
         """The family."""
 
     @property
+    @abstractmethod
+    def sticks(self) -> np.ndarray:
+        """Beta distributions of the share of each component among itself and those after it, (n_components - 1, 2)."""
+
+    @property
     def n_cells(self) -> int:
         """Cells of the family's statistics."""
         return len(self.prior.concentration)
@@ -91,6 +96,12 @@ class FiniteWeights(Weights):
         """One distribution."""
         return Dirichlet.from_rows([self.concentration])
 
+    @property
+    def sticks(self) -> np.ndarray:
+        """Concentrations of each component, and of all after it together."""
+        after = np.cumsum(self.concentration[::-1])[::-1]
+        return np.stack([self.concentration[:-1], after[1:]], axis=1)
+
     def log_weights(self, natural: np.ndarray) -> np.ndarray:
         """The natural parameters themselves."""
         return natural
@@ -139,6 +150,11 @@ class StickBreaking(Weights):
     def prior(self) -> Dirichlet:
         """One Beta distribution for each component but the last; of one component, what never varies."""
         return Dirichlet.from_rows([[1.0, self.concentration]] * (self.n_components - 1) or [[1.0]])
+
+    @property
+    def sticks(self) -> np.ndarray:
+        """The prior itself."""
+        return np.tile([1.0, self.concentration], (self.n_components - 1, 1))
 
     def log_weights(self, natural: np.ndarray) -> np.ndarray:
         """ln v_k, and ln (1 - v_j) of those before."""
