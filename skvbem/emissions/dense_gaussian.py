@@ -36,6 +36,9 @@ from skvbem.emissions._quadratic import Quadratic
 from skvbem.emissions.base import Emission
 from skvbem.families import NormalPoint, NormalWishart
 
+# Share of the variance of standardized columns, in some direction, that is taken for rounding.
+_COLLINEAR = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class DenseGaussian(Emission):
@@ -81,6 +84,20 @@ class DenseGaussian(Emission):
     def unwhitener(self) -> np.ndarray:
         """The inverse of the whitener, lower triangular."""
         return np.tril(np.linalg.inv(self.whitener))
+
+    def collinear(self, n_samples: float) -> list[int]:
+        """Columns that are linear functions of each other, up to rounding, in the rows that made the frame.
+
+        Parameters
+        ----------
+        n_samples : float
+            Total weight of these rows, by which their correlations were shrunk.
+        """
+        root, shrinkage = self.unwhitener, self.n_columns / (n_samples + self.n_columns)
+        deviation = np.sqrt((root**2).sum(axis=1))
+        variance, axes = np.linalg.eigh(root @ root.T / deviation / deviation[:, None])
+        nothing_left = variance - shrinkage < _COLLINEAR * self.n_columns
+        return np.flatnonzero((axes[:, nothing_left] ** 2).sum(axis=1) > _COLLINEAR).tolist()
 
     @cached_property
     def log_volume(self) -> float:

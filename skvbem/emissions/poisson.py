@@ -103,6 +103,10 @@ class Poisson(LinearEmission):
         """Rates, (n_components, n_columns)."""
         return {"rates": point * self.unit}
 
+    def size_of_terms(self, table: LinearTable, weight: np.ndarray) -> float:
+        """Logarithms are multiplied by counts."""
+        return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1, dtype=float))
+
     @property
     def _cells_per_component(self) -> int:
         return 2 * self.n_columns

@@ -20,7 +20,14 @@ from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
 from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
-from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, resolve_emission_prior, resolve_weights
+from skvbem.estimators._mixture import FittedMixture, MixtureRecipe
+from skvbem.estimators._mixture_priors import (
+    check_size,
+    resolve_emission_prior,
+    resolve_weights,
+    responsibilities_of,
+    warn_of_oddities,
+)
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models._seeding import seeded_starts
 from skvbem.models.mixture import Mixture, MixtureData
@@ -84,6 +91,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         What a category that fit did not see becomes.
     missing_values : scalar or list, default=np.nan
         Values that mean "missing" besides NaN, None, pandas.NA and null.
+    max_memory : float, default=4e9
+        Most bytes that the parameters of all components in all starts may take.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
     n_jobs : int, default=None
@@ -163,6 +172,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         "acceleration": ["boolean"],
         "handle_unknown": [StrOptions({"warn", "missing", "error"})],
         "missing_values": "no_validation",
+        "max_memory": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -193,6 +203,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         acceleration=True,
         handle_unknown="warn",
         missing_values=np.nan,
+        max_memory=4e9,
         random_state=None,
         n_jobs=None,
         verbose=0,
@@ -219,6 +230,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         self.acceleration = acceleration
         self.handle_unknown = handle_unknown
         self.missing_values = missing_values
+        self.max_memory = max_memory
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -249,6 +261,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         ------
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
+        TooLargeError
+            If components and starts take more than `max_memory`.
         """
         table, weight, counted = self._counted(X, sample_weight)
         groups, values = ColumnGroups.learned(
@@ -266,6 +280,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
             warn("X has one row: the fit is mostly prior.", DataWarning)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
         model = self._model_for(groups, values, weight)
+        n_samples = float(table.n_samples if weight is None else weight.sum())
+        warn_of_oddities(groups, values, model.emission, self.n_components, n_samples)
         data, marks, order = _compiled(model, groups, values, weight)
         recipe = self._recipe(model, data, marks, order, counted)
         fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
@@ -291,13 +307,13 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
     def _model_for(self, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None) -> Mixture:
         """The mixture to fit."""
-        weights = resolve_weights(
-            self.weight_concentration_prior_type,
-            self.weight_concentration_prior,
-            self.n_components,
-            type(self).__name__,
-        )
+        owner = type(self).__name__
         emission = groups.emission(values, weight, {"gaussian": {"covariance_type": self.covariance_type}})
+        n_starts = self.n_init if isinstance(self.init, str) else 1
+        check_size(emission, self.n_components, n_starts, self.max_memory, owner)
+        weights = resolve_weights(
+            self.weight_concentration_prior_type, self.weight_concentration_prior, self.n_components, owner
+        )
         return Mixture(emission, weights, resolve_emission_prior(self, groups, emission, self.n_components))
 
     def _recipe(self, model: Mixture, data: MixtureData, marks: np.ndarray, order, counted) -> MixtureRecipe:
@@ -309,14 +325,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
                 model, data, marks, self.n_init, spread=self.init != "random", rng=np.random.default_rng(seed)
             )
             return MixtureRecipe(seed, starts, self.init == "tournament", limits)
-        given = np.asarray(self.init, dtype=float)
         n_rows = len(data) if counted is None else len(counted)
-        if given.shape != (n_rows, model.n_components) or not np.allclose(given.sum(axis=1), 1.0):
-            raise ValueError(
-                f"The 'init' parameter of {type(self).__name__} must have a row for each of the {n_rows} rows of X and "
-                f"a column for each of the {model.n_components} components, and rows that sum to 1. Got an array of "
-                f"shape {given.shape}."
-            )
+        given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
         given = given if counted is None else given[counted]
         statistics = model.statistics_of(given if order is None else given[order], data)
         return MixtureRecipe(seed, statistics[:, None], False, limits)
