@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from skvbem.emissions import Emission
+from skvbem.emissions import Emission, NormalPriorEmission
 from skvbem.estimators._groups import ColumnGroups
+from skvbem.families import Product
 from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
 from skvbem.vbem.fit import Fit, best_of
 from skvbem.vbem.posteriors import Form
@@ -102,6 +103,27 @@ class FittedMixture:
     def parameters(self) -> list[dict[str, np.ndarray]]:
         """The parameters of each group's components, by name."""
         return self.groups.as_list(self.emission.parameters(self.point[1]))
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Attributes of the prior as it was resolved and, of a density, of the posterior, as scikit-learn names them.
+
+        Those of the weights, and of a Gaussian group.
+        """
+        found: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.concentration}
+        blocks = {"_prior_": self.model.prior.blocks}
+        if self.form.density:
+            blocks["_"] = self.posterior.blocks
+            found["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
+        for k, part in enumerate(getattr(self.emission, "parts", (self.emission,))):
+            if not isinstance(part, NormalPriorEmission):
+                continue
+            for ending, (_, family) in blocks.items():
+                of_part = part.hyperparameters(family.blocks[k] if isinstance(family, Product) else family)
+                if ending == "_prior_":  # the same for all components
+                    found |= {f"{name}_prior_": values[0] for name, values in of_part.items()}
+                else:
+                    found |= {f"{name}_": of_part[name] for name in ("mean_precision", "degrees_of_freedom")}
+        return found
 
     @staticmethod
     def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:

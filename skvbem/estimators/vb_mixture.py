@@ -105,6 +105,11 @@ class VBMixture(EvidenceMixin, VBEstimator):
         Posterior means (VB) or the point found.
     means_, covariances_, precisions_ : ndarray
         As in scikit-learn's mixtures, if there is a Gaussian group.
+    weight_concentration_ : ndarray of shape (n_components,), or (n_components - 1, 2) of sticks
+    mean_precision_, degrees_of_freedom_ : ndarray
+        Of the posterior (``method="vb"``), the latter two if there is a Gaussian group.
+    weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
+        The prior as it was resolved, what was taken from X too.
     parameters_ : dict of str to dict of str to ndarray
         By family, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.
@@ -343,7 +348,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
             "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
             "n_free_parameters_": fitted.model.prior.n_free_parameters,
         }
-        return state | {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
+        state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
+        return state | fitted.hyperparameters()
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 
