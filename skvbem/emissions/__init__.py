@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from skvbem.emissions._priors import NormalPriorEmission
 from skvbem.emissions.base import Emission, Step, relabeled
 from skvbem.emissions.bernoulli import Bernoulli
 from skvbem.emissions.categorical import Categorical
@@ -35,6 +36,7 @@ __all__ = [
     "Gaussian",
     "Independent",
     "Multinomial",
+    "NormalPriorEmission",
     "Poisson",
     "Step",
     "relabeled",

@@ -208,6 +208,13 @@ class Emission(ABC):
         """An order of rows in which blocks cost least, such as by what is missing; None if it does not matter."""
         return None
 
+    def size_of_terms(self, table: Any, weight: np.ndarray) -> float:
+        """Sum over rows of the terms of the log likelihood that cancel each other, without their signs, nats.
+
+        About one for each cell, but more where counts are large: rounding errors are measured against it.
+        """
+        return float(weight.sum()) * self.n_columns
+
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
         return np.repeat(np.arange(n_components), self._cells_per_component)

@@ -32,13 +32,16 @@ import numpy as np
 from skvbem._numerics import log_rising
 from skvbem.emissions._dense_step import WIDEST_EXPANDED, DenseStep
 from skvbem.emissions._moments import weighted_moments
+from skvbem.emissions._priors import NormalPriorEmission
 from skvbem.emissions._quadratic import Quadratic
-from skvbem.emissions.base import Emission
 from skvbem.families import NormalPoint, NormalWishart
+
+# Share of the variance of standardized columns, in some direction, that is taken for rounding.
+_COLLINEAR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class DenseGaussian(Emission):
+class DenseGaussian(NormalPriorEmission):
     """Gaussian measurements with a full precision matrix.
 
     Parameters
@@ -82,46 +85,48 @@ class DenseGaussian(Emission):
         """The inverse of the whitener, lower triangular."""
         return np.tril(np.linalg.inv(self.whitener))
 
+    def collinear(self, n_samples: float) -> list[int]:
+        """Columns that are linear functions of each other, up to rounding, in the rows that made the frame.
+
+        Parameters
+        ----------
+        n_samples : float
+            Total weight of these rows, by which their correlations were shrunk.
+        """
+        root, shrinkage = self.unwhitener, self.n_columns / (n_samples + self.n_columns)
+        deviation = np.sqrt((root**2).sum(axis=1))
+        variance, axes = np.linalg.eigh(root @ root.T / deviation / deviation[:, None])
+        nothing_left = variance - shrinkage < _COLLINEAR * self.n_columns
+        return np.flatnonzero((axes[:, nothing_left] ** 2).sum(axis=1) > _COLLINEAR).tolist()
+
     @cached_property
     def log_volume(self) -> float:
         """ln|M|: the log density of the data is that in the frame plus this, nats."""
         return float(np.log(np.diagonal(self.whitener)).sum())
 
-    def default_prior(
-        self,
-        n_components: int,
-        *,
-        mean_prior=None,
-        mean_precision_prior: float = 1.0,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior=None,
-    ) -> NormalWishart:
-        """Normal-Wishart distributions, the same for all components.
+    def hyperparameters(self, family: NormalWishart) -> dict[str, np.ndarray]:
+        """What `default_prior` would have to be given, one of each for each mean or precision."""
+        return {
+            "mean": self.origin + family.mean @ self.unwhitener.T,
+            "mean_precision": family.mean_precision,
+            "degrees_of_freedom": family.degrees_of_freedom,
+            "covariance": self.unwhitener @ family.scale @ self.unwhitener.T,
+        }
 
-        Parameters
-        ----------
-        n_components : int
-        mean_prior : array_like of shape (d,), optional
-            The mean of the data if None.
-        mean_precision_prior : float, default=1.0
-            Weight of `mean_prior`, in data.
-        degrees_of_freedom_prior : float, optional
-            More than d - 1; d if None.
-        covariance_prior : array_like of shape (d, d), optional
-            `degrees_of_freedom_prior` times its inverse is the prior mean of a precision matrix. The covariance of the
-            data if None, its correlations shrunk toward 0 by d / (n + d).
-        """
-        d, n_precisions = self.n_columns, 1 if self.tied else n_components
-        mean, scale = self.mean, np.eye(d)
-        if mean_prior is not None:
-            mean = self.whitener @ (np.asarray(mean_prior, dtype=float) - self.origin)
-        if covariance_prior is not None:
-            scale = self.whitener @ np.asarray(covariance_prior, dtype=float) @ self.whitener.T
+    def _in_units(self, away: np.ndarray) -> np.ndarray:
+        return self.whitener @ away
+
+    def _prior(
+        self, n_components: int, mean: np.ndarray, mean_precision: float, dof: float, covariance: np.ndarray | None
+    ) -> NormalWishart:
+        """Normal-Wishart distributions."""
+        n_precisions, scale = 1 if self.tied else n_components, np.eye(self.n_columns)
+        if covariance is not None:
+            scale = self.whitener @ covariance @ self.whitener.T
             scale = (scale + scale.T) / 2
-        dof = float(d) if degrees_of_freedom_prior is None else float(degrees_of_freedom_prior)
         return NormalWishart.from_parameters(
             mean=np.tile(mean, (n_components, 1)),
-            mean_precision=np.full(n_components, float(mean_precision_prior)),
+            mean_precision=np.full(n_components, mean_precision),
             degrees_of_freedom=np.full(n_precisions, dof),
             scale=np.tile(scale, (n_precisions, 1, 1)),
             shared=self.tied,

@@ -13,11 +13,12 @@ import numpy as np
 
 from skvbem.emissions._linear import LinearEmission, LinearTable
 from skvbem.emissions._moments import weighted_means
+from skvbem.emissions._priors import RatePriorEmission
 from skvbem.families import Gamma
 
 
 @dataclass(frozen=True, eq=False)
-class Exponential(LinearEmission):
+class Exponential(RatePriorEmission, LinearEmission):
     """Exponential waiting times, independent given the component.
 
     Parameters
@@ -38,20 +39,6 @@ class Exponential(LinearEmission):
     def n_columns(self) -> int:
         """Columns of a row."""
         return len(self.unit)
-
-    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma:
-        """Gamma distributions of the rates, by default of shape 1 and with the rate of all data as their mean.
-
-        Parameters
-        ----------
-        n_components : int
-        shape : float or array_like of shape (n_columns,)
-        rate : float or array_like of shape (n_columns,), optional
-            In the time of the data; `shape` times the means of the data if None.
-        """
-        shape = np.broadcast_to(np.asarray(shape, dtype=float), self.unit.shape)
-        rate = shape if rate is None else np.broadcast_to(np.asarray(rate, dtype=float), self.unit.shape) / self.unit
-        return Gamma.from_parameters(np.tile(shape, (n_components, 1)), np.tile(rate, (n_components, 1)))
 
     def measure(self, values: np.ndarray) -> np.ndarray:
         """Times in units, (n_columns, n_rows)."""
@@ -107,3 +94,7 @@ class Exponential(LinearEmission):
     @property
     def _cells_per_component(self) -> int:
         return 2 * self.n_columns
+
+    @property
+    def _unit_of_rate(self) -> np.ndarray:
+        return 1 / self.unit

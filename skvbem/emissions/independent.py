@@ -107,6 +107,10 @@ class Independent(Emission):
         orders = (part.row_order(of_part) for part, of_part in zip(self.parts, table.parts))
         return next((order for order in orders if order is not None), None)
 
+    def size_of_terms(self, table: IndependentTable, weight: np.ndarray) -> float:
+        """The sum of the groups."""
+        return sum(part.size_of_terms(of_part, weight) for part, of_part in zip(self.parts, table.parts))
+
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell belongs to; -1 where it belongs to all."""
         return np.concatenate([part.component_of_cell(n_components) for part in self.parts])

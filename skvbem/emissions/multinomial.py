@@ -129,6 +129,10 @@ class Multinomial(LinearEmission):
         """Shares, (n_components, n_categories)."""
         return {"shares": point.reshape(-1, self.n_categories)}
 
+    def size_of_terms(self, table: LinearTable, weight: np.ndarray) -> float:
+        """Logarithms are multiplied by counts."""
+        return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1, dtype=float))
+
     @property
     def _cells_per_component(self) -> int:
         return self.n_categories

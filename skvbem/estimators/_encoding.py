@@ -379,6 +379,18 @@ def _number_dtype(levels: list, values: list) -> np.dtype | type:
     return object
 
 
+def missing_markers(missing_values, owner: str) -> set[tuple]:
+    """The (kind, value) pairs that mean "missing" by the `missing_values` parameter of an estimator."""
+    several = isinstance(missing_values, (list, tuple, set, frozenset, np.ndarray))
+    values = [_plain(v) for v in (missing_values if several else [missing_values])]
+    if _unhashable(values) is not None:
+        raise ValueError(
+            f"The 'missing_values' parameter of {owner} must be a scalar or a list of scalars. "
+            f"Got {_show(missing_values)} instead."
+        )
+    return {(_kind(v), v) for v in values if not _is_missing(v)}
+
+
 # The encoder ----------------------------------------------------------------------------------------------------------
 
 
@@ -398,6 +410,8 @@ class CategoryEncoder:
         among values of its own kind: -1 marks no cell in a column of strings, and True none in a column of numbers.
     handle_unknown : {"warn", "missing", "error"}, default="warn"
         What `encode` does with a category that fit did not see: a missing cell and a warning, a missing cell, an error.
+    if_measured : str
+        What to do with a column of fractions that are no categories, for the warning.
 
     Attributes
     ----------
@@ -411,11 +425,20 @@ class CategoryEncoder:
         The narrowest of int8, int16 and int32 that holds the largest of these numbers: int8 up to 127 categories.
     """
 
-    def __init__(self, owner: str, *, categories="auto", missing_values=np.nan, handle_unknown: str = "warn"):
+    def __init__(
+        self,
+        owner: str,
+        *,
+        categories="auto",
+        missing_values=np.nan,
+        handle_unknown: str = "warn",
+        if_measured: str = "use VBMixture",
+    ):
         self.owner = owner
         self.categories = categories
         self.missing_values = missing_values
         self.handle_unknown = handle_unknown
+        self.if_measured = if_measured
 
     def fit_encode(self, X) -> np.ndarray:
         """Codes of X, whose categories are learned on the way.
@@ -482,7 +505,7 @@ class CategoryEncoder:
         self.n_categories_ = np.array([len(levels) for levels in categories])
         self.code_dtype_ = codes.dtype
         for doubt, values in doubts.items():
-            warn(_doubt_message(doubt, values), DataWarning)
+            warn(_doubt_message(doubt, values, self.if_measured), DataWarning)
         return codes
 
     def encode(self, X) -> np.ndarray:
@@ -548,14 +571,7 @@ class CategoryEncoder:
         return np.concatenate([levels, np.array([np.nan], dtype=levels.dtype)])[codes]
 
     def _markers(self) -> set[tuple]:
-        several = isinstance(self.missing_values, (list, tuple, set, frozenset, np.ndarray))
-        values = [_plain(v) for v in (self.missing_values if several else [self.missing_values])]
-        if _unhashable(values) is not None:
-            raise ValueError(
-                f"The 'missing_values' parameter of {self.owner} must be a scalar or a list of scalars. "
-                f"Got {_show(self.missing_values)} instead."
-            )
-        return {(_kind(v), v) for v in values if not _is_missing(v)}
+        return missing_markers(self.missing_values, self.owner)
 
     def _declared(self, names: list[str], markers: set[tuple]) -> dict[str, list]:
         """Levels by column name, checked, from the `categories` parameter."""
@@ -655,8 +671,8 @@ def _doubts(levels: list) -> Iterator[tuple[str, object]]:
 _DOUBTS = {  # for one column, for several
     "constant": ("holds only one category, {}.", "hold only one category each, such as {}."),
     "fraction": (
-        "holds the fraction {}, taken as a category. If it is a measurement, use VBMixture.",
-        "hold fractions such as {}, taken as categories. If they are measurements, use VBMixture.",
+        "holds the fraction {0}, taken as a category. If it is a measurement, {1}.",
+        "hold fractions such as {0}, taken as categories. If they are measurements, {1}.",
     ),
     "negative": (
         "holds the negative value {0}, taken as a category. If it marks missing cells, pass missing_values={0}.",
@@ -669,9 +685,9 @@ _DOUBTS = {  # for one column, for several
 }
 
 
-def _doubt_message(doubt: str, values: dict[str, object]) -> str:
+def _doubt_message(doubt: str, values: dict[str, object], if_measured: str) -> str:
     one, several = _DOUBTS[doubt]
-    text = (one if len(values) == 1 else several).format(_show(next(iter(values.values()))))
+    text = (one if len(values) == 1 else several).format(_show(next(iter(values.values()))), if_measured)
     return f"{_columns(list(values))} of X {text}"
 
 

@@ -11,17 +11,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from skvbem.emissions import EMISSIONS, Emission, Independent
-from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _kind, _plain, _show, _some
+from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _show, _some, missing_markers
 from skvbem.graphs.dag import did_you_mean
 
 _BLOCK = 2**16
 # Squares of larger numbers, and of smaller ones that are not 0, leave the floats.
 _LARGEST, _LEAST = 1e140, 1e-140
+_UNIT = " Measure it in another unit."
+#: Largest count: the log likelihood of a cell, a difference of numbers 27 times as large, then errs by some 1e-2 nats.
+MOST_COUNTED = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,20 +80,29 @@ class ColumnGroups:
             If the parameter, or a cell, is not what it should be.
         """
         names = tuple(table.names)
+        markers = missing_markers(missing_values, owner)
         groups, values = [], []
         for family, columns in _families(table, emission, owner).items():
             part = table.columns(columns)
             encoder = None
             if family == "categorical":
-                given = {k: v for k, v in categories.items() if k in part.names} if _is_mapping(categories) else "auto"
+                given = (
+                    {k: v for k, v in categories.items() if k in part.names}
+                    if isinstance(categories, Mapping)
+                    else "auto"
+                )
                 encoder = CategoryEncoder(
-                    owner, categories=given, missing_values=missing_values, handle_unknown=handle_unknown
+                    owner,
+                    categories=given,
+                    missing_values=missing_values,
+                    handle_unknown=handle_unknown,
+                    if_measured=f"give it to 'gaussian' in the 'emission' parameter of {owner}",
                 )
                 values.append(encoder.fit_encode(part))
             else:
-                values.append(_read(part, family, missing_values, is_fit=True))
+                values.append(_read(part, family, markers, is_fit=True))
             groups.append(Group(family, tuple(columns), tuple(part.names), encoder))
-        if _is_mapping(categories):
+        if isinstance(categories, Mapping):
             _check_named(categories, groups, names, owner)
         elif not (isinstance(categories, str) and categories == "auto"):
             raise ValueError(
@@ -105,8 +117,9 @@ class ColumnGroups:
             raise ValueError(
                 f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.names)} features as input."
             )
+        markers = missing_markers(self.missing_values, self.owner)
         return [
-            _read(table.columns(group.columns), group.family, self.missing_values)
+            _read(table.columns(group.columns), group.family, markers)
             if group.encoder is None
             else group.encoder.encode(table.columns(group.columns))
             for group in self.groups
@@ -177,7 +190,7 @@ def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
 def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
     """Family -> positions of its columns."""
     whose = f"The 'emission' parameter of {owner}"
-    known = f"'auto', one of {', '.join(map(repr, EMISSIONS))}, or a mapping of these to columns"
+    families = _some(map(repr, EMISSIONS))
     if isinstance(emission, str):
         if emission == "auto":
             found: dict[str, list[int]] = {}
@@ -186,13 +199,16 @@ def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
             return found
         if emission in EMISSIONS:
             return {emission: list(range(table.n_columns))}
-    if not _is_mapping(emission):
-        raise ValueError(f"{whose} must be {known}. Got {_show(emission)} instead.")
+    if not isinstance(emission, Mapping):
+        raise ValueError(
+            f"{whose} must be 'auto', one of {families}, or a mapping of these to columns. Got {_show(emission)} "
+            "instead."
+        )
     found = {}
     for family, columns in emission.items():
         if family not in EMISSIONS:
             raise ValueError(
-                f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Give {known}."
+                f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Families are {families}."
             )
         one = isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable)
         found[family] = [_position(column, table, whose) for column in ([columns] if one else columns)]
@@ -232,10 +248,6 @@ def _holds_numbers(column: Column) -> bool:
     return bool(held) and all(issubclass(each, Number) and not issubclass(each, (bool, np.bool_)) for each in held)
 
 
-def _is_mapping(value) -> bool:
-    return isinstance(value, Mapping)
-
-
 def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[str], owner: str) -> None:
     of_categories = {name for group in groups if group.encoder is not None for name in group.names}
     for name in categories:
@@ -247,11 +259,11 @@ def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[s
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _read(table: Table, family: str, missing_values, *, is_fit: bool = False) -> np.ndarray:
+def _read(table: Table, family: str, markers: set[tuple], *, is_fit: bool = False) -> np.ndarray:
     """Measurements and counts as floats, NaN where missing; zeros and ones as codes."""
     values = np.empty((table.n_samples, table.n_columns))
     for j, name in enumerate(table.names):
-        values[:, j] = _numbers(name, table.column(j), missing_values)
+        values[:, j] = _numbers(name, table.column(j), markers)
         _check(name, values[:, j], family)
         if is_fit and np.isnan(values[:, j]).all():
             raise ValueError(f"Column {name!r} of X has no observed cell. Leave such a column out.")
@@ -260,22 +272,23 @@ def _read(table: Table, family: str, missing_values, *, is_fit: bool = False) ->
     return values
 
 
-def _numbers(name: str, column: Column, missing_values) -> np.ndarray:
+def _numbers(name: str, column: Column, markers: set[tuple]) -> np.ndarray:
     """A column as floats."""
     cells = column.values
     if column.levels is not None:
         cells = np.array([*column.levels, None], dtype=object)[cells]
     if cells.dtype.kind == "c":
         raise ValueError(f"Complex data not supported. Column {name!r} of X holds {cells.dtype}.")
+    if cells.dtype.kind in "mM" and len(cells):
+        _refuse(name, cells[0])
     if cells.dtype.kind in "biuf":
         values = cells.astype(float)
     else:
         values = np.array([_number(name, value) for value in cells.tolist()], dtype=float)
     if column.missing is not None:
         values[column.missing] = np.nan
-    several = isinstance(missing_values, (list, tuple, set, frozenset, np.ndarray))
-    for marker in map(_plain, missing_values if several else [missing_values]):
-        if _kind(marker) == "number" and marker == marker:
+    for kind, marker in markers:
+        if kind == "number":
             values[values == marker] = np.nan
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} of X holds infinity. A number must be finite, NaN where it is missing.")
@@ -286,13 +299,22 @@ def _number(name: str, value) -> float:
     if _is_missing(value):
         return np.nan
     if isinstance(value, Number) and not isinstance(value, complex):
-        return float(value)  # type: ignore[arg-type]
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except OverflowError:
+            raise ValueError(f"Column {name!r} of X holds {_show(value)}, which is no float.{_UNIT}") from None
     if isinstance(value, complex):
         raise ValueError(f"Complex data not supported. Column {name!r} of X holds {_show(value)}.")
-    raise ValueError(
-        f"Column {name!r} of X holds {_show(value)}, where a number is expected. If it is a category, give the column "
-        "to 'categorical' in the 'emission' parameter."
-    )
+    _refuse(name, value)
+
+
+def _refuse(name: str, value) -> NoReturn:
+    """Say what to do with a cell that is no number."""
+    if isinstance(value, (np.datetime64, np.timedelta64)) or hasattr(value, "ctime") or hasattr(value, "total_seconds"):
+        remedy = "Make numbers of times first, such as days since the first."
+    else:
+        remedy = "Make numbers of such a column first, or give it to 'categorical' in the 'emission' parameter."
+    raise ValueError(f"Column {name!r} of X holds {_show(value)}, where a number is expected. {remedy}")
 
 
 def _check(name: str, values: np.ndarray, family: str) -> None:
@@ -305,14 +327,16 @@ def _check(name: str, values: np.ndarray, family: str) -> None:
             "bernoulli": lambda v: ((v != 0) & (v != 1), "it must hold 0 and 1"),
             "gaussian": lambda v: (np.zeros(len(v), dtype=bool), ""),
         }[family](values)
-    size = np.abs(values)
-    with np.errstate(invalid="ignore"):
-        extreme = (size > _LARGEST) | ((size < _LEAST) & (size > 0) & (np.nanmax(size, initial=0.0) < _LEAST))
-    if extreme.any():
-        raise ValueError(
-            f"Column {name!r} of X holds {values[extreme.argmax()]:g}, whose square is no float. Measure it in another "
-            "unit."
-        )
     bad &= ~np.isnan(values)
     if bad.any():
         raise ValueError(f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family!r} {what}.")
+    size = np.abs(values)
+    if family in ("poisson", "multinomial") and np.nanmax(size, initial=0.0) > MOST_COUNTED:
+        raise ValueError(
+            f"Column {name!r} of X holds {np.nanmax(size):g}; of counts above {MOST_COUNTED:g} the likelihood keeps no "
+            "digits. Count in larger units, or give the column to 'gaussian' in the 'emission' parameter."
+        )
+    with np.errstate(invalid="ignore"):
+        extreme = (size > _LARGEST) | ((size < _LEAST) & (size > 0) & (np.nanmax(size, initial=0.0) < _LEAST))
+    if extreme.any():
+        raise ValueError(f"Column {name!r} of X holds {values[extreme.argmax()]:g}, whose square is no float.{_UNIT}")

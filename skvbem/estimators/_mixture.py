@@ -1,4 +1,4 @@
-"""A mixture as fitted, and the parameters of `VBMixture` made into priors."""
+"""A mixture as fitted: what every question after `fit` is put to."""
 
 from __future__ import annotations
 
@@ -10,34 +10,17 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from skvbem.emissions import Emission
+from skvbem.emissions import Emission, NormalPriorEmission
 from skvbem.estimators._groups import ColumnGroups
-from skvbem.families.base import ConjugateFamily
+from skvbem.families import Product
 from skvbem.models._components import Components
 from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
-from skvbem.models.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.vbem.fit import Fit, best_of, continued
 from skvbem.vbem.hyperparameters import alternated, best_strength
 from skvbem.vbem.posteriors import VB, Form
 
-#: `weight_concentration_prior` whose strength is to be learned.
-OPTIMIZED = "optimized"
 # Draws of the parameters behind the rows of one sample.
 _MOST_DRAWS = 1000
-#: Parameters of `VBMixture` that make the prior of each family, and what the emission calls them.
-PRIOR_PARAMETERS: dict[str, dict[str, str]] = {
-    "gaussian": {
-        "mean_prior": "mean_prior",
-        "mean_precision_prior": "mean_precision_prior",
-        "degrees_of_freedom_prior": "degrees_of_freedom_prior",
-        "covariance_prior": "covariance_prior",
-    },
-    "categorical": {"concentration_prior": "concentration"},
-    "bernoulli": {"concentration_prior": "concentration"},
-    "multinomial": {"concentration_prior": "concentration"},
-    "poisson": {"shape_prior": "shape", "rate_prior": "rate"},
-    "exponential": {"shape_prior": "shape", "rate_prior": "rate"},
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +157,27 @@ class FittedMixture:
         """The parameters of each group's components, by name."""
         return self.groups.as_list(self.emission.parameters(self.point[1]))
 
+    def hyperparameters(self) -> dict[str, Any]:
+        """Attributes of the prior as it was resolved and, of a density, of the posterior, as scikit-learn names them.
+
+        Those of the weights, and of a Gaussian group.
+        """
+        found: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.given}
+        blocks = {"_prior_": self.model.prior.blocks}
+        if self.form.density:
+            blocks["_"] = self.posterior.blocks
+            found["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
+        for k, part in enumerate(getattr(self.emission, "parts", (self.emission,))):
+            if not isinstance(part, NormalPriorEmission):
+                continue
+            for ending, (_, family) in blocks.items():
+                of_part = part.hyperparameters(family.blocks[k] if isinstance(family, Product) else family)
+                if ending == "_prior_":  # the same for all components
+                    found |= {f"{name}_prior_": values[0] for name, values in of_part.items()}
+                else:
+                    found |= {f"{name}_": of_part[name] for name in ("mean_precision", "degrees_of_freedom")}
+        return found
+
     @staticmethod
     def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """Rows drawn at a point, as the emission makes them, and their components."""
@@ -232,94 +236,3 @@ class FittedMixture:
             log_joint[impossible] = np.log(np.maximum(self.weights, 1e-300))
             found[rows] = softmax(log_joint, axis=1)
         return found
-
-
-def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> Weights:
-    """The prior of the weights that `weight_concentration_prior_type` and `weight_concentration_prior` stand for."""
-    whose = f"The 'weight_concentration_prior' parameter of {owner}"
-    if isinstance(concentration, str) and concentration != OPTIMIZED:
-        raise ValueError(
-            f"{whose} must be a number > 0, one for each component, or {OPTIMIZED!r}. Got {concentration!r}."
-        )
-    given = np.asarray(1.0 if concentration is None or isinstance(concentration, str) else concentration, dtype=float)
-    if not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(f"{whose} must be > 0. Got {concentration!r} instead.")
-    if kind == "dirichlet_process":
-        if given.ndim:
-            raise ValueError(f"{whose} must be a number for sticks broken in turn. Got {concentration!r} instead.")
-        return StickBreaking(n_components, float(given))
-    if given.ndim and given.shape != (n_components,):
-        raise ValueError(
-            f"{whose} must be a number or have one for each of the {n_components} components. Got an array of shape "
-            f"{given.shape}."
-        )
-    return FiniteWeights(np.broadcast_to(given, n_components).copy())
-
-
-def resolve_emission_prior(estimator, groups: ColumnGroups, emission: Emission, n_components: int) -> ConjugateFamily:
-    """The prior of the emission that the estimator's prior parameters stand for."""
-    options = []
-    for group in groups.groups:
-        given = {theirs: getattr(estimator, ours) for ours, theirs in PRIOR_PARAMETERS[group.family].items()}
-        _check_prior(estimator, group.family, len(group.columns))
-        given = {name: value for name, value in given.items() if value is not None}
-        if group.family == "bernoulli" and np.isscalar(given["concentration"]):
-            given["concentration"] = (given["concentration"],) * 2
-        options.append(given)
-    if len(options) == 1:
-        return emission.default_prior(n_components, **options[0])
-    return emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
-
-
-def _check_prior(estimator, family: str, d: int) -> None:
-    """Refuse parameters of a prior that make no density over d columns."""
-    owner = type(estimator).__name__
-    for name in ("concentration_prior", "shape_prior", "rate_prior"):
-        value = getattr(estimator, name)
-        if name not in PRIOR_PARAMETERS[family] or value is None:
-            continue
-        flat = np.concatenate([np.ravel(row) for row in value]) if _is_ragged(value) else np.ravel(value)
-        if not (np.isfinite(flat.astype(float)).all() and (flat.astype(float) > 0).all()):
-            raise ValueError(f"The {name!r} parameter of {owner} must be > 0. Got {value!r} instead.")
-        length = 2 if family == "bernoulli" else d
-        if not np.isscalar(value) and len(value) != length:
-            raise ValueError(
-                f"The {name!r} parameter of {owner} must be a number or have {length} entries, for {family!r}. Got "
-                f"{len(value)}."
-            )
-    if family != "gaussian":
-        return
-    dof, least = estimator.degrees_of_freedom_prior, d - 1 if estimator.covariance_type in ("full", "tied") else 0
-    if dof is not None and dof <= least:
-        raise ValueError(
-            f"The 'degrees_of_freedom_prior' parameter of {owner} must be above {least}, the number of measurements "
-            f"less one. Got {dof!r} instead."
-        )
-    _check_array(owner, "mean_prior", estimator.mean_prior, (d,))
-    shape = {"full": (d, d), "tied": (d, d), "diag": (d,), "spherical": ()}[estimator.covariance_type]
-    covariance = _check_array(owner, "covariance_prior", estimator.covariance_prior, shape)
-    if covariance is None:
-        return
-    positive = np.linalg.eigvalsh((covariance + covariance.T) / 2) if covariance.ndim == 2 else covariance
-    symmetric = covariance.ndim < 2 or np.allclose(covariance, covariance.T)
-    if not symmetric or (np.asarray(positive) <= 0).any():
-        raise ValueError(
-            f"The 'covariance_prior' parameter of {owner} must be "
-            + ("symmetric and positive definite." if covariance.ndim == 2 else "> 0.")
-            + f" Got {estimator.covariance_prior!r} instead."
-        )
-
-
-def _check_array(owner: str, name: str, value, shape: tuple) -> np.ndarray | None:
-    """A parameter as a finite array of a shape, or None."""
-    if value is None:
-        return None
-    array = np.asarray(value, dtype=float)
-    if array.shape != shape or not np.isfinite(array).all():
-        wanted = f"a finite array of shape {shape}" if shape else "a finite number"
-        raise ValueError(f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r} instead.")
-    return array
-
-
-def _is_ragged(value) -> bool:
-    return not np.isscalar(value) and any(not np.isscalar(row) for row in value)

@@ -21,13 +21,14 @@ from skvbem.estimators._encoding import read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
 from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
 from skvbem.estimators._growth import Growth
-from skvbem.estimators._mixture import (
+from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, with_best_strength
+from skvbem.estimators._mixture_priors import (
     OPTIMIZED,
-    FittedMixture,
-    MixtureRecipe,
+    check_size,
     resolve_emission_prior,
     resolve_weights,
-    with_best_strength,
+    responsibilities_of,
+    warn_of_oddities,
 )
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models._seeding import seeded_starts, starts_of
@@ -97,6 +98,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         What a category that fit did not see becomes.
     missing_values : scalar or list, default=np.nan
         Values that mean "missing" besides NaN, None, pandas.NA and null.
+    max_memory : float, default=4e9
+        Most bytes that the parameters of all components in all starts may take.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
     n_jobs : int, default=None
@@ -109,11 +112,14 @@ class VBMixture(EvidenceMixin, VBEstimator):
         Posterior means (VB) or the point found.
     means_, covariances_, precisions_ : ndarray
         As in scikit-learn's mixtures, if there is a Gaussian group.
+    weight_concentration_ : ndarray of shape (n_components,), or (n_components - 1, 2) of sticks
+    mean_precision_, degrees_of_freedom_ : ndarray
+        Of the posterior (``method="vb"``), the latter two if there is a Gaussian group.
+    weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
+        The prior as it was resolved, what was taken from X too.
     parameters_ : dict of str to dict of str to ndarray
         By family, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.
-    weight_concentration_prior_ : float or ndarray of shape (n_components,)
-        The concentration, as optimized if that was asked.
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
     lower_bound_ : float
@@ -181,6 +187,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         "acceleration": ["boolean"],
         "handle_unknown": [StrOptions({"warn", "missing", "error"})],
         "missing_values": "no_validation",
+        "max_memory": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -211,6 +218,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         acceleration=True,
         handle_unknown="warn",
         missing_values=np.nan,
+        max_memory=4e9,
         random_state=None,
         n_jobs=None,
         verbose=0,
@@ -237,6 +245,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         self.acceleration = acceleration
         self.handle_unknown = handle_unknown
         self.missing_values = missing_values
+        self.max_memory = max_memory
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -267,6 +276,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         ------
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
+        TooLargeError
+            If components and starts take more than `max_memory`.
         """
         self._check_together()
         table, weight, counted = self._counted(X, sample_weight)
@@ -284,7 +295,10 @@ class VBMixture(EvidenceMixin, VBEstimator):
         if table.n_samples == 1:
             warn("X has one row: the fit is mostly prior.", DataWarning)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        n_samples = float(table.n_samples if weight is None else weight.sum())
+        n_components = 1 if self.n_components == "auto" else self.n_components
         model_of = self._models(groups, values, weight)
+        warn_of_oddities(groups, values, model_of(n_components).emission, n_components, n_samples)
         if self.n_components == "auto":
             found = self._grown(model_of, groups, values, weight, report)
         else:
@@ -320,14 +334,16 @@ class VBMixture(EvidenceMixin, VBEstimator):
         self, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None
     ) -> Callable[[int], Mixture]:
         """The mixture to fit, of any number of components."""
-        emission = groups.emission(values, weight, {"gaussian": {"covariance_type": self.covariance_type}})
+        emission, owner = (
+            groups.emission(values, weight, {"gaussian": {"covariance_type": self.covariance_type}}),
+            type(self).__name__,
+        )
+        n_starts = self.n_init if isinstance(self.init, str) else 1
 
         def model_of(n_components: int) -> Mixture:
+            check_size(emission, n_components, n_starts, self.max_memory, owner)
             weights = resolve_weights(
-                self.weight_concentration_prior_type,
-                self.weight_concentration_prior,
-                n_components,
-                type(self).__name__,
+                self.weight_concentration_prior_type, self.weight_concentration_prior, n_components, owner
             )
             return Mixture(emission, weights, resolve_emission_prior(self, groups, emission, n_components))
 
@@ -403,14 +419,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         if isinstance(self.init, str):
             starts = starts_of(self.init, model, data, marks, self.n_init, np.random.default_rng(seed))
             return MixtureRecipe(seed, starts, self.init == "tournament", limits)
-        given = np.asarray(self.init, dtype=float)
         n_rows = len(data) if counted is None else len(counted)
-        if given.shape != (n_rows, model.n_components) or not np.allclose(given.sum(axis=1), 1.0):
-            raise ValueError(
-                f"The 'init' parameter of {type(self).__name__} must have a row for each of the {n_rows} rows of X and "
-                f"a column for each of the {model.n_components} components, and rows that sum to 1. Got an array of "
-                f"shape {given.shape}."
-            )
+        given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
         given = given if counted is None else given[counted]
         statistics = model.statistics_of(given if order is None else given[order], data)
         return MixtureRecipe(seed, statistics[:, None], False, limits)
@@ -423,13 +433,13 @@ class VBMixture(EvidenceMixin, VBEstimator):
             "_fitted_": fitted,
             "n_components_": fitted.model.n_components,
             "weights_": fitted.weights,
-            "weight_concentration_prior_": fitted.model.weights.given,
             "counts_": fitted.counts,
             "parameters_": parameters,
             "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
             "n_free_parameters_": fitted.model.prior.n_free_parameters,
         }
-        return state | {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
+        state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
+        return state | fitted.hyperparameters()
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 

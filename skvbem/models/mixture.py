@@ -182,7 +182,7 @@ class MixtureAscent:
 
     def __init__(self, model: Mixture, data: MixtureData, form, n_threads: int = 1):
         self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
-        self.magnitude = data.total_weight * (1 + model.emission.n_columns)
+        self.magnitude = data.total_weight + model.emission.size_of_terms(data.table, data.weight)
         self.signed = model.prior.signed
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
@@ -193,7 +193,10 @@ class MixtureAscent:
             if not len(live):
                 break
             at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
-            natural, penalty = self.form.of(prior, at)
+            try:
+                natural, penalty = self.form.of(prior, at)
+            except NoInteriorModeError:
+                raise self.failure() from None
             found = self.model.expect(natural, self.data, self.n_threads)
             trace[step, live] = found.log_normalizer + penalty
             statistics[:, live] = found.statistics

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class Weights(ABC):
     #: Whether the prior means early components to be larger than late ones.
     falling: bool = False
     n_components: int
+    concentration: Any
 
     @property
     @abstractmethod
@@ -64,6 +66,10 @@ class Weights(ABC):
     @abstractmethod
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """E[pi], (n_components,)."""
+
+    @abstractmethod
+    def concentrations(self, family: Dirichlet) -> np.ndarray:
+        """Of a prior or posterior: (n_components,), or (n_components - 1, 2) of sticks."""
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics with the components in another order."""
@@ -126,6 +132,10 @@ class FiniteWeights(Weights):
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """E[pi], (n_components,)."""
         return posterior.mean()
+
+    def concentrations(self, family: Dirichlet) -> np.ndarray:
+        """One for each component."""
+        return family.concentration
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,3 +200,7 @@ class StickBreaking(Weights):
             return np.ones(1)
         mean = posterior.mean()
         return np.concatenate([mean[0::2], [1.0]]) * np.concatenate([[1.0], np.cumprod(mean[1::2])])
+
+    def concentrations(self, family: Dirichlet) -> np.ndarray:
+        """The two of each Beta distribution: of the component, and of all after it."""
+        return family.concentration.reshape(-1, 2) if self.n_components > 1 else np.empty((0, 2))
