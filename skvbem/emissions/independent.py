@@ -77,6 +77,10 @@ class Independent(Emission):
         """The parameters of each group, by name."""
         return tuple(part.parameters(at) for part, at in zip(self.parts, point))
 
+    def quantiles(self, posterior: Product, probability: float) -> tuple:  # type: ignore[override]
+        """The quantiles of each group, by name."""
+        return tuple(part.quantiles(q, probability) for part, q in zip(self.parts, posterior.blocks))
+
     def row_order(self, table: IndependentTable) -> np.ndarray | None:
         """The order of the first group to which it matters."""
         orders = (part.row_order(of_part) for part, of_part in zip(self.parts, table.parts))
