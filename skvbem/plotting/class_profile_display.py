@@ -171,7 +171,7 @@ class ClassProfileDisplay:
             ax.barh(at, values, height=0.74, color=series(position)[0], alpha=0.75, zorder=2)
             if profiles[0].intervals is not None:
                 low, high = (np.concatenate([p.intervals[end][k] for p in profiles]) for end in (0, 1))
-                ax.hlines(at, low, high, color=INK, linewidth=1.0, zorder=3)
+                _draw_intervals(ax, at, low, high, 1.0)
             several = [end for end, profile in zip(ends, profiles) if len(_labels(profile)) > 1]
             starts = [end - len(_labels(p)) for end, p in zip(ends, profiles) if len(_labels(p)) > 1]
             for line in {*several, *starts} - {0, len(values)}:
@@ -197,7 +197,7 @@ class ClassProfileDisplay:
                 ax.barh(row, 2 * spread[k], left=place[k] - spread[k], height=0.34, color=color, alpha=0.25, zorder=2)
                 if profile.intervals is not None:
                     low, high = ((ends[k] - mean) / deviation for ends in profile.intervals)
-                    ax.hlines(row, low, high, color=INK, linewidth=1.4, zorder=3)
+                    _draw_intervals(ax, row, low, high, 1.4)
                 ax.plot(place[k], row, marker=marker, color=color, markersize=4.5, zorder=4)
                 ax.annotate(
                     _written(profile.values[k]), (place[k], row), (0, 5), textcoords="offset points", ha="center",
@@ -207,6 +207,14 @@ class ClassProfileDisplay:
             ax.xaxis.set_major_locator(_integer_ticks())
             _label_rows(ax, [label for profile in profiles for label in _labels(profile)], position)
         _label_middle(axes, "standard deviations from the mean of all rows")
+
+
+def _draw_intervals(ax, at, low, high, width: float) -> None:
+    """Dark lines that can be seen on bars of any color."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=width + 1.2, foreground="white")]
+    ax.hlines(at, low, high, color=INK, linewidth=width, path_effects=halo, zorder=3)
 
 
 def _labels(profile) -> list[str]:

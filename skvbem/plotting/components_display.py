@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem.plotting._components import column_positions, shown_components
-from skvbem.plotting._labels import FAINT, INK, percent, plain_axes, series
+from skvbem.plotting._labels import INK, percent, plain_axes, series
 from skvbem.plotting._matplotlib import need_matplotlib
 
-# Rows of no certainty are so opaque, sure ones fully.
-_FAINTEST = 0.15
-_MOST_LABELED = 12
+# Opacity of rows of no certainty and of sure ones; components in the legend.
+_FAINTEST, _STRONGEST = 0.15, 0.8
+_MOST_LABELED = 16
 
 
 class ComponentsDisplay:
@@ -171,8 +171,8 @@ class ComponentsDisplay:
         ]
         labels = [f"{name}: {percent(weight)} %" for name, weight in zip(self.components, weights)]
         ax.legend(
-            handles[:_MOST_LABELED], labels[:_MOST_LABELED], title="component", frameon=True, framealpha=0.85,
-            edgecolor=FAINT, loc="best",
+            handles[:_MOST_LABELED], labels[:_MOST_LABELED], title="component", frameon=False, loc="upper left",
+            bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
         )  # fmt: skip
         ax.set_xlabel(self.feature_names[0], parse_math=False)
         ax.set_ylabel(self.feature_names[1], parse_math=False)
@@ -195,7 +195,7 @@ class ComponentsDisplay:
         for k in range(n):
             color, marker = series(k)
             colors = np.tile(to_rgba(color), (len(rows), 1))
-            colors[:, 3] = _FAINTEST + (0.8 - _FAINTEST) * certainty
+            colors[:, 3] = _FAINTEST + (_STRONGEST - _FAINTEST) * certainty
             both = (component == k) & ~missing.any(axis=1)
             ax.scatter(*rows[both].T, s=size, marker=marker, facecolor=colors[both], edgecolor="none", zorder=2)
             for seen, tick, transform in ((0, "|", ax.get_xaxis_transform()), (1, "_", ax.get_yaxis_transform())):

@@ -177,7 +177,7 @@ def test_other_groups_color_the_rows_and_are_not_drawn(mixed):
     [
         ({"features": ["height", "blood"]}, ValueError, "names 'blood', which is 'categorical'.* ClassProfileDisplay"),
         ({"features": ["visits", "height"]}, ValueError, "names 'visits', which is 'poisson'"),
-        ({"features": ["height", "wieght"]}, ValueError, "'wieght', which is no column of X. Did you mean 'weight'"),
+        ({"features": ["height", "Weight"]}, ValueError, "'Weight', which is no column of X. Did you mean 'weight'"),
         ({"features": [1, 10]}, ValueError, "names 10, which is no column"),
         ({"features": ["height", 1]}, ValueError, "names 'height' twice"),
         ({"features": "height"}, ValueError, "must name two columns. Got 'height'"),
