@@ -171,6 +171,10 @@ class Emission(ABC):
         """A point in the units of the data, by name."""
 
     @abstractmethod
+    def quantiles(self, posterior: Any, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of a posterior of means, rates or probabilities, each by itself; as `parameters`, by name."""
+
+    @abstractmethod
     def places(self, block: Any) -> np.ndarray:
         """Rows as points (n_rows, n_axes) of a space in which their distances say how unlike they are: for starts.
 

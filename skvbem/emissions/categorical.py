@@ -150,6 +150,10 @@ class Categorical(Emission):
             places[rows, first + block.codes[rows, column]] += np.sqrt(0.5)
         return places
 
+    def quantiles(self, posterior: Dirichlet, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the probabilities; those of two or more categories do not sum to 1."""
+        return self.parameters(posterior.quantiles(probability))
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Probabilities, (n_components, most categories of a column) by column, NaN beyond a column's categories."""
         widest = max(self.n_categories, default=0)

@@ -28,6 +28,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.emissions._dense_step import WIDEST_EXPANDED, DenseStep
@@ -198,6 +199,13 @@ class DenseGaussian(NormalPriorEmission):
         """Rows in standard deviations from the means of the columns."""
         deviation = np.sqrt((self.unwhitener**2).sum(axis=1))
         return np.nan_to_num((block.values - self.origin) / deviation, nan=0.0)
+
+    def quantiles(self, posterior: NormalWishart, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the means, each of which is Student t distributed."""
+        dof = (posterior.degrees_of_freedom - self.n_columns + 1)[:, None]
+        scale = np.einsum("ij,kjl,il->ki", self.unwhitener, posterior.scale, self.unwhitener)
+        reach = stdtrit(dof, probability) * np.sqrt(scale / dof / posterior.mean_precision[:, None])
+        return {"means": self.origin + posterior.mean @ self.unwhitener.T + reach}
 
     def parameters(self, point: NormalPoint) -> dict[str, np.ndarray]:
         """Means (n_components, d), covariances and precisions (n_components, d, d), or (d, d) if tied."""

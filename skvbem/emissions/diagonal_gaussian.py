@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.emissions._linear import LinearEmission, LinearStep, LinearTable
@@ -173,6 +174,12 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     def places(self, block: LinearTable) -> np.ndarray:
         """Rows in units from the means of the columns."""
         return block.columns[0].T
+
+    def quantiles(self, posterior: NormalGamma, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the means, each of which is Student t distributed."""
+        dof = posterior.degrees_of_freedom
+        reach = stdtrit(dof, probability) * np.sqrt(posterior.scale / dof / posterior.mean_precision)
+        return {"means": self.origin + self.unit * (posterior.mean + reach)}
 
     def parameters(self, point: NormalPoint) -> dict[str, np.ndarray]:
         """Means (n_components, n_columns); covariances and precisions of that shape, or (n_components,)."""

@@ -87,6 +87,10 @@ class Exponential(RatePriorEmission, LinearEmission):
         times, observed = block.columns
         return (observed * np.log(np.maximum(times, 1e-3))).T
 
+    def quantiles(self, posterior: Gamma, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the rates."""
+        return self.parameters(posterior.quantiles(probability))
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, in the time of the data, (n_components, n_columns)."""
         return {"rates": point / self.unit}

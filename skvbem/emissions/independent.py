@@ -102,6 +102,10 @@ class Independent(Emission):
             found += part.n_outcomes
         return tuple(found)
 
+    def quantiles(self, posterior: Product, probability: float) -> tuple:  # type: ignore[override]
+        """The quantiles of each group, by name."""
+        return tuple(part.quantiles(q, probability) for part, q in zip(self.parts, posterior.blocks))
+
     def row_order(self, table: IndependentTable) -> np.ndarray | None:
         """The order of the first group to which it matters."""
         orders = (part.row_order(of_part) for part, of_part in zip(self.parts, table.parts))

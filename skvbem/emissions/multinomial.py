@@ -125,6 +125,10 @@ class Multinomial(LinearEmission):
         """Twice the square roots of counts, which spread by about 1 around their means."""
         return 2 * np.sqrt(block.columns[0].T)
 
+    def quantiles(self, posterior: Dirichlet, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the shares."""
+        return self.parameters(posterior.quantiles(probability))
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Shares, (n_components, n_categories)."""
         return {"shares": point.reshape(-1, self.n_categories)}

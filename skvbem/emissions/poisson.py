@@ -86,6 +86,10 @@ class Poisson(RatePriorEmission, LinearEmission):
         roots = 2 * (np.sqrt(np.asarray(block.values, dtype=float)) - np.sqrt(self.unit))
         return np.nan_to_num(roots, nan=0.0)
 
+    def quantiles(self, posterior: Gamma, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the rates."""
+        return self.parameters(posterior.quantiles(probability))
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, (n_components, n_columns)."""
         return {"rates": point * self.unit}

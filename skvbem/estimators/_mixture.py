@@ -178,6 +178,11 @@ class FittedMixture:
                     found |= {f"{name}_": of_part[name] for name in ("mean_precision", "degrees_of_freedom")}
         return found
 
+    def quantiles(self, *probabilities: float) -> list[list[dict[str, np.ndarray]]]:
+        """For each probability, the quantiles of q(theta) of each group's parameters, by name."""
+        of_emission = (self.emission.quantiles(self.posterior.blocks[1], share) for share in probabilities)
+        return [self.groups.as_list(found) for found in of_emission]
+
     @staticmethod
     def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """Rows drawn at a point, as the emission makes them, and their components."""

@@ -9,10 +9,10 @@ from math import log, prod
 
 import numpy as np
 from scipy.special import xlogy
-from scipy.stats import beta
 
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
+from skvbem.families.dirichlet import beta_quantiles
 from skvbem.models import DiscreteDAG, queries
 
 # States that differ by less in every row of every child's table are called duplicates (total variation).
@@ -80,11 +80,8 @@ def table_summary(tables: Mapping, counts: Mapping, concentration: Mapping | Non
         lower = upper = np.full(table.values.size, np.nan)
         if concentration is not None:
             a = concentration[node].values
-            rest = a.sum(axis=-1, keepdims=True) - a
-            with np.errstate(invalid="ignore"):
-                lower, upper = (beta.ppf(p, a, rest).ravel() for p in (0.5 - level / 2, 0.5 + level / 2))
-            if len(own) == 1:
-                lower = upper = np.ones(table.values.size)
+            total = a.sum(axis=-1, keepdims=True)
+            lower, upper = (beta_quantiles(a, total, p).ravel() for p in (0.5 - level / 2, 0.5 + level / 2))
         pieces.append(
             pd.DataFrame(
                 {

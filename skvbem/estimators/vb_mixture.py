@@ -140,6 +140,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         With ``n_components="auto"``, the moves that raised the bound: kind, number of components and bound after each.
     groups_ : dict of str to list of str
         Family -> names of its columns.
+    categories_ : dict of str to ndarray
+        Levels of each categorical column, in the order of its probabilities.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X has string column names.
@@ -436,6 +438,12 @@ class VBMixture(EvidenceMixin, VBEstimator):
             "counts_": fitted.counts,
             "parameters_": parameters,
             "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
+            "categories_": {
+                name: levels
+                for group in fitted.groups.groups
+                if group.encoder is not None
+                for name, levels in zip(group.names, group.encoder.categories_)
+            },
             "n_free_parameters_": fitted.model.prior.n_free_parameters,
         }
         state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
@@ -580,6 +588,43 @@ class VBMixture(EvidenceMixin, VBEstimator):
         check_feature_names_in(self, input_features, generate_names=False)
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}{k}" for k in range(len(self.weights_))], dtype=object)
+
+    def credible_intervals(self, level=0.95):
+        """Equal-tailed intervals of q(theta): of means, rates, probabilities and shares, each by itself.
+
+        They are those of each component as it is: where components overlap VB is too sure of itself, so read them as a
+        lower limit of the uncertainty.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of each interval.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+            By family and parameter, the lower and upper ends, of the shapes of `parameters_`.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+        """
+        check_is_fitted(self)
+        fitted = self._fitted_
+        if not 0 < level < 1:
+            raise ValueError(
+                f"The 'level' parameter of credible_intervals must lie between 0 and 1. Got {level!r} instead."
+            )
+        if not fitted.form.density:
+            raise ValueError(
+                f"credible_intervals needs a posterior, and this fit by {fitted.form.name!r} is a point. Fit with "
+                "method='vb'."
+            )
+        return {
+            group.family: {name: (lower[name], upper[name]) for name in lower}
+            for group, lower, upper in zip(fitted.groups.groups, *fitted.quantiles(0.5 - level / 2, 0.5 + level / 2))
+        }
 
     def impute(self, X):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.

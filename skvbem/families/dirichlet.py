@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy.special import betaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
 from skvbem.errors import NoInteriorModeError
@@ -110,6 +111,10 @@ class Dirichlet(ConjugateFamily):
     def mean(self) -> np.ndarray:
         """E[theta]: the predictive distribution of the next draw."""
         return self.concentration / self.per_cell(self.row_sums(self.concentration))
+
+    def quantiles(self, probability: float) -> np.ndarray:
+        """Quantiles of every probability by itself, (n_cells, ...)."""
+        return beta_quantiles(self.concentration, self.per_cell(self.row_sums(self.concentration)), probability)
 
     def mode(self, basis: str = "natural") -> np.ndarray:
         """The point of highest density, in the basis asked for.
@@ -245,3 +250,16 @@ class Dirichlet(ConjugateFamily):
     @staticmethod
     def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
         return times_log(statistics, natural).sum(axis=0)
+
+
+def beta_quantiles(concentration: np.ndarray, total: np.ndarray, probability: float) -> np.ndarray:
+    """Quantiles of one of several Dirichlet probabilities, a Beta variable; of the only one there is, 1.
+
+    Parameters
+    ----------
+    concentration, total : ndarray
+        Its own concentration, and the sum of all.
+    probability : float
+    """
+    rest = total - concentration
+    return np.where(rest > 0, betaincinv(concentration, np.where(rest > 0, rest, 1.0), probability), 1.0)

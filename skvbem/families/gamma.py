@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
@@ -90,6 +91,10 @@ class Gamma(FlatFamily):
     def mean(self) -> np.ndarray:
         """E[lambda], (n_components, n_features, ...)."""
         return self.shape / self.rate
+
+    def quantiles(self, probability: float) -> np.ndarray:
+        """Quantiles of every rate by itself, (n_components, n_features, ...)."""
+        return gammaincinv(self.shape, probability) / self.rate
 
     def log_normalizer(self) -> np.ndarray:
         """A = sum of ln Gamma(shape) - shape ln(rate), nats."""

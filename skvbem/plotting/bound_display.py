@@ -121,7 +121,9 @@ class BoundDisplay:
             (slice(self.n_best, None), _OTHER, f"ended lower: {len(bounds) - self.n_best}"),
         ):
             if len(rank[part]):
-                ends.plot(rank[part], bounds[part], "o", color=color, markersize=5, label=label)
+                ends.plot(
+                    rank[part], bounds[part], "o", color=color, markersize=5, label=label, zorder=2 + (color == _BEST)
+                )
         ends.set(xlabel="starts, best first", ylabel=f"{self.objective} (nats)", title="Where the starts ended")
         if np.ptp(bounds) < 0.01:
             ends.set_ylim(bounds[0] - 1, bounds[0] + 1)

@@ -234,3 +234,23 @@ def test_places_tell_rows_apart_and_know_no_unit(problems):
         assert np.isfinite(places).all()
         for i in range(len(table)):
             assert problem.emission.places(table[i : i + 1])[0] == approx(places[i], rel=1e-12, abs=1e-12)
+
+
+def test_quantiles_are_those_of_draws_of_the_posterior(make, rng):
+    """Of each mean, rate, probability by itself: its rank among draws is the probability asked for."""
+    for _ in range(3):
+        problem = make(rng, gaps=0.2)
+        emission, n_draws = problem.emission, 2000
+        _, _, posterior = some_posterior(problem, rng)
+        draws = [as_groups(emission.parameters(posterior.sample(rng))) for _ in range(n_draws)]
+        for share in (0.1, 0.5, 0.95):
+            for group, quantiles in enumerate(as_groups(emission.quantiles(posterior, share))):
+                for name, found in quantiles.items():
+                    drawn = np.array([draw[group][name] for draw in draws])
+                    assert found.shape == drawn.shape[1:]
+                    below = np.mean(drawn < found, axis=0)[~np.isnan(found) & (np.ptp(drawn, axis=0) > 0)]
+                    assert np.all(abs(below - share) < 5 * np.sqrt(share * (1 - share) / n_draws))
+
+
+def as_groups(of_emission):
+    return of_emission if isinstance(of_emission, tuple) else (of_emission,)

@@ -427,3 +427,18 @@ def test_priors_by_column(rng):
     assert one.lower_bound_ != other.lower_bound_
     unit = VBMixture(2, emission="poisson", shape_prior=[1.0, 2.0], rate_prior=[0.5, 1.0], random_state=0).fit(X)
     assert np.isfinite(unit.lower_bound_)
+
+
+def test_credible_intervals_hold_the_parameters_and_need_a_posterior(rng):
+    frame = pd.DataFrame({"a": rng.normal(size=60), "b": rng.choice(["x", "y", "z"], 60), "c": rng.poisson(3, 60)})
+    model = VBMixture(2, emission={"gaussian": "a", "categorical": "b", "poisson": "c"}, n_init=2, random_state=0)
+    model.fit(frame)
+    assert {name: levels.tolist() for name, levels in model.categories_.items()} == {"b": ["x", "y", "z"]}
+    wide, narrow = (model.credible_intervals(level) for level in (0.95, 0.5))
+    for family, parameter in (("gaussian", "means"), ("categorical", "probabilities"), ("poisson", "rates")):
+        ends = (wide[family][parameter][0], narrow[family][parameter][0], model.parameters_[family][parameter])
+        assert np.all(np.diff([*ends, narrow[family][parameter][1], wide[family][parameter][1]], axis=0) > 0)
+    with pytest.raises(ValueError, match=r"'level' parameter of credible_intervals .* Got 95 instead"):
+        model.credible_intervals(95)
+    with pytest.raises(ValueError, match=r"fit by 'map' is a point\. Fit with method='vb'"):
+        VBMixture(2, method="map", n_init=1, random_state=0).fit(frame[["a"]]).credible_intervals()
