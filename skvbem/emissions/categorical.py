@@ -82,8 +82,8 @@ class Categorical(Emission):
             rows = [np.broadcast_to(np.asarray(row, dtype=float), n) for row, n in given]
         return Dirichlet.from_rows(rows * n_components)
 
-    def prepare(self, values: np.ndarray) -> CategoricalTable:
-        """A table of codes (n_rows, n_columns), negative where a cell is missing.
+    def survey(self, values: np.ndarray, before: CategoricalTable | None = None) -> CategoricalTable:
+        """A table without rows that knows which columns have gaps and how many rows there are, with those before.
 
         Raises
         ------
@@ -100,8 +100,17 @@ class Categorical(Emission):
                 f"Column {column} holds the code {highest[column]}, but has {sizes[column]} categories: "
                 f"codes are 0 to {sizes[column] - 1}, and negative where a cell is missing."
             )
-        join = Joint(self.n_categories, tuple(lowest < 0), max(min(_MOST_CODES, len(codes) // _ROWS_PER_CODE), 2))
-        return CategoricalTable(codes, join, join.encode(codes))
+        gappy, n_rows = lowest < 0, len(codes)
+        if before is not None:
+            gappy, n_rows = gappy | np.array(before.join.gappy), n_rows + before.n_rows
+        join = Joint(self.n_categories, tuple(gappy), max(min(_MOST_CODES, n_rows // _ROWS_PER_CODE), 2))
+        return CategoricalTable(codes[:0], join, join.encode(codes[:0]), n_rows)
+
+    def prepare(self, values: np.ndarray, survey: CategoricalTable | None = None) -> CategoricalTable:
+        """A table of codes (n_rows, n_columns), negative where a cell is missing."""
+        codes = np.asarray(values)
+        survey = self.survey(codes) if survey is None else survey
+        return replace(survey, codes=codes, joined=survey.join.encode(codes))
 
     def step(self, natural: np.ndarray, table: CategoricalTable) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -232,11 +241,14 @@ class CategoricalTable:
     codes : ndarray of int, shape (n_rows, n_columns)
     join : Joint
     joined : ndarray of int32, shape (n_rows, n_groups)
+    n_rows : int
+        Of the whole table, of which this one may be a block.
     """
 
     codes: np.ndarray
     join: Joint
     joined: np.ndarray
+    n_rows: int
 
     def __len__(self) -> int:
         return len(self.codes)

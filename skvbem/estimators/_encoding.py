@@ -54,13 +54,17 @@ class Table:
     """Columns with names, read on demand.
 
     names : the column names if all are strings, else x0, x1, ... as in scikit-learn.
+    array : the same cells as one array, where the columns are those of one; never to be written to.
     """
 
-    def __init__(self, names: Sequence, n_samples: int, column: Callable[[int], Column]):
+    def __init__(
+        self, names: Sequence, n_samples: int, column: Callable[[int], Column], array: np.ndarray | None = None
+    ):
         named = all(isinstance(name, str) for name in names)
         self.names = list(names) if named else [f"x{j}" for j in range(len(names))]
         self.n_samples = n_samples
         self.column = column
+        self.array = array
 
     @property
     def n_columns(self) -> int:
@@ -75,11 +79,14 @@ class Table:
             missing = None if whole.missing is None else whole.missing[keep]
             return Column(whole.values[keep], missing, whole.levels)
 
-        return Table(self.names, int(np.count_nonzero(keep)), column)
+        array = None if self.array is None else self.array[keep]
+        return Table(self.names, int(np.count_nonzero(keep)), column, array)
 
     def columns(self, positions: Sequence[int]) -> Table:
         """The columns at these positions, in this order."""
-        return Table([self.names[j] for j in positions], self.n_samples, lambda k: self.column(positions[k]))
+        all_of_them = list(positions) == list(range(self.n_columns))
+        array = self.array if self.array is None or all_of_them else self.array[:, list(positions)]
+        return Table([self.names[j] for j in positions], self.n_samples, lambda k: self.column(positions[k]), array)
 
 
 def read_table(X, owner: str) -> Table:
@@ -130,7 +137,8 @@ def _array_table(X, owner: str) -> Table:
     if type(X) is not np.ndarray or X.ndim != 2 or 0 in X.shape:
         array = check_array(X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X")
     names = [f"x{j}" for j in range(array.shape[1])]
-    return Table(names, len(array), lambda j: Column(array[:, j], None if mask is None else mask[:, j]))
+    columns: Callable[[int], Column] = lambda j: Column(array[:, j], None if mask is None else mask[:, j])  # noqa: E731
+    return Table(names, len(array), columns, array if mask is None else None)
 
 
 def _pandas_column(series) -> Column:

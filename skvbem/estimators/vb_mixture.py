@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ from skvbem.estimators._base import VBEstimator, feature_names
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
-from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
+from skvbem.estimators._groups import ColumnGroups, are_complete, are_observed, is_missing
 from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, resolve_emission_prior, resolve_weights
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models._seeding import seeded_starts
@@ -266,8 +267,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
             warn("X has one row: the fit is mostly prior.", DataWarning)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
         model = self._model_for(groups, values, weight)
-        data, marks, order = _compiled(model, groups, values, weight)
-        recipe = self._recipe(model, data, marks, order, counted)
+        data, order = _compiled(model, groups, values, weight)
+        recipe = self._recipe(model, data, order, counted)
         fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
         fitted = FittedMixture(groups, model, self._form(), fit.statistics)
         self._warn_unless_converged(fit, report)
@@ -300,14 +301,13 @@ class VBMixture(EvidenceMixin, VBEstimator):
         emission = groups.emission(values, weight, {"gaussian": {"covariance_type": self.covariance_type}})
         return Mixture(emission, weights, resolve_emission_prior(self, groups, emission, self.n_components))
 
-    def _recipe(self, model: Mixture, data: MixtureData, marks: np.ndarray, order, counted) -> MixtureRecipe:
+    def _recipe(self, model: Mixture, data: MixtureData, order, counted) -> MixtureRecipe:
         """Where to start and when to stop."""
         seed = self._seed(self.random_state)
         limits = {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
         if isinstance(self.init, str):
-            starts = seeded_starts(
-                model, data, marks, self.n_init, spread=self.init != "random", rng=np.random.default_rng(seed)
-            )
+            rng = np.random.default_rng(seed)
+            starts = seeded_starts(model, data, self.n_init, spread=self.init != "random", rng=rng)
             return MixtureRecipe(seed, starts, self.init == "tournament", limits)
         given = np.asarray(self.init, dtype=float)
         n_rows = len(data) if counted is None else len(counted)
@@ -343,7 +343,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         table, weight, _ = self._counted(X, sample_weight)
         values = fitted.groups.values(table)
         self._check_fingerprint(run, _fingerprint(fitted.groups, values, weight))
-        data, _, _ = _compiled(fitted.model, fitted.groups, values, weight)
+        data, _ = _compiled(fitted.model, fitted.groups, values, weight)
         return self._evaluate(fitted.model, fitted.form, run, data, random_state)
 
     def _evaluate(
@@ -381,9 +381,9 @@ class VBMixture(EvidenceMixin, VBEstimator):
         for of_group, as_drawn in zip(like, groups.as_list(drawn[0])):
             missing = is_missing(of_group)
             values.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
-        data, marks, _ = _compiled(model, groups, values, None)
+        data, _ = _compiled(model, groups, values, None)
         rng = np.random.default_rng(seed)
-        starts = seeded_starts(model, data, marks, run.recipe.starts.shape[1], spread=True, rng=rng)
+        starts = seeded_starts(model, data, run.recipe.starts.shape[1], spread=True, rng=rng)
         recipe = replace(run.recipe, starts=starts)
         simulated = FittedRun(recipe.run(model, data, posteriors.VB), recipe)
         return self._evaluate(model, posteriors.VB, simulated, data, random_state), model.prior.natural(point)
@@ -443,7 +443,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         -------
         ndarray of int, shape (n_samples,)
         """
-        return self.predict_proba(X).argmax(axis=1)
+        fitted, values = self._asked(X)
+        return fitted.components(values)
 
     def transform(self, X):
         """Posterior probabilities of the components, as `predict_proba`.
@@ -522,16 +523,15 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
 def _compiled(
     model: Mixture, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None
-) -> tuple[MixtureData, np.ndarray, np.ndarray | None]:
-    """The rows in the order that costs least, their marks, and that order (None for that of the table)."""
+) -> tuple[MixtureData, np.ndarray | None]:
+    """The rows in the order that costs least, and that order (None for that of the table)."""
     table = model.emission.prepare(groups.as_emission_takes(values))
     order = model.emission.row_order(table)
     if order is not None:
         values, weight = [of_group[order] for of_group in values], None if weight is None else weight[order]
         table = model.emission.prepare(groups.as_emission_takes(values))
-    complete = not any(is_missing(of_group).any() for of_group in values)
-    data = model.compile(table, weight, None if complete else are_observed(values))
-    return data, marks_of(values, slice(None)), order
+    observed = None if are_complete(values) else are_observed(values)
+    return model.compile(table, weight, observed, partial(marks_of, values)), order
 
 
 def _fingerprint(groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None) -> str:

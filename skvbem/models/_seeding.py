@@ -12,53 +12,46 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skvbem.data import mixed
+from skvbem.models._election import elect
 
 if TYPE_CHECKING:
-    from skvbem.models.mixture import Mixture, MixtureData
+    from skvbem.models._mixture_data import MixtureBlocks, MixtureData
+    from skvbem.models.mixture import Mixture
 
-# Distinct rows among which seeds are drawn, and how often the seeds move to the means of theirs.
-_MOST_CANDIDATES, _N_MOVES = 2048, 10
+# How often seeds move to the means of their rows.
+_N_MOVES = 10
 # The share of a row that does not go to the nearest seed: what a start rules out, maximum likelihood never finds.
 _ELSEWHERE = 0.1
 
 
 def seeded_starts(
-    model: Mixture, data: MixtureData, marks: np.ndarray, n_starts: int, *, spread: bool, rng: np.random.Generator
+    model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, *, spread: bool, rng: np.random.Generator
 ) -> np.ndarray:
     """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
 
     Parameters
     ----------
     model : Mixture
-    data : MixtureData
-    marks : ndarray of uint64, shape (n_rows,)
-        Equal for equal rows alone.
+    data : MixtureData or MixtureBlocks
+        With marks.
     n_starts : int
     spread : bool
         Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
-    rows, weight = candidates(marks, data.weight, int(rng.integers(2**63)))
-    places = np.concatenate([model.emission.places(data.table[k : k + 1]) for k in rows.tolist()])
+    segment, row, weight = elect(data.segments, len(data), int(rng.integers(2**63)))
+    places = _places(model, data, segment, row)
     seeds = [_seeds(places, weight, model.n_components, spread, start) for start in rng.spawn(n_starts)]
     return _nearest(model, data, np.stack(seeds))
 
 
-def candidates(marks: np.ndarray, weight: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct rows that count, at most `_MOST_CANDIDATES`, in the order of their marks, and how much each counts.
-
-    Of more rows those are taken that an exponential race elects: heavy ones more often, all by their marks alone.
-    """
-    distinct, first, of_row = np.unique(marks, return_index=True, return_inverse=True)
-    total = np.bincount(of_row.ravel(), weights=weight)
-    kept = np.flatnonzero(total > 0)
-    if len(kept) > _MOST_CANDIDATES:
-        uniform = (mixed(distinct[kept] ^ np.uint64(seed)) >> np.uint64(11)) * 2.0**-53
-        arrival = -np.log1p(-uniform) / total[kept]
-        kept = np.sort(kept[np.argsort(arrival, kind="stable")[:_MOST_CANDIDATES]])
-        return first[kept], np.ones(len(kept))
-    return first[kept], total[kept]
+def _places(model: Mixture, data: MixtureData | MixtureBlocks, segment: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The places of rows of segments, (n_rows, n_axes)."""
+    places: list = [None] * len(row)
+    for number, of_segment in enumerate(data.segments()):
+        for k in np.flatnonzero(segment == number).tolist():
+            places[k] = model.emission.places(of_segment.table[row[k] : row[k] + 1])
+    return np.concatenate(places)
 
 
 def _seeds(places: np.ndarray, weight: np.ndarray, n: int, spread: bool, rng: np.random.Generator) -> np.ndarray:
@@ -89,15 +82,14 @@ def _squares(places: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     return (seeds**2).sum(axis=-1) - 2 * places @ seeds.T
 
 
-def _nearest(model: Mixture, data: MixtureData, seeds: np.ndarray) -> np.ndarray:
+def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarray) -> np.ndarray:
     """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
     n_starts, n_components, _ = seeds.shape
     natural = np.repeat(model.prior.blocks[1].expected_natural()[:, None], n_starts, axis=1)
     step = model.emission.step(natural, data.table)
     total, counts = step.zeros(), np.zeros((n_components, n_starts))
     size = model.emission.block_rows(n_components, n_starts)
-    for at in range(0, len(data), size):
-        block, weight = data.table[at : at + size], data.weight[at : at + size]
+    for block, weight in data.blocks(size):
         squares = _squares(model.emission.places(block), seeds.reshape(-1, seeds.shape[-1]))
         own = squares.reshape(len(weight), n_starts, n_components).argmin(axis=-1).T
         shares = (own[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
