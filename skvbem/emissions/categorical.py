@@ -16,6 +16,7 @@ import numpy as np
 
 from skvbem._kernels import _categorical
 from skvbem._numerics import safe_log
+from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.families import Dirichlet
 
@@ -38,7 +39,7 @@ class Categorical(Emission):
     n_categories: tuple[int, ...]
 
     @classmethod
-    def for_data(cls, codes: np.ndarray, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
+    def for_data(cls, codes: np.ndarray | Blocks, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
         """The emission of codes (n_rows, n_columns), 0, 1, ..., negative where missing. Weights make no difference.
 
         Parameters
@@ -46,9 +47,11 @@ class Categorical(Emission):
         codes : ndarray of int, shape (n_rows, n_columns)
         weight : ndarray of shape (n_rows,), optional
         n_categories : sequence of int, optional
-            The largest code of each column and one if None.
+            The largest code of each column and one if None, of codes that do not come in blocks.
         """
         if n_categories is None:
+            if isinstance(codes, Blocks):
+                raise ValueError("The numbers of categories of codes that come in blocks must be given.")
             n_categories = np.maximum(codes.max(axis=0, initial=0), 0) + 1
         return cls(tuple(int(n) for n in n_categories))
 

@@ -30,6 +30,7 @@ from typing import Self
 import numpy as np
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._dense_step import WIDEST_EXPANDED, DenseStep
 from skvbem.emissions._moments import weighted_moments
 from skvbem.emissions._quadratic import Quadratic
@@ -59,7 +60,7 @@ class DenseGaussian(Emission):
     tied: bool = False
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None, *, tied: bool = False) -> Self:
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, tied: bool = False) -> Self:
         """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,)."""
         moments = weighted_moments(values, weight)
         whitener = np.linalg.inv(np.linalg.cholesky(moments.correlation)) / moments.deviation

@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions._moments import weighted_moments
 from skvbem.emissions.base import Step, by_row
@@ -47,7 +48,9 @@ class DiagonalGaussian(LinearEmission):
     spherical: bool = False
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None, *, spherical: bool = False) -> Self:
+    def for_data(
+        cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, spherical: bool = False
+    ) -> Self:
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
         moments = weighted_moments(values, weight)
         unit = moments.deviation

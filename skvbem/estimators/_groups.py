@@ -8,13 +8,15 @@ are named.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 
+from skvbem.blocks import Blocks
 from skvbem.emissions import EMISSIONS, Emission, Independent
 from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _kind, _plain, _show, _some
 from skvbem.graphs.dag import did_you_mean
@@ -77,20 +79,53 @@ class ColumnGroups:
         ValueError, TypeError
             If the parameter, or a cell, is not what it should be.
         """
-        names = tuple(table.names)
-        groups, values = [], []
-        for family, columns in _families(table, emission, owner).items():
-            part = table.columns(columns)
-            encoder = None
+        families = _families(table.names, emission, owner, lambda: list(map(_holds_numbers, table.each_column())))
+        groups = cls._unread(table, families, owner, categories, missing_values, handle_unknown)
+        values = []
+        for group in groups.groups:
+            part = table.columns(group.columns)
+            if group.encoder is None:
+                values.append(_read(part, group.family, missing_values, is_fit=True))
+            else:
+                values.append(group.encoder.fit_encode(part))
+        return groups, values
+
+    @classmethod
+    def learned_from_blocks(
+        cls, tables: Blocks, emission, owner: str, *, categories="auto", missing_values=np.nan, handle_unknown="warn"
+    ) -> ColumnGroups:
+        """The groups that an `emission` parameter makes of a table whose rows come in blocks: those of all together.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the parameter, or a cell, is not what it should be.
+        """
+        first = next(iter(tables))
+        families = _families(first.names, emission, owner, lambda: _hold_numbers(first.names, tables))
+        groups = cls._unread(first, families, owner, categories, missing_values, handle_unknown)
+        for group in groups.groups:
+            of_group = tables.map(partial(_columns_of, group))
+            if group.encoder is None:
+                _check_blocks(of_group, group.family, missing_values)
+            else:
+                group.encoder.fit_blocks(of_group)
+        return groups
+
+    @classmethod
+    def _unread(
+        cls, table: Table, families: Mapping, owner: str, categories, missing_values, handle_unknown
+    ) -> ColumnGroups:
+        """Groups whose categories are still to be learned."""
+        names, groups = tuple(table.names), []
+        for family, columns in families.items():
+            part, encoder = table.columns(columns).names, None
             if family == "categorical":
-                given = {k: v for k, v in categories.items() if k in part.names} if _is_mapping(categories) else "auto"
+                given = {k: v for k, v in categories.items() if k in part} if _is_mapping(categories) else "auto"
                 encoder = CategoryEncoder(
                     owner, categories=given, missing_values=missing_values, handle_unknown=handle_unknown
                 )
-                values.append(encoder.fit_encode(part))
-            else:
-                values.append(_read(part, family, missing_values, is_fit=True))
-            groups.append(Group(family, tuple(columns), tuple(part.names), encoder))
+            groups.append(Group(family, tuple(columns), tuple(part), encoder))
         if _is_mapping(categories):
             _check_named(categories, groups, names, owner)
         elif not (isinstance(categories, str) and categories == "auto"):
@@ -98,25 +133,25 @@ class ColumnGroups:
                 f"The 'categories' parameter of {owner} must be 'auto' or a mapping of column names to levels. Got "
                 f"{_show(categories)} instead."
             )
-        return cls(names, tuple(groups), missing_values, owner), values
+        return cls(names, tuple(groups), missing_values, owner)
 
-    def values(self, table: Table) -> list[np.ndarray]:
-        """The values of each group of another table, in the categories of the first."""
+    def values(self, table: Table, *, is_known: bool = False) -> list[np.ndarray]:
+        """The values of each group of another table, in the categories of the first; known ones are not checked."""
         if table.n_columns != len(self.names):
             raise ValueError(
                 f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.names)} features as input."
             )
         return [
-            _read(table.columns(group.columns), group.family, self.missing_values)
+            _read(table.columns(group.columns), group.family, self.missing_values, is_known=is_known)
             if group.encoder is None
             else group.encoder.encode(table.columns(group.columns))
             for group in self.groups
         ]
 
     def emission(
-        self, values: Sequence[np.ndarray], weight: np.ndarray | None, options: Mapping[str, Mapping[str, Any]]
+        self, values: Sequence, weight: np.ndarray | None, options: Mapping[str, Mapping[str, Any]]
     ) -> Emission:
-        """The emission of the groups' values; options by family."""
+        """The emission of the groups' values, arrays or `Blocks` of (values, weight); options by family."""
         parts = []
         for group, of_group in zip(self.groups, values):
             own = dict(options.get(group.family, {}))
@@ -185,18 +220,20 @@ def blocks_of_rows(n_rows: int) -> Iterator[slice]:
 # Which column is what -------------------------------------------------------------------------------------------------
 
 
-def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
-    """Family -> positions of its columns."""
+def _families(
+    names: Sequence[str], emission, owner: str, hold_numbers: Callable[[], list[bool]]
+) -> dict[str, list[int]]:
+    """Family -> positions of its columns. Which of them hold numbers is asked where nothing else says it."""
     whose = f"The 'emission' parameter of {owner}"
     known = f"'auto', one of {', '.join(map(repr, EMISSIONS))}, or a mapping of these to columns"
     if isinstance(emission, str):
         if emission == "auto":
             found: dict[str, list[int]] = {}
-            for j in range(table.n_columns):
-                found.setdefault("gaussian" if _holds_numbers(table.column(j)) else "categorical", []).append(j)
+            for j, is_number in enumerate(hold_numbers()):
+                found.setdefault("gaussian" if is_number else "categorical", []).append(j)
             return found
         if emission in EMISSIONS:
-            return {emission: list(range(table.n_columns))}
+            return {emission: list(range(len(names)))}
     if not _is_mapping(emission):
         raise ValueError(f"{whose} must be {known}. Got {_show(emission)} instead.")
     found = {}
@@ -206,14 +243,14 @@ def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
                 f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Give {known}."
             )
         one = isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable)
-        found[family] = [_position(column, table, whose) for column in ([columns] if one else columns)]
+        found[family] = [_position(column, names, whose) for column in ([columns] if one else columns)]
         if not found[family]:
             raise ValueError(f"{whose} gives no column to {family!r}. Leave the family out.")
     times = Counter(position for columns in found.values() for position in columns)
-    twice = [table.names[position] for position, n in times.items() if n > 1]
+    twice = [names[position] for position, n in times.items() if n > 1]
     if twice:
         raise ValueError(f"{whose} names column {twice[0]!r} more than once. A column has one family.")
-    left = [name for position, name in enumerate(table.names) if position not in times]
+    left = [name for position, name in enumerate(names) if position not in times]
     if left:
         raise ValueError(
             f"{whose} gives no family to {_some(map(repr, left))}. Name every column of X, or leave such columns out."
@@ -221,14 +258,14 @@ def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
     return found
 
 
-def _position(column, table: Table, whose: str) -> int:
-    if isinstance(column, str) and column in table.names:
-        return table.names.index(column)
-    if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < table.n_columns:
+def _position(column, names: Sequence[str], whose: str) -> int:
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < len(names):
         return int(column)
     raise ValueError(
-        f"{whose} names {_show(column)}, which is no column of X.{did_you_mean(column, table.names)} Columns: "
-        f"{_some(map(repr, table.names))}."
+        f"{whose} names {_show(column)}, which is no column of X.{did_you_mean(column, names)} Columns: "
+        f"{_some(map(repr, names))}."
     )
 
 
@@ -241,6 +278,36 @@ def _holds_numbers(column: Column) -> bool:
         return kind in "iufc"
     held = {type(value) for value in column.values.tolist() if not _is_missing(value)}
     return bool(held) and all(issubclass(each, Number) and not issubclass(each, (bool, np.bool_)) for each in held)
+
+
+def _columns_of(group: Group, table: Table) -> Table:
+    return table.columns(group.columns)
+
+
+def _hold_numbers(names: Sequence[str], tables: Blocks) -> list[bool]:
+    """Whether columns hold numbers, by the blocks in which a cell is observed."""
+    found: list[set[bool]] = [set() for _ in names]
+    of_none: list[bool] = []
+    for table in tables:
+        of_none = of_none or list(map(_holds_numbers, table.each_column()))
+        for verdicts, column in zip(found, table.each_column()):
+            cells = column.values
+            empty = column.levels is None and (
+                np.isnan(cells).all() if cells.dtype.kind == "f" else cells.dtype.kind == "O" and _all_missing(cells)
+            )
+            if not empty:
+                verdicts.add(_holds_numbers(column))
+    for name, verdicts in zip(names, found):
+        if len(verdicts) > 1:
+            raise ValueError(
+                f"Column {name!r} of X holds numbers in some blocks and categories in others. Make them one kind, or "
+                "name its family in the 'emission' parameter."
+            )
+    return [True in (verdicts or {other}) for verdicts, other in zip(found, of_none)]
+
+
+def _all_missing(cells: np.ndarray) -> bool:
+    return all(_is_missing(value) for value in cells.tolist())
 
 
 def _is_mapping(value) -> bool:
@@ -323,6 +390,17 @@ def _number(name: str, value) -> float:
         f"Column {name!r} of X holds {_show(value)}, where a number is expected. If it is a category, give the column "
         "to 'categorical' in the 'emission' parameter."
     )
+
+
+def _check_blocks(tables: Blocks, family: str, missing_values) -> None:
+    """Refuse values in blocks, and columns that hold nothing in any of them."""
+    observed: Any = False
+    for table in tables:
+        values = _read(table, family, missing_values)
+        observed = observed | (~is_missing(values)).any(axis=0)
+    for name, is_observed in zip(table.names, observed):
+        if not is_observed:
+            raise ValueError(f"Column {name!r} of X has no observed cell. Leave such a column out.")
 
 
 # By family, whether values are none that a member of it can make, and what they should be.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -13,18 +12,22 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
-from skvbem.data import fingerprint, marks_of
+from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
 from skvbem.estimators._base import VBEstimator, feature_names
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
-from skvbem.estimators._groups import ColumnGroups, are_complete, are_observed, is_missing
+from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
 from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, resolve_emission_prior, resolve_weights
+from skvbem.estimators._mixture_rows import MixtureRows
+from skvbem.estimators._weighted_tables import WeightedTables
+from skvbem.evidence import Evidence, get_score
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 from skvbem.models._seeding import seeded_starts
-from skvbem.models.mixture import Mixture, MixtureData
+from skvbem.models.mixture import Mixture
 from skvbem.vbem import posteriors
 
 
@@ -251,30 +254,21 @@ class VBMixture(EvidenceMixin, VBEstimator):
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
-        table, weight, counted = self._counted(X, sample_weight)
-        groups, values = ColumnGroups.learned(
-            table,
-            self.emission,
-            type(self).__name__,
-            categories=self.categories,
-            missing_values=self.missing_values,
-            handle_unknown=self.handle_unknown,
-        )
-        if not are_observed(values).any():
-            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
-        names = feature_names(X)
-        if table.n_samples == 1:
-            warn("X has one row: the fit is mostly prior.", DataWarning)
+        X = blocks_of(X) if is_dask(X) else X
+        rows = self._rows(X, sample_weight)
+        names = feature_names(next(iter(X)) if isinstance(X, Blocks) else X)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        model = self._model_for(groups, values, weight)
-        data, order = _compiled(model, groups, values, weight)
-        recipe = self._recipe(model, data, order, counted)
+        model = self._model_for(rows)
+        data = rows.compiled(model)
+        if len(data) == 1:
+            warn("X has one row: the fit is mostly prior.", DataWarning)
+        recipe = self._recipe(model, data, rows)
         fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
-        fitted = FittedMixture(groups, model, self._form(), fit.statistics)
+        fitted = FittedMixture(rows.groups, model, self._form(), fit.statistics)
         self._warn_unless_converged(fit, report)
         state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted)
         state |= {
-            "_run_": FittedRun(fit, recipe, fingerprint=_fingerprint(groups, values, weight)),
+            "_run_": FittedRun(fit, recipe, fingerprint=rows.fingerprint()),
             "n_samples_": data.total_weight,
         }
         self._publish(state)
@@ -290,7 +284,28 @@ class VBMixture(EvidenceMixin, VBEstimator):
         counted = weights > 0
         return table.rows(counted), weights[counted], counted
 
-    def _model_for(self, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None) -> Mixture:
+    def _rows(self, X, sample_weight, groups: ColumnGroups | None = None) -> MixtureRows:
+        """X as read, by groups of columns that are known or else learned from it."""
+        owner = type(self).__name__
+        options = {
+            "categories": self.categories,
+            "missing_values": self.missing_values,
+            "handle_unknown": self.handle_unknown,
+        }
+        if isinstance(X, Blocks):
+            tables = WeightedTables(X, sample_weight, owner)
+            if groups is None:
+                groups = ColumnGroups.learned_from_blocks(tables.tables, self.emission, owner, **options)
+            return MixtureRows.of_blocks(groups, tables)
+        table, weight, counted = self._counted(X, sample_weight)
+        if groups is not None:
+            return MixtureRows(groups, [(groups.values(table), weight)], counted)
+        groups, values = ColumnGroups.learned(table, self.emission, owner, **options)
+        if not are_observed(values).any():
+            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
+        return MixtureRows(groups, [(values, weight)], counted)
+
+    def _model_for(self, rows: MixtureRows) -> Mixture:
         """The mixture to fit."""
         weights = resolve_weights(
             self.weight_concentration_prior_type,
@@ -298,10 +313,10 @@ class VBMixture(EvidenceMixin, VBEstimator):
             self.n_components,
             type(self).__name__,
         )
-        emission = groups.emission(values, weight, {"gaussian": {"covariance_type": self.covariance_type}})
-        return Mixture(emission, weights, resolve_emission_prior(self, groups, emission, self.n_components))
+        emission = rows.emission({"gaussian": {"covariance_type": self.covariance_type}})
+        return Mixture(emission, weights, resolve_emission_prior(self, rows.groups, emission, self.n_components))
 
-    def _recipe(self, model: Mixture, data: MixtureData, order, counted) -> MixtureRecipe:
+    def _recipe(self, model: Mixture, data: MixtureData | MixtureBlocks, rows: MixtureRows) -> MixtureRecipe:
         """Where to start and when to stop."""
         seed = self._seed(self.random_state)
         limits = {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
@@ -309,17 +324,24 @@ class VBMixture(EvidenceMixin, VBEstimator):
             rng = np.random.default_rng(seed)
             starts = seeded_starts(model, data, self.n_init, spread=self.init != "random", rng=rng)
             return MixtureRecipe(seed, starts, self.init == "tournament", limits)
+        statistics = model.statistics_of(self._given_responsibilities(model, data, rows), data)
+        return MixtureRecipe(seed, statistics[:, None], False, limits)
+
+    def _given_responsibilities(self, model: Mixture, data, rows: MixtureRows) -> np.ndarray:
+        """Those of the `init` parameter, in the order of the rows of the data."""
+        whose = f"The 'init' parameter of {type(self).__name__}"
+        if rows.are_in_blocks:
+            raise ValueError(f"{whose} must be a name where X comes in blocks. Got an array.")
         given = np.asarray(self.init, dtype=float)
-        n_rows = len(data) if counted is None else len(counted)
+        n_rows = len(data) if rows.counted is None else len(rows.counted)
         if given.shape != (n_rows, model.n_components) or not np.allclose(given.sum(axis=1), 1.0):
             raise ValueError(
-                f"The 'init' parameter of {type(self).__name__} must have a row for each of the {n_rows} rows of X and "
-                f"a column for each of the {model.n_components} components, and rows that sum to 1. Got an array of "
-                f"shape {given.shape}."
+                f"{whose} must have a row for each of the {n_rows} rows of X and a column for each of the "
+                f"{model.n_components} components, and rows that sum to 1. Got an array of shape {given.shape}."
             )
-        given = given if counted is None else given[counted]
-        statistics = model.statistics_of(given if order is None else given[order], data)
-        return MixtureRecipe(seed, statistics[:, None], False, limits)
+        given = given if rows.counted is None else given[rows.counted]
+        ((*_, order),) = rows.arranged(model)
+        return given if order is None else given[order]
 
     @staticmethod
     def _mixture_state(fitted: FittedMixture) -> dict:
@@ -337,17 +359,24 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 
+    def _scored(self, X, sample_weight, kind: str, random_state, options: Mapping) -> Evidence:
+        if "workspace" in get_score(kind).needs and (isinstance(X, Blocks) or is_dask(X)):
+            raise ValueError(
+                f"The score {kind!r} draws components row by row, of rows in memory; X comes in blocks. Use a score "
+                "that passes over rows: 'lower_bound', 'bic', 'draper', 'bicp', 'cheeseman_stutz' or 'importance'."
+            )
+        return super()._scored(X, sample_weight, kind, random_state, options)
+
     def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
-        fitted, _ = self._asked(X)
+        X = blocks_of(X) if is_dask(X) else X
+        fitted = self._fitted_ if isinstance(X, Blocks) else self._asked(X)[0]
         run = self._scored_run()
-        table, weight, _ = self._counted(X, sample_weight)
-        values = fitted.groups.values(table)
-        self._check_fingerprint(run, _fingerprint(fitted.groups, values, weight))
-        data, _ = _compiled(fitted.model, fitted.groups, values, weight)
-        return self._evaluate(fitted.model, fitted.form, run, data, random_state)
+        rows = self._rows(X, sample_weight, fitted.groups)
+        self._check_fingerprint(run, rows.fingerprint())
+        return self._evaluate(fitted.model, fitted.form, run, rows.compiled(fitted.model), random_state)
 
     def _evaluate(
-        self, model: Mixture, form: posteriors.Form, run: FittedRun, data: MixtureData, random_state
+        self, model: Mixture, form: posteriors.Form, run: FittedRun, data: MixtureData | MixtureBlocks, random_state
     ) -> Evaluation:
         """What scores take: a fitted mixture on its data."""
         n_threads = effective_n_jobs(self.n_jobs)
@@ -381,7 +410,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         for of_group, as_drawn in zip(like, groups.as_list(drawn[0])):
             missing = is_missing(of_group)
             values.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
-        data, _ = _compiled(model, groups, values, None)
+        data = MixtureRows(groups, [(values, None)]).compiled(model)
         rng = np.random.default_rng(seed)
         starts = seeded_starts(model, data, run.recipe.starts.shape[1], spread=True, rng=rng)
         recipe = replace(run.recipe, starts=starts)
@@ -519,23 +548,6 @@ class VBMixture(EvidenceMixin, VBEstimator):
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, components = fitted.sample(int(n_samples), rng)
         return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components
-
-
-def _compiled(
-    model: Mixture, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None
-) -> tuple[MixtureData, np.ndarray | None]:
-    """The rows in the order that costs least, and that order (None for that of the table)."""
-    table = model.emission.prepare(groups.as_emission_takes(values))
-    order = model.emission.row_order(table)
-    if order is not None:
-        values, weight = [of_group[order] for of_group in values], None if weight is None else weight[order]
-        table = model.emission.prepare(groups.as_emission_takes(values))
-    observed = None if are_complete(values) else are_observed(values)
-    return model.compile(table, weight, observed, partial(marks_of, values)), order
-
-
-def _fingerprint(groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None) -> str:
-    return f"{fingerprint(values, weight, len(values[0]))} {groups.meaning()}"
 
 
 __all__ = ["VBMixture"]

@@ -44,13 +44,14 @@ class MixtureSampling:
         slope = self._log_z(natural, data) + self.prior.log_evidence(statistics)
         return Path(statistics, natural, slope)
 
-    def certain_statistics(self, data: MixtureData, rng: np.random.Generator) -> np.ndarray:
+    def certain_statistics(self, data: MixtureData | MixtureBlocks, rng: np.random.Generator) -> np.ndarray:
         """The part of expected statistics that components have no say in, (n_cells,): what two E steps agree on."""
-        naturals = [
-            (self.prior + self.statistics_of(rng.dirichlet(np.ones(self.n_components), len(data)), data))
-            for _ in range(2)
-        ]
-        one, other = self.expect(np.stack([each.expected_natural() for each in naturals], axis=1), data).statistics.T
+        alike = np.ones(self.n_components)
+        naturals = []
+        for _ in range(2):
+            drawn = (rng.dirichlet(alike, len(segment)) for segment in data.segments())
+            naturals.append((self.prior + self.statistics_of(drawn, data)).expected_natural())
+        one, other = self.expect(np.stack(naturals, axis=1), data).statistics.T
         return np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
 
     def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
