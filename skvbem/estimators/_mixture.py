@@ -87,6 +87,10 @@ class FittedMixture:
     form: Form
     statistics: np.ndarray
 
+    def continues(self, groups: ColumnGroups, model: Mixture) -> bool:
+        """Whether another mixture has as many components of the same columns, read in the same way."""
+        return self.model.n_components == model.n_components and self.groups.meaning() == groups.meaning()
+
     @property
     def emission(self) -> Emission:
         """The emission of the groups."""

@@ -9,15 +9,16 @@ from typing import ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
 from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
-from skvbem.estimators._base import VBEstimator, feature_names
+from skvbem.estimators._base import VBEstimator, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
-from skvbem.estimators._encoding import read_table
+from skvbem.estimators._encoding import Table, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
 from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
 from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, resolve_emission_prior, resolve_weights
@@ -92,6 +93,10 @@ class VBMixture(EvidenceMixin, VBEstimator):
         Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
     n_jobs : int, default=None
         Threads that share the rows of a large table; the result does not depend on it.
+    warm_start : bool, default=False
+        Whether a further call of `fit` starts from the last solution alone, in place of `n_init` starts, as
+        scikit-learn's mixtures do: from what it says of the rows at hand. Where the components or the columns are
+        others, the start is a fresh one.
     verbose : int, default=0
 
     Attributes
@@ -107,6 +112,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         Expected rows of each component.
     lower_bound_ : float
         Bound on the log evidence, total nats (``method="vb"``).
+    batch_lower_bound_ : float
+        After `partial_fit`, the bound of the last batch given those before.
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
@@ -169,6 +176,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         "missing_values": "no_validation",
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
 
@@ -199,6 +207,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         missing_values=np.nan,
         random_state=None,
         n_jobs=None,
+        warm_start=False,
         verbose=0,
     ):
         self.n_components = n_components
@@ -225,6 +234,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         self.missing_values = missing_values
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.verbose = verbose
 
     # Fitting ----------------------------------------------------------------------------------------------------------
@@ -237,12 +247,13 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
         Parameters
         ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            NaN, None and NA are missing cells.
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
+            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. Of rows in blocks
+            (see `blocks_of`) one block at a time is in memory.
         y : None
             Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; rows of weight 0 are as if absent.
+        sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
+            How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
 
         Returns
         -------
@@ -274,6 +285,57 @@ class VBMixture(EvidenceMixin, VBEstimator):
         self._publish(state)
         report.close(lambda: state)
         return self
+
+    @available_if(has_posterior)
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
+
+        Exact with one component on complete data, whatever the batches. With several, a component that an early batch
+        does not need is soon given up for good: let the first batch be large, or fit `blocks_of` all batches.
+        `batch_lower_bound_` bounds the log probability of this batch given the approximate past; the sum over batches
+        is no bound on the evidence of all data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first
+        batch. Only with ``method="vb"``.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self : VBMixture
+            Fitted.
+        """
+        if isinstance(X, Blocks):
+            raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
+        if not hasattr(self, "_fitted_"):
+            self.fit(X, sample_weight=sample_weight)
+            self.batch_lower_bound_ = self.lower_bound_
+            return self
+        fitted, _ = self._asked_of(X)
+        self._check_can_go_on(fitted.form)
+        rows = self._rows(X, sample_weight, fitted.groups)
+        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        model = fitted.model.after(fitted.statistics)
+        data = rows.compiled(model)
+        n_threads = effective_n_jobs(self.n_jobs)
+        start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
+        recipe = MixtureRecipe((), start, False, self._limits_of_run())
+        fit = recipe.run(model, data, fitted.form, n_threads, self._cycle(report))
+        self._warn_unless_converged(fit, report)
+        fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
+        state = self._batch_state(fit, data.total_weight) | self._mixture_state(fitted)
+        self._publish(state)
+        report.close(lambda: state)
+        return self
+
+    def _limits_of_run(self) -> dict:
+        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
 
     def _counted(self, X, sample_weight):
         """The rows of weight > 0, their weights, and which rows these are (None for all)."""
@@ -319,7 +381,11 @@ class VBMixture(EvidenceMixin, VBEstimator):
     def _recipe(self, model: Mixture, data: MixtureData | MixtureBlocks, rows: MixtureRows) -> MixtureRecipe:
         """Where to start and when to stop."""
         seed = self._seed(self.random_state)
-        limits = {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
+        limits = self._limits_of_run()
+        last = getattr(self, "_fitted_", None) if self.warm_start else None
+        if last is not None and last.continues(rows.groups, model):
+            shares = (part for values, *_ in rows.arranged(model) for _, part in last.shares(values))
+            return MixtureRecipe(seed, model.statistics_of(shares, data)[:, None], False, limits)
         if isinstance(self.init, str):
             rng = np.random.default_rng(seed)
             starts = seeded_starts(model, data, self.n_init, spread=self.init != "random", rng=rng)
@@ -369,7 +435,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
     def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
         X = blocks_of(X) if is_dask(X) else X
-        fitted = self._fitted_ if isinstance(X, Blocks) else self._asked(X)[0]
+        fitted = self._fitted_ if isinstance(X, Blocks) else self._asked_of(X)[0]
         run = self._scored_run()
         rows = self._rows(X, sample_weight, fitted.groups)
         self._check_fingerprint(run, rows.fingerprint())
@@ -394,7 +460,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         )
 
     def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
-        fitted, _ = self._asked(X)
+        fitted, _ = self._asked_of(X)
         run, model, groups = self._scored_run(), fitted.model, fitted.groups
         table, weight, _ = self._counted(X, sample_weight)
         like = groups.values(table)
@@ -422,12 +488,17 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def _asked(self, X) -> tuple[FittedMixture, list[np.ndarray]]:
-        """What was fitted, and the values of a table to ask it about."""
+    def _asked_of(self, X) -> tuple[FittedMixture, Table]:
+        """What was fitted, and a table of the same columns."""
         check_is_fitted(self)
         table = read_table(X, type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=False)
-        return self._fitted_, self._fitted_.groups.values(table)
+        return self._fitted_, table
+
+    def _asked(self, X) -> tuple[FittedMixture, list[np.ndarray]]:
+        """What was fitted, and the values of a table to ask it about."""
+        fitted, table = self._asked_of(X)
+        return fitted, fitted.groups.values(table)
 
     def score_samples(self, X):
         """Log predictive density of each row, nats; what is missing is integrated out.

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -49,6 +50,12 @@ class Mixture(MixtureSampling):
         self.n_components = weights.n_components
         cells = emission.component_of_cell(self.n_components)
         self.prior = Product((weights.prior, emission_prior), (weights.n_cells, len(cells)))
+
+    def after(self, statistics: np.ndarray) -> Self:
+        """The mixture whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
+        later = copy(self)
+        later.prior = self.prior + statistics
+        return later
 
     @property
     def n_cells(self) -> int:

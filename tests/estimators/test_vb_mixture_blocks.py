@@ -1,5 +1,7 @@
 """Fits of `VBMixture` to rows in blocks: those of all rows together, whatever the blocks, columns and weights."""
 
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +15,7 @@ from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import EvidenceWarning
 
 approx = pytest.approx
-N = 700
+N = 240
 
 
 def tables(rng, missing=0.0, n=N):
@@ -23,7 +25,7 @@ def tables(rng, missing=0.0, n=N):
     multinomial = rng.multinomial(8, rng.dirichlet(np.ones(4), size=3)[kind]).astype(float)
     found = {
         **dict.fromkeys(COVARIANCE_TYPES, gaussian),
-        "categorical": np.column_stack([kind, rng.integers(0, 4, size=(n, 4))]).astype(float),
+        "categorical": np.where(rng.random((n, 5)) < 0.2, rng.integers(0, 4, (n, 5)), kind[:, None]).astype(float),
         "bernoulli": (rng.random((n, 6)) < 0.1 + 0.4 * kind[:, None]).astype(float),
         "poisson": rng.poisson(1 + 6 * kind[:, None], size=(n, 3)).astype(float),
         "exponential": rng.exponential(1.0 + 9 * kind[:, None], size=(n, 3)),
@@ -40,7 +42,7 @@ def mixture(family, **params):
         params = {"emission": "gaussian", "covariance_type": family, **params}
     else:
         params = {"emission": family, **params}
-    return VBMixture(3, **{"n_init": 3, "tol": 1e-9, "random_state": 0, **params})
+    return VBMixture(3, **{"n_init": 2, "tol": 1e-9, "random_state": 0, **params})
 
 
 def cut(X, ends):
@@ -48,7 +50,7 @@ def cut(X, ends):
     return [X[a:b] for a, b in pairwise([0, *ends, len(X)])]
 
 
-CUTS = {"one": [], "three": [100, 650], "single rows": [1, 2, 3], "an empty one": [300, 300]}
+CUTS = {"one": [], "three": [40, 230], "single rows": [1, 2, 3], "an empty one": [100, 100]}
 FAMILIES = [*COVARIANCE_TYPES, "categorical", "bernoulli", "poisson", "exponential", "multinomial"]
 
 
@@ -66,7 +68,7 @@ def test_a_fit_of_blocks_is_that_of_all_rows(family, missing, rng):
         assert in_blocks.restarts_.bounds == approx(whole.restarts_.bounds, rel=1e-9)
         assert in_blocks._run_.fingerprint == whole._run_.fingerprint
         assert in_blocks.n_samples_ == len(X)
-    one, other = (mixture(family, n_init=1).fit(data) for data in (X, blocks_of(cut(X, [100, 650]))))
+    one, other = (mixture(family, n_init=1).fit(data) for data in (X, blocks_of(cut(X, [40, 230]))))
     assert one.weights_ == approx(other.weights_, rel=1e-6)
     assert (one.predict(X) == other.predict(X)).all()
 
@@ -76,10 +78,10 @@ def test_a_fit_of_blocks_is_that_of_all_rows(family, missing, rng):
 def test_weights_of_blocks(family, whole_numbers, rng):
     X = tables(rng, 0.1)[family]
     weight = rng.integers(0, 3, N).astype(float) if whole_numbers else rng.uniform(0, 2, N)
-    weight[200:300] = 0.0  # a block that does not count
+    weight[80:120] = 0.0  # a block that does not count
     model = mixture(family, method="map")
     whole = clone(model).fit(X, sample_weight=weight)
-    ends = [200, 300, 480]
+    ends = [80, 120, 200]
     blocks = blocks_of(cut(X, ends))
     for given in (weight, blocks_of(cut(weight, ends)), weight.tolist()):
         in_blocks = clone(model).fit(blocks, sample_weight=given)
@@ -150,12 +152,14 @@ def test_declared_levels(rng):
 
 def test_scores_that_pass_over_the_rows(rng):
     X = tables(rng, 0.1)["full"]
-    blocks = blocks_of(cut(X, [100, 400]))
+    blocks = blocks_of(cut(X, [50, 100]))
     whole, in_blocks = mixture("full").fit(X), mixture("full").fit(blocks)
     for kind in ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz"):
         expected = whole.log_evidence(X, kind=kind).value
-        assert in_blocks.log_evidence(blocks, kind=kind).value == approx(expected, rel=1e-8)
-        assert in_blocks.log_evidence(X, kind=kind).value == approx(expected, rel=1e-8)
+        # the likelihood is not at its highest at a MAP fit, so that these two tell where exactly the run ended
+        close = approx(expected, rel=1e-5 if kind in ("draper", "bicp") else 1e-8)
+        assert in_blocks.log_evidence(blocks, kind=kind).value == close
+        assert in_blocks.log_evidence(X, kind=kind).value == close
     assert in_blocks.log_evidence().value == in_blocks.lower_bound_
     with pytest.warns(EvidenceWarning, match="are worth"):
         one, other = (
@@ -173,7 +177,7 @@ def test_scores_that_pass_over_the_rows(rng):
 def test_parameters_mean_what_they_mean(params, rng):
     X = tables(rng)["diag"]
     model = mixture("diag", **params)
-    whole, in_blocks = clone(model).fit(X), clone(model).fit(blocks_of(cut(X, [333])))
+    whole, in_blocks = clone(model).fit(X), clone(model).fit(blocks_of(cut(X, [133])))
     objective = "log_likelihood_" if model.method == "ml" else "lower_bound_"
     assert getattr(in_blocks, objective) == approx(getattr(whole, objective), rel=1e-9)
 
@@ -185,7 +189,7 @@ def test_arrays_of_dask(rng):
     arrays = pytest.importorskip("dask.array")
     X, weight = tables(rng, 0.1)["full"], rng.uniform(0, 2, N)
     whole = mixture("full").fit(X, sample_weight=weight)
-    for chunks in ((200, 3), (130, 2), (N, 1)):
+    for chunks in ((100, 3), (70, 2)):
         given = arrays.from_array(X, chunks=chunks)
         weights = arrays.from_array(weight, chunks=chunks[0])
         assert is_dask(given)
@@ -235,7 +239,7 @@ def test_what_comes_once_is_refused(rng):
     generator = once(X)
     with pytest.raises(ValueError, match="X has no rows: none of its blocks has any, or they do not come again"):
         VBMixture(2).fit(blocks_of(lambda: generator))
-    with pytest.raises(ValueError, match="Blocks must be the same for every pass over the rows. X had"):
+    with pytest.raises(ValueError, match="Blocks must be the same for every pass over the rows"):
         VBMixture(2).fit(blocks_of(shrinking(X)))
     assert isinstance(blocks_of(blocks_of(X)), Blocks)
     assert [block.shape for block in blocks_of(X)] == [(20, 2)]
@@ -277,8 +281,11 @@ def test_what_takes_no_blocks_says_so(rng):
 
 
 def test_dask_is_not_imported_for_other_data():
-    import subprocess
-    import sys
-
-    code = "import sys, numpy as np; from skvbem import VBMixture, blocks_of; X = np.random.default_rng(0).normal(size=(9, 2)); VBMixture().fit(blocks_of([X])); assert 'dask' not in sys.modules"
+    code = """
+import sys
+import numpy as np
+from skvbem import VBMixture, blocks_of
+VBMixture().fit(blocks_of([np.eye(2)]))
+assert "dask" not in sys.modules
+"""
     subprocess.run([sys.executable, "-c", code], check=True)
