@@ -35,10 +35,9 @@ CONJUGATE = {
 def test_one_component_learns_from_batches_what_it_learns_from_all(family, weighted, rng):
     """Exactly: the posterior, predictions, and the evidence as the sum over batches given those before."""
     params, missing = CONJUGATE[family]
-    emission = (
-        {"emission": "gaussian", "covariance_type": family} if family in COVARIANCE_TYPES else {"emission": family}
-    )
-    model = VBMixture(1, **emission, **params)
+    emission = "gaussian" if family in COVARIANCE_TYPES else family
+    shape = {"covariance_type": family} if emission == "gaussian" else {}
+    model = VBMixture(1, emission=emission, **shape, **params)
     X = {
         "categorical": rng.integers(0, 4, size=(200, 2)),
         "bernoulli": rng.integers(0, 2, size=(200, 2)),
