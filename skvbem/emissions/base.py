@@ -11,7 +11,7 @@ those under the natural parameters given. A row without any observed cell contri
 
 An emission is a value that holds units of measure (an origin, scales, numbers of categories) and never parameters.
 `prepare` takes a table once, a slice of a prepared table is a *block*, and `step` does once what all blocks of an E
-step share:
+step share. (Of rows that are not in memory as a whole, `survey` learns what all of them must know.)
 
 >>> import numpy as np
 >>> from skvbem.emissions import Poisson
@@ -136,8 +136,15 @@ class Emission(ABC):
         """A prior that is the same for all components, and moves and scales with the data."""
 
     @abstractmethod
-    def prepare(self, values: Any) -> Any:
-        """A table of rows, (n_rows, n_columns), as this emission takes it."""
+    def survey(self, values: Any, before: Any = None) -> Any:
+        """A table without rows, which knows what must be known of all of them, and of those of a survey `before`."""
+
+    @abstractmethod
+    def prepare(self, values: Any, survey: Any = None) -> Any:
+        """A table of rows, (n_rows, n_columns), as this emission takes it.
+
+        Of rows that come in blocks, each is prepared with the survey of all of them: their tables are then alike.
+        """
 
     @abstractmethod
     def step(self, natural: np.ndarray, table: Any) -> Step:

@@ -16,6 +16,7 @@ import numpy as np
 
 from skvbem._kernels import _categorical
 from skvbem._numerics import safe_log
+from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.families import Dirichlet
 
@@ -38,7 +39,7 @@ class Categorical(Emission):
     n_categories: tuple[int, ...]
 
     @classmethod
-    def for_data(cls, codes: np.ndarray, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
+    def for_data(cls, codes: np.ndarray | Blocks, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
         """The emission of codes (n_rows, n_columns), 0, 1, ..., negative where missing. Weights make no difference.
 
         Parameters
@@ -46,9 +47,11 @@ class Categorical(Emission):
         codes : ndarray of int, shape (n_rows, n_columns)
         weight : ndarray of shape (n_rows,), optional
         n_categories : sequence of int, optional
-            The largest code of each column and one if None.
+            The largest code of each column and one if None, of codes that do not come in blocks.
         """
         if n_categories is None:
+            if isinstance(codes, Blocks):
+                raise ValueError("The numbers of categories of codes that come in blocks must be given.")
             n_categories = np.maximum(codes.max(axis=0, initial=0), 0) + 1
         return cls(tuple(int(n) for n in n_categories))
 
@@ -82,8 +85,8 @@ class Categorical(Emission):
             rows = [np.broadcast_to(np.asarray(row, dtype=float), n) for row, n in given]
         return Dirichlet.from_rows(rows * n_components)
 
-    def prepare(self, values: np.ndarray) -> CategoricalTable:
-        """A table of codes (n_rows, n_columns), negative where a cell is missing.
+    def survey(self, values: np.ndarray, before: CategoricalTable | None = None) -> CategoricalTable:
+        """A table without rows that knows which columns have gaps and how many rows there are, with those before.
 
         Raises
         ------
@@ -100,8 +103,17 @@ class Categorical(Emission):
                 f"Column {column} holds the code {highest[column]}, but has {sizes[column]} categories: "
                 f"codes are 0 to {sizes[column] - 1}, and negative where a cell is missing."
             )
-        join = Joint(self.n_categories, tuple(lowest < 0), max(min(_MOST_CODES, len(codes) // _ROWS_PER_CODE), 2))
-        return CategoricalTable(codes, join, join.encode(codes))
+        gappy, n_rows = lowest < 0, len(codes)
+        if before is not None:
+            gappy, n_rows = gappy | np.array(before.join.gappy), n_rows + before.n_rows
+        join = Joint(self.n_categories, tuple(gappy), max(min(_MOST_CODES, n_rows // _ROWS_PER_CODE), 2))
+        return CategoricalTable(codes[:0], join, join.encode(codes[:0]), n_rows)
+
+    def prepare(self, values: np.ndarray, survey: CategoricalTable | None = None) -> CategoricalTable:
+        """A table of codes (n_rows, n_columns), negative where a cell is missing."""
+        codes = np.asarray(values)
+        survey = self.survey(codes) if survey is None else survey
+        return replace(survey, codes=codes, joined=survey.join.encode(codes))
 
     def step(self, natural: np.ndarray, table: CategoricalTable) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -250,11 +262,14 @@ class CategoricalTable:
     codes : ndarray of int, shape (n_rows, n_columns)
     join : Joint
     joined : ndarray of int32, shape (n_rows, n_groups)
+    n_rows : int
+        Of the whole table, of which this one may be a block.
     """
 
     codes: np.ndarray
     join: Joint
     joined: np.ndarray
+    n_rows: int
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -31,6 +31,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._dense_step import WIDEST_EXPANDED, DenseStep
 from skvbem.emissions._moments import weighted_moments
 from skvbem.emissions._priors import NormalPriorEmission
@@ -63,7 +64,7 @@ class DenseGaussian(NormalPriorEmission):
     tied: bool = False
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None, *, tied: bool = False) -> Self:
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, tied: bool = False) -> Self:
         """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,)."""
         moments = weighted_moments(values, weight)
         whitener = np.linalg.inv(np.linalg.cholesky(moments.correlation)) / moments.deviation
@@ -133,15 +134,24 @@ class DenseGaussian(NormalPriorEmission):
             shared=self.tied,
         )
 
-    def prepare(self, values: np.ndarray) -> DenseTable:
+    def survey(self, values: np.ndarray, before: DenseTable | None = None) -> DenseTable:
+        """A table without rows that knows how far the rows reach, and those of a survey before."""
+        d, values = self.n_columns, np.asarray(values)
+        none = DenseTable(self, values[:0], None, np.zeros((0, d), dtype=bool), np.zeros(d))
+        reach = none.reach if before is None else before.reach
+        for at in range(0, len(values), 4096):
+            block = values[at : at + 4096]
+            pattern, patterns = _missing_patterns(block)
+            frame = replace(none, values=block, pattern=pattern, patterns=patterns).frame
+            reach = np.maximum(reach, np.abs(frame).max(axis=1, initial=0.0))
+        return replace(none, reach=reach)
+
+    def prepare(self, values: np.ndarray, survey: DenseTable | None = None) -> DenseTable:
         """A table of rows, (n_rows, d), NaN where a cell is missing. The values are not copied."""
         values = np.asarray(values)
         pattern, patterns = _missing_patterns(values)
-        table = DenseTable(self, values, pattern, patterns, np.zeros(self.n_columns))
-        reach = np.zeros(self.n_columns)
-        for at in range(0, len(values), 4096):
-            reach = np.maximum(reach, np.abs(table[at : at + 4096].frame).max(axis=1, initial=0.0))
-        return replace(table, reach=reach)
+        survey = self.survey(values) if survey is None else survey
+        return replace(survey, values=values, pattern=pattern, patterns=patterns)
 
     def row_order(self, table: DenseTable) -> np.ndarray | None:
         """Rows with the same cells missing together."""
@@ -298,13 +308,16 @@ class DenseTable:
 
 def _missing_patterns(values: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     """Which pattern of missing cells each row has (None if no cell is missing), and the patterns."""
-    none = None, np.zeros((0, values.shape[1]), dtype=bool)
-    if values.dtype.kind != "f":
-        return none
-    missing = np.isnan(values)
-    if not missing.any():
-        return none
-    packed = np.packbits(missing, axis=1)
-    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    n, d = values.shape
+    packed = None
+    for at in range(0, n if values.dtype.kind == "f" else 0, 4096):
+        missing = np.isnan(values[at : at + 4096])
+        if packed is None and missing.any():
+            packed = np.zeros((n, -(-d // 8)), dtype=np.uint8)
+        if packed is not None:
+            packed[at : at + 4096] = np.packbits(missing, axis=1)
+    if packed is None:
+        return None, np.zeros((0, d), dtype=bool)
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
-    return pattern.astype(np.int32).ravel(), missing[first]
+    return pattern.astype(np.int32).ravel(), np.unpackbits(packed[first], axis=1, count=d).astype(bool)

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions._moments import weighted_moments
 from skvbem.emissions._priors import NormalPriorEmission
@@ -49,7 +50,9 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     spherical: bool = False
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None, *, spherical: bool = False) -> Self:
+    def for_data(
+        cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, spherical: bool = False
+    ) -> Self:
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
         moments = weighted_moments(values, weight)
         unit = moments.deviation

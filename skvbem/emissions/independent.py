@@ -47,9 +47,17 @@ class Independent(Emission):
         n_cells = tuple(len(part.component_of_cell(n_components)) for part in self.parts)
         return Product(blocks, n_cells)
 
-    def prepare(self, values: Sequence[np.ndarray]) -> IndependentTable:
+    def survey(self, values: Sequence[np.ndarray], before: IndependentTable | None = None) -> IndependentTable:
+        """The surveys of the groups."""
+        surveys = (None,) * len(self.parts) if before is None else before.parts
+        found = (part.survey(*of_part) for part, *of_part in zip(self.parts, values, surveys))
+        return IndependentTable(tuple(found))
+
+    def prepare(self, values: Sequence[np.ndarray], survey: IndependentTable | None = None) -> IndependentTable:
         """A table of rows from one array for each group."""
-        return IndependentTable(tuple(part.prepare(of_part) for part, of_part in zip(self.parts, values)))
+        surveys = (None,) * len(self.parts) if survey is None else survey.parts
+        found = (part.prepare(*of_part) for part, *of_part in zip(self.parts, values, surveys))
+        return IndependentTable(tuple(found))
 
     def step(self, natural: np.ndarray, table: IndependentTable) -> Step:
         """The groups at natural parameters (n_cells,) or (n_cells, n_lanes)."""

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._linear import LinearEmission, LinearTable
 from skvbem.emissions._moments import weighted_means
 from skvbem.emissions._priors import RatePriorEmission
@@ -31,7 +32,7 @@ class Poisson(RatePriorEmission, LinearEmission):
     unit: np.ndarray
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None) -> Self:
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Self:
         """The emission of counts (n_rows, n_columns) with weights (n_rows,)."""
         mean = weighted_means(values, weight)
         return cls(np.where(mean > 0, mean, 1.0))

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skvbem.models._components import Components, pairs_by_evidence, share_of_each
+from skvbem.models._mixture_data import MixtureData
 from skvbem.models._seeding import seeded_starts, starts_of
-from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
+from skvbem.models.mixture import Mixture, MixtureAscent
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, best_of
 
@@ -86,8 +87,7 @@ class Growth:
     model_of : callable of int to Mixture
         The mixture of so many components.
     data : MixtureData
-    marks : ndarray of uint64, shape (n_rows,)
-        Equal for equal rows alone.
+        With marks.
     n_init : int
         Starts from nothing, of each number of components that they are tried with.
     init : str
@@ -106,7 +106,6 @@ class Growth:
         self,
         model_of: Callable[[int], Mixture],
         data: MixtureData,
-        marks: np.ndarray,
         *,
         n_init: int,
         init: str,
@@ -116,10 +115,11 @@ class Growth:
         stop: Callable[[int, float], bool] | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ):
-        self.model_of, self.data, self.marks = model_of, data, marks
+        self.model_of, self.data = model_of, data
         self.n_init, self.init, self.seed, self.limits = n_init, init, seed, limits
         self.n_threads, self.stop, self.stopped = n_threads, stop, stopped
-        self.most = len(np.unique(marks[data.weight > 0]))
+        assert data.marks is not None
+        self.most = len(np.unique(data.marks(slice(None))[data.weight > 0]))
 
     def run(self) -> tuple[State, list[Move]]:
         """Where no move raises the bound any more, and the moves that did."""
@@ -158,13 +158,13 @@ class Growth:
         """Of each component with rows to split the gain of bound that this promises, nats, and its two parts."""
         one, two = self.model_of(1), self.model_of(2)
         rng = np.random.default_rng([*self.seed, state.model.n_components])
-        shares = share_of_each(state.model, state.fit.statistics, self.data, self.marks, int(rng.integers(2**63)))
+        shares = share_of_each(state.model, state.fit.statistics, self.data, int(rng.integers(2**63)))
         found = {}
-        for k, (count, (rows, marks)) in enumerate(zip(state.components.counts, shares)):
+        for k, (count, rows) in enumerate(zip(state.components.counts, shares)):
             if len(rows) < 2:
                 continue
             whole = one.statistics_of(np.ones((len(rows), 1)), rows)
-            starts = seeded_starts(two, rows, marks, _N_TRIES, spread=True, rng=rng)
+            starts = seeded_starts(two, rows, _N_TRIES, spread=True, rng=rng)
             apart = self._fit(two, rows, starts, **_SPLIT_LIMITS)
             together = self._fit(one, rows, whole[:, None], **_SPLIT_LIMITS)
             gain = (apart.objective - together.objective) * count / rows.total_weight
@@ -216,7 +216,7 @@ class Growth:
         """Starts from nothing: the winner of a tournament, or with a state of so many components the best of all."""
         model = self.model_of(n_components)
         rng = np.random.default_rng(self.seed)
-        starts = starts_of(self.init, model, self.data, self.marks, self.n_init, rng)
+        starts = starts_of(self.init, model, self.data, self.n_init, rng)
         if state is not None:
             starts = np.column_stack([state.fit.statistics, starts])
         fit = self._fit(model, self.data, starts, select=state is None, **self.limits)

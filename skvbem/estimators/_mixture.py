@@ -125,6 +125,10 @@ class FittedMixture:
     form: Form
     statistics: np.ndarray
 
+    def continues(self, groups: ColumnGroups, model: Mixture) -> bool:
+        """Whether another mixture has as many components of the same columns, read in the same way."""
+        return self.model.n_components == model.n_components and self.groups.meaning() == groups.meaning()
+
     @property
     def emission(self) -> Emission:
         """The emission of the groups."""
@@ -233,11 +237,23 @@ class FittedMixture:
             found[rows] = logsumexp(log_joint, axis=1)
         return found
 
-    def responsibilities(self, values: list[np.ndarray]) -> np.ndarray:
-        """p(component | row), (n_rows, n_components); of a row that no component can make, the weights."""
-        found = np.empty((len(values[0]), self.model.n_components))
+    def shares(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """p(component | row) of blocks of rows, (n_rows, n_components); the weights if no component can make a row."""
         for rows, log_joint in self.log_joint(values):
             impossible = ~np.isfinite(log_joint.max(axis=1))
             log_joint[impossible] = np.log(np.maximum(self.weights, 1e-300))
-            found[rows] = softmax(log_joint, axis=1)
+            yield rows, softmax(log_joint, axis=1)
+
+    def responsibilities(self, values: list[np.ndarray]) -> np.ndarray:
+        """p(component | row), (n_rows, n_components), as `shares` gives it for blocks."""
+        found = np.empty((len(values[0]), self.model.n_components))
+        for rows, shares in self.shares(values):
+            found[rows] = shares
+        return found
+
+    def components(self, values: list[np.ndarray]) -> np.ndarray:
+        """The most probable component of each row, (n_rows,)."""
+        found = np.empty(len(values[0]), dtype=np.intp)
+        for rows, shares in self.shares(values):
+            found[rows] = shares.argmax(axis=1)
         return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from skvbem._compat import warn
@@ -11,6 +9,7 @@ from skvbem.emissions import DenseGaussian, Emission
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators._encoding import _columns, _show, _some
 from skvbem.estimators._groups import ColumnGroups, Group
+from skvbem.estimators._mixture_rows import MixtureRows
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.weights import FiniteWeights, StickBreaking, Weights
 
@@ -38,32 +37,41 @@ _FARTHEST = 1e3
 
 
 def warn_of_oddities(
-    groups: ColumnGroups, values: Sequence[np.ndarray], emission: Emission, n_components: int, n_samples: float
+    rows: MixtureRows, emission: Emission, n_components: int, n_rows: int, total_weight: float
 ) -> None:
     """Warn of components that must stay empty, and of columns of measurements that say nothing, or nothing new."""
-    if n_components > n_samples:
+    groups = rows.groups
+    if n_components > total_weight:
         warn(
-            f"'n_components' of {groups.owner} is {n_components} for rows of total weight {n_samples:g}: some "
+            f"'n_components' of {groups.owner} is {n_components} for rows of total weight {total_weight:g}: some "
             "components must stay empty."
         )
-    if len(values[0]) == 1:
+    if n_rows == 1:
         return
-    for group, of_group, part in zip(groups.groups, values, getattr(emission, "parts", (emission,))):
+    for k, (group, part) in enumerate(zip(groups.groups, getattr(emission, "parts", (emission,)))):
         if group.family in ("gaussian", "exponential"):
-            low, high = (extreme.reduce(of_group, axis=0) for extreme in (np.fmin, np.fmax))
-            constant = np.flatnonzero(low == high)
+            constant = _constant(rows, k)
             if len(constant):
                 names = [group.names[j] for j in constant]
                 what = "holds one value" if len(names) == 1 else "hold one value each"
                 warn(f"{_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
-        if isinstance(part, DenseGaussian) and n_samples > len(group.columns):
-            names = [group.names[j] for j in part.collinear(n_samples)]
+        if isinstance(part, DenseGaussian) and total_weight > len(group.columns):
+            names = [group.names[j] for j in part.collinear(total_weight)]
             if names:
                 warn(
                     f"{_columns(names)} of X are linear functions of each other: only the prior, or the floor of "
                     "maximum likelihood, gives components any width there. Leave one of them out.",
                     DataWarning,
                 )
+
+
+def _constant(rows: MixtureRows, k: int) -> np.ndarray:
+    """The columns of a group that hold one value."""
+    low, high = np.inf, -np.inf
+    for values, _ in rows.blocks:
+        low = np.fmin(low, np.fmin.reduce(values[k], axis=0, initial=np.inf))
+        high = np.fmax(high, np.fmax.reduce(values[k], axis=0, initial=-np.inf))
+    return np.flatnonzero(low == high)
 
 
 def check_size(emission: Emission, n_components: int, n_starts: int, max_memory: float, owner: str) -> None:

@@ -9,13 +9,14 @@ from typing import Self
 import numpy as np
 from scipy.special import softmax
 
-from skvbem.models._seeding import candidates
-from skvbem.models.mixture import Mixture, MixtureData
+from skvbem.models._election import elect
+from skvbem.models._mixture_data import MixtureData
+from skvbem.models.mixture import Mixture
 
 # Pairs whose evidence is found side by side.
 _PAIRS_AT_ONCE = 64
-# Rows of one component that say how to split it, and the least share of a row that counts among them.
-_MOST_ROWS, _LEAST_SHARE = 2**12, 1e-3
+# The least share of a row that counts among those of a component.
+_LEAST_SHARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,28 +108,28 @@ def pairs_by_evidence(model: Mixture, fewer: Mixture, statistics: np.ndarray, mo
     return [pairs[at] for at in order[:most]]
 
 
-def share_of_each(
-    model: Mixture, statistics: np.ndarray, data: MixtureData, marks: np.ndarray, seed: int
-) -> Iterator[tuple[MixtureData, np.ndarray]]:
+def share_of_each(model: Mixture, statistics: np.ndarray, data: MixtureData, seed: int) -> Iterator[MixtureData]:
     """The rows of each component: those that q(x) gives it a share of, which is what they weigh there.
 
-    Of more than `_MOST_ROWS` distinct ones those are taken that a race elects; see `skvbem.models._seeding.candidates`.
-    Their marks go with them.
+    Of many distinct ones those are taken that a race elects; see `skvbem.models._election`.
     """
+    assert data.marks is not None
+    marks = data.marks(slice(None))
     natural = (model.prior + statistics).expected_natural()
     rows: list[list[np.ndarray]] = [[] for _ in range(model.n_components)]
     shares: list[list[np.ndarray]] = [[] for _ in range(model.n_components)]
-    size = model.emission.block_rows(model.n_components)
-    for at in range(0, len(data), size):
-        share = softmax(model.log_joint(natural, data.table[at : at + size]), axis=1)
+    at = 0
+    for block, weight in data.blocks(model.emission.block_rows(model.n_components)):
+        share = softmax(model.log_joint(natural, block), axis=1)
         for k, column in enumerate(share.T):
-            held = np.flatnonzero(column > _LEAST_SHARE)
+            held = np.flatnonzero((column > _LEAST_SHARE) & (weight > 0))
             rows[k].append(at + held)
-            shares[k].append(column[held])
-    for k in range(model.n_components):
-        held = np.concatenate(rows[k])
-        weight = np.concatenate(shares[k]) * data.weight[held]
-        elected, counts = candidates(marks[held], weight, seed, _MOST_ROWS)
+            shares[k].append(column[held] * weight[held])
+        at += len(weight)
+    for of_rows, of_shares in zip(rows, shares):
+        held = np.concatenate(of_rows)
+        voters = MixtureData(None, np.concatenate(of_shares), 0.0, marks=marks[held].__getitem__)
+        _, elected, counts = elect(voters.segments, len(voters), seed)
         order = np.argsort(elected)
         held, counts = held[elected[order]], counts[order]
-        yield MixtureData(data.table[held], counts, float(counts.sum()), False), marks[held]
+        yield MixtureData(data.table[held], counts, float(counts.sum()), False, marks[held].__getitem__)

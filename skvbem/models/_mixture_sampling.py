@@ -20,7 +20,7 @@ from skvbem.models._symmetries import ListedRelabelings, Relabelings, relabeling
 from skvbem.models.weights import Weights
 
 if TYPE_CHECKING:
-    from skvbem.models.mixture import MixtureData
+    from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 
 # Log likelihoods that chains side by side may hold.
 _MOST_AT_ONCE = 2**21
@@ -45,13 +45,14 @@ class MixtureSampling:
         slope = self._log_z(natural, data) + self.prior.log_evidence(statistics)
         return Path(statistics, natural, slope)
 
-    def certain_statistics(self, data: MixtureData, rng: np.random.Generator) -> np.ndarray:
+    def certain_statistics(self, data: MixtureData | MixtureBlocks, rng: np.random.Generator) -> np.ndarray:
         """The part of expected statistics that components have no say in, (n_cells,): what two E steps agree on."""
-        naturals = [
-            (self.prior + self.statistics_of(rng.dirichlet(np.ones(self.n_components), len(data)), data))
-            for _ in range(2)
-        ]
-        one, other = self.expect(np.stack([each.expected_natural() for each in naturals], axis=1), data).statistics.T
+        alike = np.ones(self.n_components)
+        naturals = []
+        for _ in range(2):
+            drawn = (rng.dirichlet(alike, len(segment)) for segment in data.segments())
+            naturals.append((self.prior + self.statistics_of(drawn, data)).expected_natural())
+        one, other = self.expect(np.stack(naturals, axis=1), data).statistics.T
         return np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
 
     def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
@@ -67,13 +68,13 @@ class MixtureSampling:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
         return np.stack([self._log_z((1 - t) * path.natural + t * log_point, workspace) for t in temperatures])
 
-    def log_likelihoods(self, data: MixtureData, log_points: np.ndarray) -> np.ndarray:
+    def log_likelihoods(self, data: MixtureData | MixtureBlocks, log_points: np.ndarray) -> np.ndarray:
         """ln p(data | theta), nats, of many points (n_cells, n_points)."""
         width = self.lanes_at_once(data)
         some = [log_points[:, at : at + width] for at in range(0, log_points.shape[1], width)]
         return np.concatenate([self._log_z(np.ascontiguousarray(points), data) for points in some])
 
-    def lanes_at_once(self, data: MixtureData) -> int:
+    def lanes_at_once(self, data: MixtureData | MixtureBlocks) -> int:
         """Chains that run side by side, 1 to 32."""
         return min(max(_MOST_AT_ONCE // (len(data) * self.n_components), 1), 32)
 
@@ -164,20 +165,19 @@ class MixtureSampling:
         points = [self.prior.natural(posterior.sample(rng)) for posterior, rng in zip(posteriors, rngs)]
         return np.stack(points, axis=1)
 
-    def _at(self, natural: np.ndarray, data: MixtureData) -> tuple[np.ndarray, Step]:
+    def _at(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> tuple[np.ndarray, Step]:
         """Log weights (n_lanes, n_components) and the emission at natural parameters (n_cells, n_lanes)."""
         of_weights, of_emission = self.prior.split(natural)
         log_weights = np.ascontiguousarray(self.weights.log_weights(of_weights).T)
         return log_weights, self.emission.step(np.ascontiguousarray(of_emission), data.table)
 
-    def _log_z(self, natural: np.ndarray, data: MixtureData) -> np.ndarray:
+    def _log_z(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
         """ln Z of q(x) at natural parameters (n_cells, n_lanes), (n_lanes,)."""
         log_weights, step = self._at(natural, data)
         log_z = np.zeros(natural.shape[1])
-        size = self.emission.block_rows(self.n_components, natural.shape[1])
-        for at in range(0, len(data), size):
-            joint = np.ascontiguousarray(step.log_likelihood(data.table[at : at + size]).swapaxes(-1, -2))
-            _mixture.shares(log_weights, np.ascontiguousarray(data.weight[at : at + size]), joint, log_z)
+        for block, weight in data.blocks(self.emission.block_rows(self.n_components, natural.shape[1])):
+            joint = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+            _mixture.shares(log_weights, np.ascontiguousarray(weight), joint, log_z)
         return log_z
 
     def _completed(

@@ -23,7 +23,7 @@ from skvbem.models._mixture_enumeration import log_evidence_by_enumeration
 from skvbem.models.weights import Weights
 
 if TYPE_CHECKING:
-    from skvbem.models.mixture import MixtureData
+    from skvbem.models._mixture_data import MixtureData
 
 
 class MixtureScoring:

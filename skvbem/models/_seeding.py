@@ -13,18 +13,19 @@ which holds for any emission.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skvbem.data import mixed
+from skvbem.models._election import elect
 
 if TYPE_CHECKING:
-    from skvbem.models.mixture import Mixture, MixtureData
+    from skvbem.models._mixture_data import MixtureBlocks, MixtureData
+    from skvbem.models.mixture import Mixture
 
-# Distinct rows among which seeds are drawn, and how often the seeds move to the means of theirs.
-_MOST_CANDIDATES, _N_MOVES = 2048, 10
+# How often seeds move to the means of their rows.
+_N_MOVES = 10
 # Groups that Ward's rule leaves, and more of them if there are to be many components.
 _N_GROUPS, _GROUPS_PER_COMPONENT = 64, 2
 # The share of a row that does not go to the nearest seed: what a start rules out, maximum likelihood never finds.
@@ -32,61 +33,59 @@ _ELSEWHERE = 0.1
 
 
 def starts_of(
-    kind: str, model: Mixture, data: MixtureData, marks: np.ndarray, n_starts: int, rng: np.random.Generator
+    kind: str, model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Statistics of as many starts, (n_cells, n_starts).
 
     Parameters
     ----------
     kind : {"k-means++", "random", "hierarchical"}
-        Of the last, one start joins rows, the others are spread.
-    model, data, marks, n_starts, rng
+        Of the last, one start joins rows, which must be in memory; the others are spread.
+    model, data, n_starts, rng
         As of `seeded_starts`.
     """
     if kind != "hierarchical":
-        return seeded_starts(model, data, marks, n_starts, spread=kind != "random", rng=rng)
-    joined = joined_start(model, data, marks, rng=rng)[:, None]
+        return seeded_starts(model, data, n_starts, spread=kind != "random", rng=rng)
+    joined = joined_start(model, cast("MixtureData", data), rng=rng)[:, None]
     if n_starts == 1:
         return joined
-    return np.column_stack([joined, seeded_starts(model, data, marks, n_starts - 1, spread=True, rng=rng)])
+    return np.column_stack([joined, seeded_starts(model, data, n_starts - 1, spread=True, rng=rng)])
 
 
 def seeded_starts(
-    model: Mixture, data: MixtureData, marks: np.ndarray, n_starts: int, *, spread: bool, rng: np.random.Generator
+    model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, *, spread: bool, rng: np.random.Generator
 ) -> np.ndarray:
     """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
 
     Parameters
     ----------
     model : Mixture
-    data : MixtureData
-    marks : ndarray of uint64, shape (n_rows,)
-        Equal for equal rows alone.
+    data : MixtureData or MixtureBlocks
+        With marks.
     n_starts : int
     spread : bool
         Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
-    rows, weight = candidates(marks, data.weight, int(rng.integers(2**63)))
-    places = np.concatenate([model.emission.places(data.table[k : k + 1]) for k in rows.tolist()])
+    segment, row, weight = elect(data.segments, len(data), int(rng.integers(2**63)))
+    places = _places(model, data, segment, row)
     seeds = [_seeds(places, weight, model.n_components, spread, start) for start in rng.spawn(n_starts)]
     return _nearest(model, data, np.stack(seeds))
 
 
-def joined_start(model: Mixture, data: MixtureData, marks: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+def joined_start(model: Mixture, data: MixtureData, *, rng: np.random.Generator) -> np.ndarray:
     """Statistics (n_cells,) of the start that joining groups of distinct rows leads to.
 
     Parameters
     ----------
     model : Mixture
     data : MixtureData
-    marks : ndarray of uint64, shape (n_rows,)
-        Equal for equal rows alone.
+        With marks.
     rng : numpy.random.Generator
-        Elects rows where there are more than `_MOST_CANDIDATES` distinct ones; else nothing is drawn.
+        Elects rows where there are more distinct ones than are joined; else nothing is drawn.
     """
-    rows, weight = candidates(marks, data.weight, int(rng.integers(2**63)))
-    places = np.concatenate([model.emission.places(data.table[k : k + 1]) for k in rows.tolist()])
+    segment, rows, weight = elect(data.segments, len(data), int(rng.integers(2**63)))
+    places = _places(model, data, segment, rows)
     order = np.argsort(rows)
     rows, weight, places = rows[order], weight[order] * (data.weight.sum() / weight.sum()), places[order]
     elected = replace(data, table=data.table[rows], weight=weight)
@@ -124,22 +123,13 @@ def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
     return model.prior.split(model.statistics_of(first, some))[1]
 
 
-def candidates(
-    marks: np.ndarray, weight: np.ndarray, seed: int, most: int = _MOST_CANDIDATES
-) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct rows that count, at most so many, in the order of their marks, and how much each counts.
-
-    Of more rows those are taken that an exponential race elects: heavy ones more often, all by their marks alone.
-    """
-    distinct, first, of_row = np.unique(marks, return_index=True, return_inverse=True)
-    total = np.bincount(of_row.ravel(), weights=weight)
-    kept = np.flatnonzero(total > 0)
-    if len(kept) > most:
-        uniform = (mixed(distinct[kept] ^ np.uint64(seed)) >> np.uint64(11)) * 2.0**-53
-        arrival = -np.log1p(-uniform) / total[kept]
-        kept = np.sort(kept[np.argsort(arrival, kind="stable")[:most]])
-        return first[kept], np.ones(len(kept))
-    return first[kept], total[kept]
+def _places(model: Mixture, data: MixtureData | MixtureBlocks, segment: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The places of rows of segments, (n_rows, n_axes)."""
+    places: list = [None] * len(row)
+    for number, of_segment in enumerate(data.segments()):
+        for k in np.flatnonzero(segment == number).tolist():
+            places[k] = model.emission.places(of_segment.table[row[k] : row[k] + 1])
+    return np.concatenate(places)
 
 
 def _seeds(places: np.ndarray, weight: np.ndarray, n: int, spread: bool, rng: np.random.Generator) -> np.ndarray:
@@ -170,15 +160,14 @@ def _squares(places: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     return (seeds**2).sum(axis=-1) - 2 * places @ seeds.T
 
 
-def _nearest(model: Mixture, data: MixtureData, seeds: np.ndarray) -> np.ndarray:
+def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarray) -> np.ndarray:
     """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
     n_starts, n_components, _ = seeds.shape
     natural = np.repeat(model.prior.blocks[1].expected_natural()[:, None], n_starts, axis=1)
     step = model.emission.step(natural, data.table)
     total, counts = step.zeros(), np.zeros((n_components, n_starts))
     size = model.emission.block_rows(n_components, n_starts)
-    for at in range(0, len(data), size):
-        block, weight = data.table[at : at + size], data.weight[at : at + size]
+    for block, weight in data.blocks(size):
         squares = _squares(model.emission.places(block), seeds.reshape(-1, seeds.shape[-1]))
         own = squares.reshape(len(weight), n_starts, n_components).argmin(axis=-1).T
         shares = (own[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)

@@ -1,9 +1,12 @@
 """What every emission owes, on random problems of each."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS, n_rows, row_of, rows_of
 
+from skvbem.blocks import Blocks
 from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, relabeled
 
 approx = pytest.approx
@@ -254,3 +257,38 @@ def test_quantiles_are_those_of_draws_of_the_posterior(make, rng):
 
 def as_groups(of_emission):
     return of_emission if isinstance(of_emission, tuple) else (of_emission,)
+
+
+def test_blocks_prepared_with_the_survey_of_all_are_blocks_of_the_whole_table(problems, rng):
+    """Wherever they are cut."""
+    for problem in problems:
+        emission, values, n = problem.emission, problem.values, n_rows(problem.values)
+        _, table, posterior = some_posterior(problem, rng)
+        natural, shares = posterior.expected_natural(), random_shares(rng, n, problem.n_components)
+        ends = [0, *np.sort(rng.choice(np.arange(1, n), 2, replace=False)).tolist(), n]
+        parts = [slice(a, b) for a, b in pairwise(ends)]
+        survey = None
+        for part in parts:
+            survey = emission.survey(rows_of(values, part), survey)
+        assert len(survey) == 0
+        step, whole = emission.step(natural, survey), emission.step(natural, table)
+        total, wanted = step.zeros(), whole.zeros()
+        found = [step.log_likelihood(emission.prepare(rows_of(values, part), survey)) for part in parts]
+        assert np.concatenate(found) == approx(whole.log_likelihood(table), rel=1e-12, abs=1e-10)
+        for part in parts:
+            step.add(emission.prepare(rows_of(values, part), survey), shares[part], total)
+        whole.add(table, shares, wanted)
+        expected = whole.statistics(wanted)
+        assert step.statistics(total) == approx(expected, rel=1e-10, abs=terms(expected))
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in ("categorical", "independent")])
+def test_units_of_blocks_are_those_of_the_whole_table(name, gaps, rng):
+    values = PROBLEMS[name](rng, n_rows=50, gaps=gaps).values
+    weight = rng.uniform(0.1, 2.0, 50)
+    options = {"covariance_type": name} if name in COVARIANCE_TYPES else {}
+    make = EMISSIONS["gaussian" if options else name].for_data
+    blocks = Blocks(lambda: ((values[a:b], weight[a:b]) for a, b in pairwise([0, 7, 7, 30, 50])))
+    one, other = make(values, weight, **options), make(blocks, **options)
+    for key, unit in vars(one).items():
+        assert getattr(other, key) == approx(unit, rel=1e-12, abs=1e-12), key

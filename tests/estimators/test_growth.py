@@ -10,9 +10,6 @@ import pytest
 from scipy import optimize
 
 from skvbem import VBMixture, datasets
-from skvbem.estimators import vb_mixture
-from skvbem.estimators._encoding import read_table
-from skvbem.estimators._groups import ColumnGroups
 from skvbem.estimators._growth import Growth, State
 from skvbem.models._components import pairs_by_evidence
 from skvbem.models._seeding import _joined
@@ -268,9 +265,9 @@ def compiled():
 
     def make(values, emission, n_components):
         estimator = VBMixture(n_components, emission=emission)
-        groups, columns = ColumnGroups.learned(read_table(values, "VBMixture"), emission, "VBMixture")
-        model = estimator._models(groups, columns, None)(n_components)
-        return model, vb_mixture._compiled(model, groups, columns, None)[0]
+        rows = estimator._rows(values, None)
+        model = estimator._models(rows)(n_components)
+        return model, rows.compiled(model)
 
     return make
 
@@ -314,10 +311,9 @@ def growth(rng):
         estimator = VBMixture(6, covariance_prior=np.eye(2), init=shares, max_iter=2, tol=1e9, acceleration=False)
         run = estimator.fit(X)._run_
         limits = {"tol": 1e-5, "max_iter": 1000}
-        groups, columns = ColumnGroups.learned(read_table(X, "VBMixture"), "auto", "VBMixture")
-        model_of = estimator._models(groups, columns, None)
-        data, marks, _ = vb_mixture._compiled(model_of(1), groups, columns, None)
-        search = Growth(model_of, data, marks, n_init=2, init="k-means++", seed=(0,), limits=limits)
+        rows = estimator._rows(X, None)
+        model_of = estimator._models(rows)
+        search = Growth(model_of, rows.compiled(model_of(1)), n_init=2, init="k-means++", seed=(0,), limits=limits)
         return search, State(model_of(6), run.fit, run.recipe.starts, "")
 
     return make
@@ -380,13 +376,12 @@ def test_a_search_that_is_stopped_ends_with_a_fit(rng):
 
     stop = Stop()
     X = clumps(rng, 4)
-    groups, columns = ColumnGroups.learned(read_table(X, "VBMixture"), "auto", "VBMixture")
-    model_of = VBMixture()._models(groups, columns, None)
-    data, marks, _ = vb_mixture._compiled(model_of(1), groups, columns, None)
+    estimator = VBMixture()
+    rows = estimator._rows(X, None)
+    model_of = estimator._models(rows)
     search = Growth(
         model_of,
-        data,
-        marks,
+        rows.compiled(model_of(1)),
         n_init=2,
         init="k-means++",
         seed=(0,),
