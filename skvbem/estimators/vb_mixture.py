@@ -42,7 +42,7 @@ from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
 # Scores that need no more of the rows than sums over them.
-_PASSING = ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz", "importance")
+_PASSING = ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz", "mled", "importance")
 
 
 class VBMixture(EvidenceMixin, VBEstimator):

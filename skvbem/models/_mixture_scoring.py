@@ -23,7 +23,7 @@ from skvbem.models._mixture_enumeration import log_evidence_by_enumeration
 from skvbem.models.weights import Weights
 
 if TYPE_CHECKING:
-    from skvbem.models._mixture_data import MixtureData
+    from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 
 
 class MixtureScoring:
@@ -55,11 +55,12 @@ class MixtureScoring:
         first = self.weights.n_cells
         return [first + np.flatnonzero((component == k) | (component == -1)) for k in range(self.n_components)]
 
-    def latent_entropy(self, natural: np.ndarray, data: MixtureData) -> float:
+    def latent_entropy(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> float:
         """Entropy of the components under q(x) at natural parameters (n_cells,), nats."""
         total = 0.0
-        for rows, q in self.responsibilities(natural, data):
-            total -= float(data.weight[rows] @ xlogy(q, q).sum(axis=1))
+        for segment in data.segments():
+            for rows, q in self.responsibilities(natural, segment):
+                total -= float(segment.weight[rows] @ xlogy(q, q).sum(axis=1))
         return total
 
     def counted(self) -> Counted:

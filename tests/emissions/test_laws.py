@@ -292,3 +292,38 @@ def test_units_of_blocks_are_those_of_the_whole_table(name, gaps, rng):
     one, other = make(values, weight, **options), make(blocks, **options)
     for key, unit in vars(one).items():
         assert getattr(other, key) == approx(unit, rel=1e-12, abs=1e-12), key
+
+
+def test_statistics_of_rows_add_up(problems, rng):
+    """Those of each row under each component, in the component's cells and those of all."""
+    for problem in problems:
+        _, table, posterior = some_posterior(problem, rng)
+        emission, n_components = problem.emission, problem.n_components
+        natural, shares = posterior.expected_natural(), random_shares(rng, len(table), n_components)
+        of_rows = emission.step(natural, table).of_rows(table[0 : len(table)])
+        component = emission.component_of_cell(n_components)
+        found = np.zeros(len(component))
+        for k in range(n_components):
+            found[(component == k) | (component == -1)] += shares[:, k] @ of_rows[:, k]
+        expected = emission.statistics(table, shares, natural)
+        assert found == approx(expected, rel=1e-9, abs=terms(expected))
+
+
+def test_what_is_hidden_varies_as_draws_do(problems, rng):
+    """The covariance of a component's statistics, by drawing what is missing; None where nothing is drawn."""
+    for problem in problems[:3]:
+        _, table, posterior = some_posterior(problem, rng)
+        emission, n_components, n_draws = problem.emission, problem.n_components, 1500
+        natural = posterior.expected_natural()
+        found = emission.step(natural, table).hidden_covariance(table[0:4], np.ones((4, n_components)))
+        if found is None:
+            assert problem.conjugate or emission.is_conjugate(table[0:4])
+            continue
+        assert not emission.is_conjugate(table)
+        lanes = emission.step(np.repeat(natural[:, None], n_draws, axis=1), table)
+        component, total = emission.component_of_cell(n_components), lanes.zeros()
+        lanes.add_drawn(table[0:4], np.zeros((n_draws, 4), dtype=int), [rng] * n_draws, total)
+        drawn = lanes.statistics(total)[(component == 0) | (component == -1)]
+        covariance, spread = np.cov(drawn), drawn.std(axis=1)
+        error = 8 * np.outer(spread, spread) / np.sqrt(n_draws)
+        assert np.all(abs(covariance - found[0]) <= error + 1e-9)

@@ -341,6 +341,9 @@ def test_evidence_is_that_of_the_data_of_the_fit(rng):
     with pytest.raises(ValueError, match="is other data"):
         model.log_evidence(X[:-1])
 
+    laplace = model.log_evidence(X, kind="laplace", alias=True)
+    assert laplace.value == approx(model.log_evidence(X, kind="ais").value, abs=0.5)
+
 
 def test_sticks_and_empty_components(rng):
     X = clumps(rng)

@@ -56,6 +56,37 @@ def test_memory_beside_a_large_table(method, covariance_type):
     assert float(done.stdout) <= 0.3
 
 
+# The same of rows in blocks of 50 000, as many as the argument says.
+PEAK_OF_BLOCKS = (
+    PEAK[: PEAK.index("X = np.empty")]
+    + """
+from skvbem import blocks_of
+
+def blocks():
+    for k in range(int(sys.argv[1])):
+        drawn = np.random.default_rng(k + 1)
+        yield means[drawn.integers(10, size=50_000)] + drawn.normal(size=(50_000, 10))
+
+model = VBMixture(10, n_init=1, max_iter=4, tol=1e9, random_state=0)
+before = status("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")
+model.fit(blocks_of(blocks))
+print(status("VmHWM") - before)
+"""
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc, as Linux has it")
+def test_memory_of_blocks_does_not_grow_with_their_number():
+    few, many = (
+        float(subprocess.run([sys.executable, "-c", PEAK_OF_BLOCKS, n], capture_output=True, check=True).stdout)
+        for n in ("10", "30")
+    )
+    assert few <= 40e6  # a block is 4 MB, and is made of a few such arrays
+    assert many <= few + 4e6
+
+
 def test_the_users_array_is_not_written_to(rng):
     X = rng.normal(size=(200, 3))
     X[::5, 1] = -1.0
