@@ -140,6 +140,7 @@ for unit in units:
 
 
 def left_out(n_components, X):
+    # but for a power of pi, which scikit-learn leaves out of the posterior's normalizers as well
     scale, dof = priors(X)["covariance_prior"], float(d)
     of_prior = dof / 2 * np.linalg.slogdet(scale)[1] - dof * d / 2 * np.log(2) - gammaln((dof - np.arange(d)) / 2).sum()
     return n_components * of_prior + gammaln(n_components) - n * d / 2 * np.log(2 * np.pi)
