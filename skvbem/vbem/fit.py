@@ -33,6 +33,8 @@ class Fit:
     converged : bool
     restart_objectives, restart_n_iter, restart_converged : ndarray of shape (n_starts,)
         Where every start ended; NaN and 0 for a start dropped from a tournament.
+    restart_traces : tuple of tuple of float
+        The objective along the run of every start; empty for one dropped from a tournament.
     optima : ndarray of shape (n_cells, n_optima)
         Statistics of the different optima that the starts ended in, the best first.
     """
@@ -45,6 +47,7 @@ class Fit:
     restart_objectives: np.ndarray
     restart_n_iter: np.ndarray
     restart_converged: np.ndarray
+    restart_traces: tuple[tuple[float, ...], ...]
     optima: np.ndarray
 
 
@@ -86,6 +89,9 @@ def best_of(
     best = result.best
     objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
     objectives[lanes], n_iter[lanes], converged[lanes] = result.objective, result.n_iter, result.converged
+    traces: list[tuple[float, ...]] = [()] * n_starts
+    for lane, trace in zip(lanes.tolist(), result.traces):
+        traces[lane] = tuple(trace)
     return Fit(
         np.ascontiguousarray(result.statistics[:, best]),
         float(result.objective[best]),
@@ -95,6 +101,7 @@ def best_of(
         objectives,
         n_iter,
         converged,
+        tuple(traces),
         result.statistics[:, distinct_optima(result.objective, len(starts))],
     )
 
