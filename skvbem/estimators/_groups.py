@@ -8,7 +8,7 @@ are named.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Number
@@ -18,13 +18,9 @@ import numpy as np
 
 from skvbem.blocks import Blocks
 from skvbem.emissions import EMISSIONS, Emission, Independent
-from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _kind, _plain, _show, _some
+from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _show, _some
+from skvbem.estimators._numbers import check_blocks, is_missing, read_numbers
 from skvbem.graphs.dag import did_you_mean
-
-# Rows looked at together.
-_BLOCK = 2**12
-# Squares of larger numbers, and of smaller ones that are not 0, leave the floats.
-_LARGEST, _LEAST = 1e140, 1e-140
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +81,7 @@ class ColumnGroups:
         for group in groups.groups:
             part = table.columns(group.columns)
             if group.encoder is None:
-                values.append(_read(part, group.family, missing_values, is_fit=True))
+                values.append(read_numbers(part, group.family, missing_values, is_fit=True))
             else:
                 values.append(group.encoder.fit_encode(part))
         return groups, values
@@ -107,7 +103,7 @@ class ColumnGroups:
         for group in groups.groups:
             of_group = tables.map(partial(_columns_of, group))
             if group.encoder is None:
-                _check_blocks(of_group, group.family, missing_values)
+                check_blocks(of_group, group.family, missing_values)
             else:
                 group.encoder.fit_blocks(of_group)
         return groups
@@ -142,7 +138,7 @@ class ColumnGroups:
                 f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.names)} features as input."
             )
         return [
-            _read(table.columns(group.columns), group.family, self.missing_values, is_known=is_known)
+            read_numbers(table.columns(group.columns), group.family, self.missing_values, is_known=is_known)
             if group.encoder is None
             else group.encoder.encode(table.columns(group.columns))
             for group in self.groups
@@ -191,30 +187,6 @@ class ColumnGroups:
             + ("" if group.encoder is None else str([levels.tolist() for levels in group.encoder.categories_]))
             for group in self.groups
         )
-
-
-def is_missing(values: np.ndarray) -> np.ndarray:
-    """Missing cells of a group's values: NaN among floats, negative codes."""
-    return np.isnan(values) if values.dtype.kind == "f" else values < 0
-
-
-def are_complete(values: Sequence[np.ndarray]) -> bool:
-    """Whether no cell is missing."""
-    return not any(is_missing(of_group[rows]).any() for of_group in values for rows in blocks_of_rows(len(of_group)))
-
-
-def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Whether rows have any observed cell, (n_rows,)."""
-    found = np.zeros(len(values[0]), dtype=bool)
-    for of_group in values:
-        for rows in blocks_of_rows(len(found)):
-            found[rows] |= ~is_missing(of_group[rows]).all(axis=1)
-    return found
-
-
-def blocks_of_rows(n_rows: int) -> Iterator[slice]:
-    """Slices of few rows, for what would otherwise take as much memory as the table."""
-    return (slice(at, at + _BLOCK) for at in range(0, n_rows, _BLOCK))
 
 
 # Which column is what -------------------------------------------------------------------------------------------------
@@ -320,127 +292,3 @@ def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[s
         if name not in of_categories:
             what = "which holds no categories" if name in names else "which is not a column of X"
             raise ValueError(f"The 'categories' parameter of {owner} names {_show(name)}, {what}.")
-
-
-# Numbers --------------------------------------------------------------------------------------------------------------
-
-
-def _read(table: Table, family: str, missing_values, *, is_fit: bool = False, is_known: bool = False) -> np.ndarray:
-    """Measurements and counts as floats, NaN where missing; zeros and ones as codes.
-
-    What is stored as it is wanted is not copied: nobody may write to what comes from here. Values that are known were
-    checked before.
-    """
-    values = _as_floats(table, missing_values)
-    if not is_known:
-        _check(table.names, values, family, is_fit=is_fit)
-    if family != "bernoulli":
-        return values
-    codes = np.empty(values.shape, dtype=np.int8)
-    for rows in blocks_of_rows(len(values)):
-        codes[rows] = np.nan_to_num(values[rows], nan=-1.0)
-    return codes
-
-
-def _as_floats(table: Table, missing_values) -> np.ndarray:
-    """A table of numbers as a C-contiguous array of floats, NaN where missing."""
-    array = table.array
-    if array is None or array.dtype.kind not in "biuf":
-        values, is_own = np.empty((table.n_samples, table.n_columns)), True
-        for j, name in enumerate(table.names):
-            values[:, j] = _numbers(name, table.column(j))
-    else:
-        values = np.ascontiguousarray(array, dtype=np.float64)
-        is_own = not np.may_share_memory(values, array)
-    several = isinstance(missing_values, (list, tuple, set, frozenset, np.ndarray))
-    markers = map(_plain, missing_values if several else [missing_values])
-    for marker in (marker for marker in markers if _kind(marker) == "number" and marker == marker):
-        for rows in blocks_of_rows(len(values)):
-            marked = values[rows] == marker
-            if marked.any():
-                values, is_own = values if is_own else values.copy(), True
-                values[rows][marked] = np.nan
-    return values
-
-
-def _numbers(name: str, column: Column) -> np.ndarray:
-    """A column as floats, NaN where missing."""
-    cells = column.values
-    if column.levels is not None:
-        cells = np.array([*column.levels, None], dtype=object)[cells]
-    if cells.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {cells.dtype}.")
-    if cells.dtype.kind in "biuf":
-        values = cells.astype(float)
-    else:
-        values = np.array([_number(name, value) for value in cells.tolist()], dtype=float)
-    if column.missing is not None:
-        values[column.missing] = np.nan
-    return values
-
-
-def _number(name: str, value) -> float:
-    if _is_missing(value):
-        return np.nan
-    if isinstance(value, Number) and not isinstance(value, complex):
-        return float(value)  # type: ignore[arg-type]
-    if isinstance(value, complex):
-        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {_show(value)}.")
-    raise ValueError(
-        f"Column {name!r} of X holds {_show(value)}, where a number is expected. If it is a category, give the column "
-        "to 'categorical' in the 'emission' parameter."
-    )
-
-
-def _check_blocks(tables: Blocks, family: str, missing_values) -> None:
-    """Refuse values in blocks, and columns that hold nothing in any of them."""
-    observed: Any = False
-    for table in tables:
-        values = _read(table, family, missing_values)
-        observed = observed | (~is_missing(values)).any(axis=0)
-    for name, is_observed in zip(table.names, observed):
-        if not is_observed:
-            raise ValueError(f"Column {name!r} of X has no observed cell. Leave such a column out.")
-
-
-# By family, whether values are none that a member of it can make, and what they should be.
-_REFUSED = {
-    "poisson": (lambda v: (v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
-    "multinomial": (lambda v: (v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
-    "exponential": (lambda v: v < 0, "waiting times are >= 0"),
-    "bernoulli": (lambda v: (v != 0) & (v != 1), "it must hold 0 and 1"),
-}
-
-
-def _check(names: Sequence[str], values: np.ndarray, family: str, *, is_fit: bool) -> None:
-    """Refuse values that no member of the family can make, and columns to fit that hold nothing."""
-    reach, is_bad = np.full(len(names), -1.0), False
-    for rows in blocks_of_rows(len(values)):
-        block = values[rows]
-        reach = np.fmax(reach, np.fmax.reduce(np.abs(block), axis=0, initial=-1.0))
-        if family in _REFUSED:
-            is_bad = is_bad or bool((_REFUSED[family][0](block) & ~np.isnan(block)).any())
-    if is_bad or (reach > _LARGEST).any() or ((reach > 0) & (reach < _LEAST)).any() or (is_fit and (reach < 0).any()):
-        for name, column in zip(names, values.T):
-            _refuse(name, column, family, is_fit)
-
-
-def _refuse(name: str, values: np.ndarray, family: str, is_fit: bool) -> None:
-    """Say what is wrong with a column, if anything is."""
-    if np.isinf(values).any():
-        raise ValueError(f"Column {name!r} of X holds infinity. A number must be finite, NaN where it is missing.")
-    size = np.abs(values)
-    largest = np.fmax.reduce(size, initial=0.0)
-    extreme = (size > _LARGEST) | ((size > 0) & (largest < _LEAST))
-    if extreme.any():
-        raise ValueError(
-            f"Column {name!r} of X holds {values[extreme.argmax()]:g}, whose square is no float. Measure it in another "
-            "unit."
-        )
-    if family in _REFUSED:
-        of_family, what = _REFUSED[family]
-        bad = of_family(values) & ~np.isnan(values)
-        if bad.any():
-            raise ValueError(f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family!r} {what}.")
-    if is_fit and np.isnan(values).all():
-        raise ValueError(f"Column {name!r} of X has no observed cell. Leave such a column out.")

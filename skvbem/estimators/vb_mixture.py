@@ -20,9 +20,10 @@ from skvbem.estimators._base import VBEstimator, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import Table, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
-from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
+from skvbem.estimators._groups import ColumnGroups
 from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, resolve_emission_prior, resolve_weights
 from skvbem.estimators._mixture_rows import MixtureRows
+from skvbem.estimators._numbers import are_observed, is_missing
 from skvbem.estimators._weighted_tables import WeightedTables
 from skvbem.evidence import Evidence, get_score
 from skvbem.evidence.evaluation import Evaluation
