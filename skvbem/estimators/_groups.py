@@ -19,7 +19,7 @@ import numpy as np
 from skvbem.blocks import Blocks
 from skvbem.emissions import EMISSIONS, Emission, Independent
 from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _show, _some, missing_markers
-from skvbem.estimators._numbers import blocks_of_rows, check_blocks, is_missing, read_numbers
+from skvbem.estimators._numbers import check_blocks, is_missing, read_numbers
 from skvbem.graphs.dag import did_you_mean
 
 
@@ -198,20 +198,6 @@ class ColumnGroups:
             + ("" if group.encoder is None else str([levels.tolist() for levels in group.encoder.categories_]))
             for group in self.groups
         )
-
-
-def are_complete(values: Sequence[np.ndarray]) -> bool:
-    """Whether no cell is missing."""
-    return not any(is_missing(of_group[rows]).any() for of_group in values for rows in blocks_of_rows(len(of_group)))
-
-
-def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Whether rows have any observed cell, (n_rows,)."""
-    found = np.zeros(len(values[0]), dtype=bool)
-    for of_group in values:
-        for rows in blocks_of_rows(len(found)):
-            found[rows] |= ~is_missing(of_group[rows]).all(axis=1)
-    return found
 
 
 # Which column is what -------------------------------------------------------------------------------------------------

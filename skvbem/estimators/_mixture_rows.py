@@ -12,7 +12,8 @@ import numpy as np
 from skvbem.blocks import Blocks
 from skvbem.data import fingerprint_of_blocks, marks_of
 from skvbem.emissions import Emission
-from skvbem.estimators._groups import ColumnGroups, are_complete, are_observed
+from skvbem.estimators._groups import ColumnGroups
+from skvbem.estimators._numbers import are_complete, are_observed
 from skvbem.estimators._weighted_tables import WeightedTables
 from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 from skvbem.models.mixture import Mixture

@@ -62,6 +62,20 @@ def is_missing(values: np.ndarray) -> np.ndarray:
     return np.isnan(values) if values.dtype.kind == "f" else values < 0
 
 
+def are_complete(values: Sequence[np.ndarray]) -> bool:
+    """Whether no cell is missing."""
+    return not any(is_missing(of_group[rows]).any() for of_group in values for rows in blocks_of_rows(len(of_group)))
+
+
+def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Whether rows have any observed cell, (n_rows,)."""
+    found = np.zeros(len(values[0]), dtype=bool)
+    for of_group in values:
+        for rows in blocks_of_rows(len(found)):
+            found[rows] |= ~is_missing(of_group[rows]).all(axis=1)
+    return found
+
+
 def blocks_of_rows(n_rows: int) -> Iterator[slice]:
     """Slices of few rows, for what would otherwise take as much memory as the table."""
     return (slice(at, at + _BLOCK) for at in range(0, n_rows, _BLOCK))

@@ -20,7 +20,7 @@ from skvbem.estimators._base import VBEstimator, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import Table, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
-from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
+from skvbem.estimators._groups import ColumnGroups
 from skvbem.estimators._growth import Growth
 from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, with_best_strength
 from skvbem.estimators._mixture_priors import (
@@ -32,6 +32,7 @@ from skvbem.estimators._mixture_priors import (
     warn_of_oddities,
 )
 from skvbem.estimators._mixture_rows import MixtureRows
+from skvbem.estimators._numbers import are_observed, is_missing
 from skvbem.estimators._weighted_tables import WeightedTables
 from skvbem.evidence import Evidence
 from skvbem.evidence.evaluation import Evaluation

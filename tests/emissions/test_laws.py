@@ -271,6 +271,8 @@ def test_blocks_prepared_with_the_survey_of_all_are_blocks_of_the_whole_table(pr
         for part in parts:
             survey = emission.survey(rows_of(values, part), survey)
         assert len(survey) == 0
+        if hasattr(table, "reach"):  # which decides between two forms of a square
+            assert survey.reach == approx(table.reach)
         step, whole = emission.step(natural, survey), emission.step(natural, table)
         total, wanted = step.zeros(), whole.zeros()
         found = [step.log_likelihood(emission.prepare(rows_of(values, part), survey)) for part in parts]

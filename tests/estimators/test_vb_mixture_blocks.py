@@ -88,8 +88,22 @@ def test_weights_of_blocks(family, whole_numbers, rng):
         assert in_blocks.log_posterior_ == approx(whole.log_posterior_, rel=1e-9)
         assert in_blocks.n_samples_ == approx(weight.sum())
         assert in_blocks._run_.fingerprint == whole._run_.fingerprint
+        with pytest.raises(ValueError, match="is other data"):
+            in_blocks.bic(blocks, sample_weight=weight[::-1].copy())
     bic = whole.bic(X, sample_weight=weight)
     assert in_blocks.bic(blocks, sample_weight=weight) == approx(bic, rel=1e-9)
+
+
+def test_one_weight_decides_whether_all_are_whole(rng):
+    X, weight = tables(rng)["diag"], np.ones(N)
+    blocks = blocks_of(cut(X, [100, 200]))
+    for at in (0, 150, 220):
+        for value, whole in ((0.5, False), (2.0, True)):
+            given = weight.copy()
+            given[at] = value
+            model = mixture("diag").fit(blocks, sample_weight=given)
+            rows = model._rows(blocks, given, model._fitted_.groups)
+            assert rows.compiled(model._fitted_.model).has_whole_weights == whole
 
 
 def test_many_rows_of_which_starts_choose_some(rng):
