@@ -122,6 +122,8 @@ def test_the_collapsed_bound_is_its_definition(name, rng):
         value = get_score("collapsed")(evaluation, n_draws=800)
         assert value.value >= evaluation.fit("vb").objective - 1e-7
         assert value.is_lower_bound
+        for n_draws in (2, 3, 4, 5):
+            assert get_score("collapsed")(evaluation, n_draws=n_draws).details["gain"] >= -1e-9
         if name in ("categorical", "bernoulli"):
             assert value.standard_error is None
             assert value.value == approx(expected, abs=1e-9)
@@ -261,6 +263,7 @@ def test_blocks_are_components(rng):
     blocks = model.score_covariance(point, evaluation.program, joint=False)
     assert sorted(np.concatenate([block.free for block in blocks])) == whole.free.tolist()
     assert [len(block.free) for block in blocks] == [2, 10, 10, 10]
+    assert whole.covariance == approx(whole.covariance.T, abs=1e-12)
     for block in blocks:
         assert block.covariance == approx(whole.covariance[np.ix_(block.free, block.free)], abs=1e-12)
     shared = case("tied", rng, 15, 3).evaluation

@@ -7,8 +7,8 @@ import pytest
 from emissions.members import PROBLEMS, n_rows, rows_of
 from scipy.special import gammaln, logsumexp
 
-from skvbem.emissions import COVARIANCE_TYPES, Gaussian
-from skvbem.models._seeding import seeded_starts
+from skvbem.emissions import COVARIANCE_TYPES
+from skvbem.models import _seeding
 from skvbem.models.mixture import Mixture, MixtureAscent
 from skvbem.models.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
@@ -232,16 +232,23 @@ def test_every_shape_of_covariance_is_there():
     assert set(COVARIANCE_TYPES) < set(PROBLEMS)
 
 
-def test_spread_seeds_find_small_groups_and_any_seeds_do_not(rng):
-    """Two rows far from sixty others: nearly every start has a seed there, in proportion to squared distances."""
-    values = np.concatenate([rng.normal(size=(60, 1)), [[100.0], [100.1]], [[-100.0], [-100.1]]])
-    emission, weights = Gaussian.for_data(values, covariance_type="diag"), FiniteWeights(np.ones(3))
-    model = Mixture(emission, weights, emission.default_prior(3))
-    data, marks = model.compile(emission.prepare(values)), np.arange(64, dtype=np.uint64)
-    found = {}
-    for spread in (True, False):
-        starts = seeded_starts(model, data, marks, 40, spread=spread, rng=np.random.default_rng(0))
-        counts = np.sort((starts[:3] - 0.1 * 64 / 3) / 0.9, axis=0)
-        found[spread] = np.mean(abs(counts - np.array([[2.0], [2.0], [60.0]])).max(axis=0) < 0.5)
-    assert found[True] > 0.9
-    assert found[False] < 0.3
+def test_spread_seeds_are_drawn_in_proportion_to_squared_distances(monkeypatch):
+    """And to weights: after a heavy row at 0, rows at 1 and at 3 are one and nine times as probable."""
+    monkeypatch.setattr(_seeding, "_N_MOVES", 0)
+    places, weight = np.array([[0.0], [1.0], [3.0]]), np.array([1e6, 1.0, 1.0])
+    for spread, share in ((True, 0.9), (False, 0.0)):
+        seeds = [_seeding._seeds(places, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]
+        assert np.mean([place[1, 0] == 3.0 for place in seeds]) == approx(share, abs=0.06)
+
+
+@pytest.mark.parametrize("most", [2048, 5])
+def test_seeds_are_drawn_among_the_same_rows_in_any_order(most, rng, monkeypatch):
+    """Distinct rows that count, in an order of their own; of too many rows the same ones."""
+    monkeypatch.setattr(_seeding, "_MOST_CANDIDATES", most)
+    marks, weight = rng.integers(0, 2**63, size=12, dtype=np.uint64), rng.integers(0, 3, size=12).astype(float)
+    marks[3] = marks[7]
+    found = []
+    for order in (np.arange(12), rng.permutation(12), rng.permutation(12)):
+        rows, counts = _seeding.candidates(marks[order], weight[order], 5)
+        found.append((marks[order][rows].tolist(), counts.tolist()))
+    assert found[0] == found[1] == found[2]
