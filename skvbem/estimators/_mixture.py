@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 
 from skvbem.emissions import Emission, NormalPriorEmission
 from skvbem.estimators._groups import ColumnGroups
-from skvbem.families import Product
+from skvbem.families import NormalPoint, Product
 from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
 from skvbem.vbem.fit import Fit, best_of
 from skvbem.vbem.posteriors import Form
@@ -124,6 +124,13 @@ class FittedMixture:
                 else:
                     found |= {f"{name}_": of_part[name] for name in ("mean_precision", "degrees_of_freedom")}
         return found
+
+    def at_floor(self) -> list[int]:
+        """Components whose covariance the floor of maximum likelihood has stopped in some direction."""
+        points = self.point[1] if isinstance(self.model.prior.blocks[1], Product) else (self.point[1],)
+        stopped = [point.at_floor() for point in points if isinstance(point, NormalPoint)]
+        n = self.model.n_components
+        return np.flatnonzero(np.any([np.broadcast_to(each, n) for each in stopped] or [np.zeros(n)], axis=0)).tolist()
 
     @staticmethod
     def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:

@@ -17,7 +17,7 @@ from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
 from skvbem.estimators._base import VBEstimator, feature_names
 from skvbem.estimators._decoding import as_array, filled
-from skvbem.estimators._encoding import read_table
+from skvbem.estimators._encoding import _some, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
 from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
 from skvbem.estimators._mixture import FittedMixture, MixtureRecipe
@@ -28,7 +28,9 @@ from skvbem.estimators._mixture_priors import (
     responsibilities_of,
     warn_of_oddities,
 )
+from skvbem.estimators._reports import states_of_components
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.models._seeding import seeded_starts
 from skvbem.models.mixture import Mixture, MixtureData
 from skvbem.vbem import posteriors
@@ -115,6 +117,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         probabilities, rates and means is the posterior mean.
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
+    component_states_ : LatentStates
+        Components in use, empty ones, duplicates that rows do not tell apart, and how many there are in effect.
     lower_bound_ : float
         Bound on the log evidence, total nats (``method="vb"``).
     log_posterior_, log_likelihood_ : float
@@ -292,8 +296,11 @@ class VBMixture(EvidenceMixin, VBEstimator):
         fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
         fitted = FittedMixture(groups, model, self._form(), fit.statistics)
         self._warn_unless_converged(fit, report)
+        self._warn_of_floor(fitted)
         state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted)
+        natural, _ = fitted.form.of(model.prior, fit.statistics[:, None])
         state |= {
+            "component_states_": states_of_components(fitted.counts, model.divergences(natural[:, 0], data)),
             "_run_": FittedRun(fit, recipe, fingerprint=_fingerprint(groups, values, weight)),
             "n_samples_": data.total_weight,
         }
@@ -335,6 +342,16 @@ class VBMixture(EvidenceMixin, VBEstimator):
         given = given if counted is None else given[counted]
         statistics = model.statistics_of(given if order is None else given[order], data)
         return MixtureRecipe(seed, statistics[:, None], False, limits)
+
+    def _warn_of_floor(self, fitted: FittedMixture) -> None:
+        stopped = fitted.at_floor() if self.method == "ml" else []
+        if stopped:
+            who = f"Component {stopped[0]} has" if len(stopped) == 1 else f"Components {_some(map(str, stopped))} have"
+            warn(
+                f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that of "
+                "X, without which the likelihood has no maximum. Take fewer components, or method='vb' or 'map'.",
+                DataWarning,
+            )
 
     @staticmethod
     def _mixture_state(fitted: FittedMixture) -> dict:
