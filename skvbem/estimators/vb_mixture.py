@@ -15,7 +15,7 @@ from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_
 from skvbem.data import fingerprint, marks_of
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
-from skvbem.estimators._base import VBEstimator, feature_names
+from skvbem.estimators._base import VBEstimator, check_count, feature_names
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import _some, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
@@ -348,8 +348,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         if stopped:
             who = f"Component {stopped[0]} has" if len(stopped) == 1 else f"Components {_some(map(str, stopped))} have"
             warn(
-                f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that of "
-                "X, without which the likelihood has no maximum. Take fewer components, or method='vb' or 'map'.",
+                f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
+                "of X, without which the likelihood has no maximum. Take fewer components, or method='vb' or 'map'.",
                 DataWarning,
             )
 
@@ -545,8 +545,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         components : ndarray of int, shape (n_samples,)
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-            raise ValueError(f"The 'n_samples' parameter of sample must be an int >= 1. Got {n_samples!r} instead.")
+        check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, components = fitted.sample(int(n_samples), rng)
