@@ -181,6 +181,12 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         super().__setstate__(state)
 
 
+def check_count(name: str, method: str, value) -> None:
+    """Refuse what is no whole number of at least one, for a parameter of a method."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"The {name!r} parameter of {method} must be an int >= 1. Got {value!r} instead.")
+
+
 def feature_names(X) -> dict:
     """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_`."""
     holder = BaseEstimator()

@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 
 from skvbem.emissions import Emission, NormalPriorEmission
 from skvbem.estimators._groups import ColumnGroups
-from skvbem.families import Product
+from skvbem.families import NormalPoint, Product
 from skvbem.models._components import Components
 from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
 from skvbem.vbem.fit import Fit, best_of, continued
@@ -186,6 +186,13 @@ class FittedMixture:
         """For each probability, the quantiles of q(theta) of each group's parameters, by name."""
         of_emission = (self.emission.quantiles(self.posterior.blocks[1], share) for share in probabilities)
         return [self.groups.as_list(found) for found in of_emission]
+
+    def at_floor(self) -> list[int]:
+        """Components whose covariance the floor of maximum likelihood has stopped in some direction."""
+        points = self.point[1] if isinstance(self.model.prior.blocks[1], Product) else (self.point[1],)
+        stopped = [point.at_floor() for point in points if isinstance(point, NormalPoint)]
+        n = self.model.n_components
+        return np.flatnonzero(np.any([np.broadcast_to(each, n) for each in stopped] or [np.zeros(n)], axis=0)).tolist()
 
     @staticmethod
     def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:

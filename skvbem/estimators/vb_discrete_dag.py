@@ -17,7 +17,7 @@ from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.errors import DataWarning
 from skvbem.estimators import _network
-from skvbem.estimators._base import VBEstimator, feature_names, has_posterior
+from skvbem.estimators._base import VBEstimator, check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import CategoryEncoder, Table, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun, Prepared
@@ -743,8 +743,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
             States of the latents.
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-            raise ValueError(f"The 'n_samples' parameter of sample must be an int >= 1. Got {n_samples!r} instead.")
+        check_count("n_samples", "sample", n_samples)
         network = self._fitted_
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn = queries.sample(network.model, network.point, int(n_samples), rng)

@@ -16,9 +16,9 @@ from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_
 from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
-from skvbem.estimators._base import VBEstimator, feature_names, has_posterior
+from skvbem.estimators._base import VBEstimator, check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
-from skvbem.estimators._encoding import Table, read_table
+from skvbem.estimators._encoding import Table, _some, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
 from skvbem.estimators._groups import ColumnGroups
 from skvbem.estimators._growth import Growth
@@ -33,9 +33,11 @@ from skvbem.estimators._mixture_priors import (
 )
 from skvbem.estimators._mixture_rows import MixtureRows
 from skvbem.estimators._numbers import are_observed, is_missing
+from skvbem.estimators._reports import LatentStates, states_of_components
 from skvbem.estimators._weighted_tables import WeightedTables
 from skvbem.evidence import Evidence
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 from skvbem.models._seeding import seeded_starts, starts_of
 from skvbem.models.mixture import Mixture
@@ -135,6 +137,9 @@ class VBMixture(EvidenceMixin, VBEstimator):
         probabilities, rates and means is the posterior mean.
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
+    component_states_ : LatentStates
+        Components in use, empty ones, duplicates that rows (of the last batch) do not tell apart, and how many there
+        are in effect.
     lower_bound_ : float
         Bound on the log evidence, total nats (``method="vb"``).
     batch_lower_bound_ : float
@@ -325,8 +330,10 @@ class VBMixture(EvidenceMixin, VBEstimator):
             note = "given the optimized prior"
         fitted = FittedMixture(rows.groups, model, self._form(), fit.statistics)
         self._warn_unless_converged(fit, report)
+        self._warn_of_floor(fitted)
         state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted) | more
         state |= {
+            "component_states_": self._component_states(fitted, data),
             "_run_": FittedRun(fit, recipe, note, rows.fingerprint()),
             "n_samples_": data.total_weight,
         }
@@ -378,6 +385,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         self._warn_unless_converged(fit, report)
         fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
         state = self._batch_state(fit, data.total_weight) | self._mixture_state(fitted)
+        state["component_states_"] = self._component_states(fitted, data)
         self._publish(state)
         report.close(lambda: state)
         return self
@@ -500,6 +508,16 @@ class VBMixture(EvidenceMixin, VBEstimator):
         ((*_, order),) = rows.arranged(model)
         return given if order is None else given[order]
 
+    def _warn_of_floor(self, fitted: FittedMixture) -> None:
+        stopped = fitted.at_floor() if self.method == "ml" else []
+        if stopped:
+            who = f"Component {stopped[0]} has" if len(stopped) == 1 else f"Components {_some(map(str, stopped))} have"
+            warn(
+                f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
+                "of X, without which the likelihood has no maximum. Take fewer components, or method='vb' or 'map'.",
+                DataWarning,
+            )
+
     @staticmethod
     def _mixture_state(fitted: FittedMixture) -> dict:
         """The attributes that tell of the mixture."""
@@ -521,6 +539,12 @@ class VBMixture(EvidenceMixin, VBEstimator):
         }
         state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
         return state | fitted.hyperparameters()
+
+    @staticmethod
+    def _component_states(fitted: FittedMixture, data: MixtureData | MixtureBlocks) -> LatentStates:
+        """Which components are in use, empty, and alike to the rows of some data."""
+        natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
+        return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 
@@ -750,8 +774,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         components : ndarray of int, shape (n_samples,)
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-            raise ValueError(f"The 'n_samples' parameter of sample must be an int >= 1. Got {n_samples!r} instead.")
+        check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, components = fitted.sample(int(n_samples), rng)

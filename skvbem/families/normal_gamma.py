@@ -39,6 +39,11 @@ class NormalPoint(NamedTuple):
     mean: np.ndarray
     precision: np.ndarray
 
+    def at_floor(self) -> np.ndarray:
+        """Which precisions a floor of the variance has stopped in some direction, (n_precisions,)."""
+        largest = np.linalg.eigvalsh(self.precision)[:, -1] if self.precision.ndim == 3 else self.precision.max(axis=1)
+        return largest > 0.999 / VARIANCE_FLOOR
+
 
 @dataclass(frozen=True, eq=False)
 class NormalGamma(FlatFamily):

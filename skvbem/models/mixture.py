@@ -31,6 +31,8 @@ from skvbem.models.weights import Weights
 
 # Parts of the rows whose sums are kept apart, and added in order: what threads share, whatever their number.
 _N_PARTS = 8
+# Stands for the log likelihood of a row that a component cannot make, nats.
+_LOWEST = -1e30
 # Rows times components times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**18
 
@@ -133,6 +135,30 @@ class Mixture(MixtureSampling, MixtureScoring):
         of_weights, of_emission = self.prior.split(natural)
         found = self.emission.expected_log_likelihood(table, of_emission)
         return found + self.weights.log_weights(of_weights[:, None])[:, 0]
+
+    def divergences(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
+        r"""How unlike the rows find their components, (n_components, n_components), nats a row, 0 on the diagonal.
+
+        :math:`\langle\ln p_a - \ln p_b\rangle_a + \langle\ln p_b - \ln p_a\rangle_b`, averages over the rows as far
+        as they belong to a, and to b; NaN for components without any. No unit of measure enters.
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+        data : MixtureData or MixtureBlocks
+        """
+        log_weights, step = self._at(natural[:, None], data)
+        n = self.n_components
+        total, counts, log_z = np.zeros((n, n)), np.zeros(n), np.zeros(1)
+        for block, weight in data.blocks(self.emission.block_rows(n)):
+            logs = np.array(step.log_likelihood(block)[0].T)
+            shares = self._shares(step, block, log_weights, weight, log_z)[0]
+            counts += shares.sum(axis=-1)
+            total += shares @ np.where(np.isfinite(logs), logs, _LOWEST).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = total / counts[:, None]
+        own = np.diagonal(mean)
+        return own[:, None] - mean + own - mean.T
 
     def statistics_of(
         self, responsibilities: np.ndarray | Iterable[np.ndarray], data: MixtureData | MixtureBlocks
