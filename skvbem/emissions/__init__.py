@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from skvbem.emissions._priors import NormalPriorEmission
 from skvbem.emissions.base import Emission, Step, relabeled
 from skvbem.emissions.bernoulli import Bernoulli
 from skvbem.emissions.categorical import Categorical
@@ -36,7 +35,6 @@ __all__ = [
     "Gaussian",
     "Independent",
     "Multinomial",
-    "NormalPriorEmission",
     "Poisson",
     "Step",
     "relabeled",

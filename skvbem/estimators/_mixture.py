@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from skvbem.emissions import Emission, NormalPriorEmission
+from skvbem.emissions import Emission
+from skvbem.emissions._priors import NormalPriorEmission
 from skvbem.estimators._groups import ColumnGroups
 from skvbem.families import NormalPoint, Product
 from skvbem.models._components import Components

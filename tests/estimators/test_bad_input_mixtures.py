@@ -645,7 +645,7 @@ def emission_cases():
     yield {"gaussian": [0, 1], "poisson": "x1"}, f"{whose}names column 'x1' more than once."
     for family in (3, "auto", "normal"):
         yield {family: [0, 1]}, f"{whose}names the family {family!r}. Families are {families}."
-    yield {"gausian": [0, 1]}, f"{whose}names the family 'gausian'. Did you mean 'gaussian'?"
+    yield {"gaussain": [0, 1]}, f"{whose}names the family 'gaussain'. Did you mean 'gaussian'?"
 
 
 @pytest.mark.parametrize(("emission", "message"), list(emission_cases()), ids=str)
