@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -220,23 +220,26 @@ class FittedMixture:
 
     def log_joint(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
         """ln of E[pi_k] p(row | k, data), or of both at the point, for blocks of rows: (n_rows, n_components), nats."""
+        if not self.form.density:
+            yield from self._log_joint_at(self.model.prior.natural(self.point), values)
+            return
+        log_weights = np.log(self.weights)
+        for rows, block in self._blocks(self.emission.prepare(self.groups.as_emission_takes(values))):
+            yield rows, self.emission.log_predictive(block, self.posterior.blocks[1]) + log_weights
+
+    def _log_joint_at(self, natural: np.ndarray, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """The same at natural parameters (n_cells,), which need not be normalized."""
         table = self.emission.prepare(self.groups.as_emission_takes(values))
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(self.weights)
+        of_weights, of_emission = self.model.prior.split(natural)
+        step, log_weights = self.emission.step(of_emission, table), self.model.weights.log_weights(of_weights[:, None])
+        for rows, block in self._blocks(table):
+            yield rows, step.log_likelihood(block) + log_weights[:, 0]
+
+    def _blocks(self, table) -> Iterator[tuple[slice, Any]]:
         size = self.emission.block_rows(self.model.n_components)
-        natural = None if self.form.density else self.model.prior.natural(self.point)
-        step = None
-        if natural is not None:
-            step = self.emission.step(self.model.prior.split(natural)[1], table)
         for at in range(0, len(table), size):
             rows = slice(at, min(at + size, len(table)))
-            block = table[rows]
-            found = (
-                self.emission.log_predictive(block, self.posterior.blocks[1])
-                if step is None
-                else step.log_likelihood(block)
-            )
-            yield rows, found + log_weights
+            yield rows, table[rows]
 
     def log_predictive(self, values: list[np.ndarray]) -> np.ndarray:
         """Log predictive density of rows, nats, (n_rows,)."""
@@ -245,9 +248,18 @@ class FittedMixture:
             found[rows] = logsumexp(log_joint, axis=1)
         return found
 
+    def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
+        """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""
+        natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
+        for _, shares in self._normalized(self._log_joint_at(natural[:, 0], values)):
+            yield shares
+
     def shares(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
         """p(component | row) of blocks of rows, (n_rows, n_components); the weights if no component can make a row."""
-        for rows, log_joint in self.log_joint(values):
+        return self._normalized(self.log_joint(values))
+
+    def _normalized(self, log_joints: Iterable[tuple[slice, np.ndarray]]) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows, log_joint in log_joints:
             impossible = ~np.isfinite(log_joint.max(axis=1))
             log_joint[impossible] = np.log(np.maximum(self.weights, 1e-300))
             yield rows, softmax(log_joint, axis=1)

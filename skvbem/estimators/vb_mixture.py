@@ -492,7 +492,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         limits = self._limits_of_run()
         last = getattr(self, "_fitted_", None) if self.warm_start else None
         if last is not None and last.continues(rows.groups, model):
-            shares = (part for values, *_ in rows.arranged(model) for _, part in last.shares(values))
+            shares = (part for values, *_ in rows.arranged(model) for part in last.e_step(values))
             return MixtureRecipe(seed, model.statistics_of(shares, data)[:, None], False, limits)
         if isinstance(self.init, str):
             starts = starts_of(self.init, model, data, self.n_init, np.random.default_rng(seed))

@@ -168,7 +168,7 @@ def test_scores_that_pass_over_the_rows(rng):
     X = tables(rng, 0.1)["full"]
     blocks = blocks_of(cut(X, [50, 100]))
     whole, in_blocks = mixture("full").fit(X), mixture("full").fit(blocks)
-    for kind in ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz"):
+    for kind in ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz", "mled"):
         expected = whole.log_evidence(X, kind=kind).value
         # the likelihood is not at its highest at a MAP fit, so that these two tell where exactly the run ended
         close = approx(expected, rel=1e-5 if kind in ("draper", "bicp") else 1e-8)
@@ -181,10 +181,15 @@ def test_scores_that_pass_over_the_rows(rng):
             for model, data in ((whole, X), (in_blocks, blocks))
         )
     assert other == approx(one, abs=0.05)  # weights differ by many nats, which magnifies the last digits of the fits
-    with pytest.raises(ValueError, match="'ais' draws components row by row, of rows in memory; X comes in blocks"):
+    with pytest.raises(ValueError, match="'ais' looks at rows in memory; X comes in blocks"):
         in_blocks.log_evidence(blocks, kind="ais")
+    with pytest.raises(ValueError, match="with alias=True 'lower_bound' looks at rows in memory"):
+        in_blocks.log_evidence(blocks, alias=True)
     with pytest.raises(ValueError, match="is other data"):
         in_blocks.log_evidence(blocks_of(cut(X, [100])[:1]), kind="bic")
+    for options in ({"n_components": "auto"}, {"init": "hierarchical"}):
+        with pytest.raises(ValueError, match="needs rows in memory; X comes in blocks"):
+            VBMixture(**options).fit(blocks)
 
 
 @pytest.mark.parametrize("params", [{"method": "ml"}, {"init": "random"}, {"init": "tournament"}, {"n_jobs": 2}])

@@ -239,16 +239,3 @@ def test_spread_seeds_are_drawn_in_proportion_to_squared_distances(monkeypatch):
     for spread, share in ((True, 0.9), (False, 0.0)):
         seeds = [_seeding._seeds(places, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]
         assert np.mean([place[1, 0] == 3.0 for place in seeds]) == approx(share, abs=0.06)
-
-
-@pytest.mark.parametrize("most", [2048, 5])
-def test_seeds_are_drawn_among_the_same_rows_in_any_order(most, rng, monkeypatch):
-    """Distinct rows that count, in an order of their own; of too many rows the same ones."""
-    monkeypatch.setattr(_seeding, "_MOST_CANDIDATES", most)
-    marks, weight = rng.integers(0, 2**63, size=12, dtype=np.uint64), rng.integers(0, 3, size=12).astype(float)
-    marks[3] = marks[7]
-    found = []
-    for order in (np.arange(12), rng.permutation(12), rng.permutation(12)):
-        rows, counts = _seeding.candidates(marks[order], weight[order], 5)
-        found.append((marks[order][rows].tolist(), counts.tolist()))
-    assert found[0] == found[1] == found[2]

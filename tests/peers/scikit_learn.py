@@ -21,13 +21,15 @@ class _Mixture(VBMixture):
     """What both adapters share."""
 
     # parameters of `VBMixture` that are called the same
-    _same = ("n_components", "covariance_type", "n_init", "max_iter", "random_state", "verbose")
+    _same = ("n_components", "covariance_type", "n_init", "max_iter", "random_state", "verbose", "warm_start")
 
     def _settings(self, X):
         raise NotImplementedError
 
     def fit(self, X, y=None):
         estimator = VBMixture(acceleration=False, **{name: getattr(self, name) for name in self._same})
+        if hasattr(self, "_fitted_"):
+            estimator._fitted_ = self._fitted_  # what warm_start goes on from
         estimator.set_params(**self._settings(X)).fit(X)
         parameters = self.get_params()
         self.__dict__ = {**vars(estimator), **parameters}

@@ -31,11 +31,6 @@ REASONS = {
         "test_bayesian_mixture_precisions_prior_initialisation",
         "test_gaussian_mixture_fit_convergence_warning",
     ],
-    "no warm_start": [
-        "test_warm_start",
-        "test_convergence_detected_with_warm_start",
-        "test_monotonic_likelihood",
-    ],
     "starts are responsibilities: no means, weights or precisions to check": [
         "test_check_weights",
         "test_check_means",
@@ -49,6 +44,11 @@ REASONS = {
         "test_gaussian_mixture_n_iter",
         "test_max_iter_zero",
         "test_init_means_not_duplicated",
+        "test_warm_start",
+        "test_convergence_detected_with_warm_start",
+    ],
+    "converged means little still to gain, where scikit-learn looks at the last gain alone": [
+        "test_gaussian_mixture__monotonic_likelihood",
     ],
     "private methods and attributes": [
         "test_gaussian_mixture_precisions_init",
@@ -78,7 +78,8 @@ for _module in ("test_mixture", "test_gaussian_mixture", "test_bayesian_mixture"
 
 @pytest.fixture(autouse=True)
 def _known(request):
-    reason = CANNOT.get(f"test_{request.node.originalname.partition('__')[2]}")
+    name = request.node.originalname
+    reason = CANNOT.get(name) or CANNOT.get(f"test_{name.partition('__')[2]}")
     if reason is not None:
         request.applymarker(pytest.mark.xfail(reason=reason, strict=reason != LAST_BIT))
 
