@@ -1,7 +1,7 @@
 """What sampling scores ask of models whose rows have one hidden label each: see `skvbem.models._sampling`.
 
-Where a network has ln theta, these have the natural parameters of a point, (n_cells, n_chains). Every chain draws from a
-generator of its own, block of rows after block of rows, whatever chains run beside it.
+Where a network has ln theta, these have the natural parameters of a point, (n_cells, n_chains). Every chain draws from
+a generator of its own, block of rows after block of rows, whatever chains run beside it.
 """
 
 from __future__ import annotations

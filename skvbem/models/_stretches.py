@@ -1,14 +1,15 @@
 """Rows of sequences in stretches that stay in cache, and passes over them.
 
 A stretch is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
-over twice: once forward, when what each piece hands on to the next is all that is kept, and then piece by piece from the
-end, forward and backward within the piece. So no array grows with rows times states.
+over twice: once forward, when what each piece hands on to the next is all that is kept, and then piece by piece from
+the end, forward and backward within the piece. So no array grows with rows times states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def stretches(starts: np.ndarray, ends: np.ndarray, size: int) -> list[list[Stre
             found.append(
                 [
                     Stretch(slice(a, b), some, np.zeros(1, np.int64), np.array([b - a]), a == at, b < stop)
-                    for a, b in zip(cuts, cuts[1:])
+                    for a, b in pairwise(cuts)
                 ]
             )
         first = last

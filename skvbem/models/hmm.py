@@ -1,10 +1,10 @@
-r"""Hidden Markov models: :math:`p(y, s \mid \theta) = \pi_{s_1} \prod_t A_{s_{t-1} s_t} \prod_t p(y_t \mid s_t, \theta)`.
+r"""Hidden Markov models: :math:`p(y, s \mid \theta) = \pi_{s_1} \prod A_{s_{t-1} s_t} \prod p(y_t \mid s_t, \theta)`.
 
-For any emission, over sequences that are independent given the parameters [Beal §3.2-3.4]. The E step is exact given the
-expected parameters: the forward-backward algorithm with :math:`e^{\langle\ln\pi\rangle}` and
-:math:`e^{\langle\ln A\rangle}` *as they are* [Beal (3.61)-(3.70)]; rows normalized to one would give no bound.
-Whatever states no observation depends on are summed out beforehand: those of the steps at the end of a sequence in which
-nothing was observed, and whole sequences of such steps.
+For any emission, over sequences that are independent given the parameters [Beal §3.2-3.4]. The E step is exact given
+the expected parameters: the forward-backward algorithm with :math:`e^{\langle\ln\pi\rangle}` and
+:math:`e^{\langle\ln A\rangle}` *as they are*; rows normalized to one would give no bound. Whatever states no
+observation depends on are summed out beforehand: those of the steps at the end of a sequence in which nothing was
+observed, and whole sequences of such steps.
 
 Statistics are flat: those of the initial distribution, of the transitions, of the emission.
 """
@@ -191,7 +191,7 @@ class HMM(HMMSampling):
         return HMMData(table, starts, ends, np.ascontiguousarray(weight), float(weight @ lengths), whole)
 
     def expect(self, natural: np.ndarray, data: HMMData, n_threads: int = 1) -> Expectation:
-        """The E step [Beal (3.61)-(3.70)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
+        """The E step [Beal §3.4] under natural parameters (n_cells, n_lanes) that need not be normalized."""
         n_lanes = natural.shape[1]
         step = self._step(natural, data)
 
