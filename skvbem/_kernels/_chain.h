@@ -35,7 +35,7 @@ typedef struct {
     double *likelihood;           /* (n_rows + 1, width), over the largest of the row and raised to the floor */
     double *forward;              /* (n_rows, width) */
     double *smoothed;             /* (n_rows, width) */
-    double *top, *inverse, *raised; /* (n_rows,): ln of what rows were divided by; 1 / sum of `forward`; marks */
+    double *top, *scale, *raised; /* (n_rows,): ln of what rows were divided by; about 1 / sum of `forward`; marks */
     double *scratch;              /* (8, width) */
 } skvbem_rows;
 
@@ -134,15 +134,17 @@ SKVBEM_INLINE double skvbem_sum(intptr_t width, const double *restrict x) {
     return (a + b) + (c + d);
 }
 
-/* Forward over rows `from` to `to` of one sequence: row t of `forward` is p(state, row | rows before), its sum the density
- * of the row, over its largest. `carry` (width,): of the last step before, normalized, or NULL where the sequence begins;
- * Returns the sum of the logs. */
-SKVBEM_CLONES
-static double skvbem_forward(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to,
-                             const double *carry) {
-    const intptr_t width = chain->width;
+/* The power of two next below 1 / x, for normal x > 0: as good a scale as 1 / x, and there sooner than a quotient. */
+SKVBEM_INLINE double skvbem_scale(double x) {
+    return skvbem_from_bits((2046ULL << 52) - (skvbem_to_bits(x) & (2047ULL << 52)));
+}
+
+SKVBEM_INLINE double skvbem_forward_of(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to,
+                                       const double *carry, const intptr_t width) {
     double *restrict next = rows->scratch;
-    double product = 1.0, log_z = 0.0, scale = 1.0;
+    double scale = 1.0, log_z = 0.0, sum = 1.0;
+    int64_t shifts = 0; /* of the binary point */
+    if (carry) log_z -= log(skvbem_sum(width, carry));
     for (intptr_t t = from; t < to; t++) {
         const double *restrict likelihood = rows->likelihood + t * width;
         double *restrict here = rows->forward + t * width;
@@ -152,21 +154,29 @@ static double skvbem_forward(const skvbem_chain *chain, skvbem_rows *rows, intpt
             skvbem_times(chain->n_states, width, t == from ? carry : here - width, chain->transition, next);
             for (intptr_t j = 0; j < width; j++) here[j] = next[j] * (likelihood[j] * scale);
         }
-        const double sum = skvbem_sum(width, here);
-        scale = 1.0 / sum;
-        rows->inverse[t] = scale;
-        product *= sum;
-        if (!(product > 1e-150)) {
-            log_z += log(product);
-            product = 1.0;
-        }
+        sum = skvbem_sum(width, here);
+        scale = skvbem_scale(sum);
+        shifts += (int64_t) (skvbem_to_bits(scale) >> 52) - 1023;
+        rows->scale[t] = scale;
     }
-    for (intptr_t t = from; t < to; t++) log_z += rows->top[t];
-    return log_z + log(product);
+    const intptr_t fours = (to - from) & ~(intptr_t) 3;
+    log_z += skvbem_sum(fours, rows->top + from);
+    for (intptr_t t = from + fours; t < to; t++) log_z += rows->top[t];
+    return log_z + log(sum * scale) - 0.69314718055994530942 * (double) shifts;
+}
+
+/* Forward over rows `from` to `to` of one sequence: row t of `forward` is in proportion to p(state, row | rows before).
+ * `carry` (width,): of the last step before, of a sum in [1, 2), or NULL where the sequence begins. Returns ln of the
+ * density of the rows. Compiled once more for few states, whose arrays then stay in registers. */
+SKVBEM_CLONES
+static double skvbem_forward(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to,
+                             const double *carry) {
+    if (chain->width == 4) return skvbem_forward_of(chain, rows, from, to, carry, 4);
+    return skvbem_forward_of(chain, rows, from, to, carry, chain->width);
 }
 
 /* The same with 0 for all that was raised to the floor: the share of Z that is left after each row; the least and the last
- * of them. `carry` (width,): of the last step before, IN and OUT. */
+ * of them. `carry` (width,): of the last step before, IN and OUT; after the forward pass. */
 SKVBEM_CLONES
 static double skvbem_share_left(const skvbem_chain *chain, const skvbem_rows *rows, intptr_t from, intptr_t to,
                                 int begins, double *restrict carry, double *restrict least) {
@@ -183,8 +193,8 @@ static double skvbem_share_left(const skvbem_chain *chain, const skvbem_rows *ro
             for (intptr_t j = 0; j < width; j++)
                 carry[j] = next[j] * ((likelihood[j] > SKVBEM_FLOOR ? likelihood[j] : 0.0) * scale);
         }
-        scale = rows->inverse[t];
-        share = skvbem_sum(width, carry) * scale;
+        scale = rows->scale[t];
+        share = skvbem_sum(width, carry) / skvbem_sum(width, rows->forward + t * width);
         *least = share >= *least ? *least : share;
     }
     for (intptr_t j = 0; j < width; j++) carry[j] *= scale;
@@ -198,15 +208,8 @@ SKVBEM_INLINE int skvbem_any_raised(const skvbem_chain *chain, const skvbem_rows
     return any != 0.0;
 }
 
-/* Backward over rows `from` to `to`, after the forward pass. Leaves
- *   smoothed    posterior of the states, times the weight,
- *   forward     what stands on the left of expected transitions to the next step; 0 in the last row of a sequence,
- *   likelihood  what stands on their right: transitions from t to t + 1 are forward[t] x transition x likelihood[t + 1].
- * `after` (width,): the right side of the step after the last row, or NULL where the sequence ends. */
-SKVBEM_CLONES
-static void skvbem_backward(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to, const double *after,
-                            double weight) {
-    const intptr_t width = chain->width;
+SKVBEM_INLINE void skvbem_backward_of(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to,
+                                      const double *after, double weight, const intptr_t width) {
     double *restrict to_come = rows->scratch;
     for (intptr_t t = to - 1; t >= from; t--) {
         double *restrict right = rows->likelihood + t * width, *restrict left = rows->forward + t * width;
@@ -216,13 +219,27 @@ static void skvbem_backward(const skvbem_chain *chain, skvbem_rows *rows, intptr
             for (intptr_t j = 0; j < width; j++) to_come[j] = j < chain->n_states ? 1.0 : 0.0;
         else
             skvbem_times(chain->n_states, width, t == to - 1 ? after : right + width, chain->transposed, to_come);
-        const double scale = rows->inverse[t];
+        const double scale = rows->scale[t];
         for (intptr_t j = 0; j < width; j++) right[j] = right[j] * scale * to_come[j];
         for (intptr_t j = 0; j < width; j++) smoothed[j] = left[j] * to_come[j];
         const double share = weight / skvbem_sum(width, smoothed);
         for (intptr_t j = 0; j < width; j++) smoothed[j] *= share;
         for (intptr_t j = 0; j < width; j++) left[j] = ends ? 0.0 : left[j] * share;
     }
+}
+
+/* Backward over rows `from` to `to`, after the forward pass. Leaves
+ *   smoothed    posterior of the states, times the weight,
+ *   forward     what stands on the left of expected transitions to the next step; 0 in the last row of a sequence,
+ *   likelihood  what stands on their right: transitions from t to t + 1 are forward[t] x transition x likelihood[t + 1].
+ * `after` (width,): the right side of the step after the last row, or NULL where the sequence ends. */
+SKVBEM_CLONES
+static void skvbem_backward(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to,
+                            const double *after, double weight) {
+    if (chain->width == 4)
+        skvbem_backward_of(chain, rows, from, to, after, weight, 4);
+    else
+        skvbem_backward_of(chain, rows, from, to, after, weight, chain->width);
 }
 
 /* counts (n_states, width) += left of every row times right of the next */

@@ -114,8 +114,9 @@ static void skvbem_filtered(const skvbem_chain *chain, const skvbem_rows *rows, 
                             double *restrict out) {
     for (intptr_t t = from; t < to; t++) {
         const double *restrict here = rows->forward + t * chain->width;
+        const double sum = in_logs ? 1.0 : skvbem_sum(chain->width, here);
         for (intptr_t j = 0; j < chain->n_states; j++)
-            out[t * chain->n_states + j] = in_logs ? skvbem_exp(here[j]) : here[j] * rows->inverse[t];
+            out[t * chain->n_states + j] = in_logs ? skvbem_exp(here[j]) : here[j] / sum;
     }
 }
 

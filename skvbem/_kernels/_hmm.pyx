@@ -34,7 +34,7 @@ cdef extern from "_chain.h" nogil:
         double* forward
         double* smoothed
         double* top
-        double* inverse
+        double* scale
         double* raised
         double* scratch
     void skvbem_prepare_chain(skvbem_chain* chain)
@@ -90,8 +90,8 @@ cdef double* lay_out(double* work, intptr_t n_states, intptr_t n_rows, skvbem_ch
     rows.scratch = chain.initial_least + width
     chain.log_transposed = rows.scratch + 8 * width
     rows.top = chain.log_transposed + n_states * n_states
-    rows.inverse = rows.top + n_rows
-    rows.raised = rows.inverse + n_rows
+    rows.scale = rows.top + n_rows
+    rows.raised = rows.scale + n_rows
     return rows.raised + n_rows
 
 
@@ -187,7 +187,7 @@ def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_ini
                     if not begins:
                         memcpy(of_lane + width, of_lane, width * sizeof(double))
                 for s in range(width):
-                    of_lane[s] = rows.forward[last * width + s] * rows.inverse[last]
+                    of_lane[s] = rows.forward[last * width + s] * rows.scale[last]
                 share, least = 1.0, of_lane[2 * width + 1]
                 if of_lane[2 * width]:
                     share = skvbem_share_left(&chain, &rows, starts[0], ends[0], begins, of_lane + width, &least)

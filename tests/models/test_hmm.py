@@ -455,7 +455,7 @@ def test_nothing_observed_at_all_leaves_the_prior(rng):
 
 
 def test_lengths_must_add_up():
-    model, data, codes = of_symbols(["0101"], 2)
+    model, data, _ = of_symbols(["0101"], 2)
     with pytest.raises(ValueError, match="add up to 3, but there are 4 rows"):
         model.compile(data.table, [1, 2])
 
