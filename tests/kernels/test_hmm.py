@@ -1,5 +1,7 @@
 """Passes over sequences against their definitions, whatever the numbers and however rows are cut into stretches."""
 
+import itertools
+
 import numpy as np
 import pytest
 from reference.hidden_markov import best_path, by_enumeration, forward_backward
@@ -73,7 +75,7 @@ def check(found, chain, log_likelihood, starts, ends, weight, twin, tolerance=1e
 @pytest.mark.parametrize("spread", [1.0, 30.0, 3000.0])
 def test_all_paths(spread, rng):
     """300 small models: several sequences and lanes, weights, absent transitions, pieces as short as a row."""
-    for k in range(100):
+    for _k in range(100):
         n_states, n_lanes = int(rng.integers(1, 4)), int(rng.integers(1, 3))
         chain = sparse_chain(rng, n_states, n_lanes, rng.choice([1.0, 0.01]))
         starts, ends = sequences(rng, int(rng.integers(1, 4)), 5)
@@ -102,7 +104,7 @@ def test_extreme_numbers_stay_right(strength, spread, rng):
     """Expected logs under Dirichlet strengths of 1e-3 are as low as -1000; densities are thousands of nats apart."""
     from scipy.special import digamma
 
-    for k in range(6):
+    for _k in range(6):
         n_states = int(rng.integers(2, 6))
         counts = strength + rng.integers(0, 3, size=(n_states + 1, n_states)) * (
             rng.random((n_states + 1, n_states)) < 0.4
@@ -178,7 +180,7 @@ def test_filters_know_the_rows_so_far(size, spread, rng):
         passes, found = passes_over(*chain, log_likelihood), np.zeros((starts[-1], n_states))
         for pieces in stretches(starts, starts[1:], size):
             passes.forward(pieces, found)
-        for a, b in zip(starts, starts[1:]):
+        for a, b in itertools.pairwise(starts):
             for t in range(a, b):
                 so_far = by_enumeration(chain[0][0], chain[1][0], log_likelihood[0, :, a : t + 1].T)
                 assert found[t] == approx(so_far[1][-1], abs=1e-9)

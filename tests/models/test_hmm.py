@@ -1,4 +1,4 @@
-"""Hidden Markov models of every emission: E steps and bounds by the sum over all paths, and what makes no difference."""
+"""Hidden Markov models of every emission: E steps and bounds by the sum over all paths; what changes nothing."""
 
 from itertools import product
 
