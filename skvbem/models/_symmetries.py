@@ -166,12 +166,17 @@ class SequentialRelabelings(StateRelabelings):
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """g ln theta for a g drawn by the picks in turn."""
-        own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
-        free, drawn = list(range(len(own))), log_point.copy()
-        for k in self._turns(statistics):
-            state = free.pop(_choice(own[k, free], rng))
-            drawn[self.cells[k]] = log_point[self.cells[state]]
+        drawn = log_point.copy()
+        drawn[self.cells] = log_point[self.cells[self.picked(statistics, log_point, rng)]]
         return drawn
+
+    def picked(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The state that takes the place of each, (n_states,), by picks in turn."""
+        own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
+        free, states = list(range(len(own))), np.empty(len(own), dtype=int)
+        for k in self._turns(statistics):
+            states[k] = free.pop(_choice(own[k, free], rng))
+        return states
 
 
 def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limit: int) -> Relabelings | None:

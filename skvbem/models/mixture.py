@@ -9,10 +9,8 @@ Statistics are flat: those of the weights first, then those of the emission.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -20,17 +18,16 @@ import numpy as np
 from skvbem._kernels import _mixture
 from skvbem.emissions import Emission, relabeled
 from skvbem.emissions.base import Step
-from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
+from skvbem.models._ascent import EmissionAscent
+from skvbem.models._blocks import added, sums_of_parts
 from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 from skvbem.models._mixture_sampling import MixtureSampling
 from skvbem.models._mixture_scoring import MixtureScoring
 from skvbem.models.expectation import Expectation
 from skvbem.models.weights import Weights
 
-# Parts of the rows whose sums are kept apart, and added in order: what threads share, whatever their number.
-_N_PARTS = 8
 # Stands for the log likelihood of a row that a component cannot make, nats.
 _LOWEST = -1e30
 # Rows times components times restarts below which threads cost more than they bring.
@@ -96,10 +93,11 @@ class Mixture(MixtureSampling, MixtureScoring):
         log_weights, step = self._at(natural, data)
         n_lanes = natural.shape[1]
         size = self.emission.block_rows(self.n_components, n_lanes)
-        total, log_z, counts = step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components))
+        sums = (step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components)))
         for segment in data.segments():
             for other in self._sums(segment, log_weights, step, size, n_threads):
-                total, log_z, counts = _added(total, other[0]), log_z + other[1], counts + other[2]
+                sums = added(sums, other)
+        total, log_z, counts = sums
         of_emission = step.statistics(total).reshape(-1, n_lanes)
         return Expectation(np.concatenate([self.weights.statistics(counts.T), of_emission]), log_z)
 
@@ -107,7 +105,7 @@ class Mixture(MixtureSampling, MixtureScoring):
         """Sums of the emission, of ln Z and of responsibilities, of consecutive parts of the rows."""
         n_lanes = len(log_weights)
 
-        def sums(part: range) -> tuple[Any, np.ndarray, np.ndarray]:
+        def sums(part: Sequence[int]) -> tuple[Any, np.ndarray, np.ndarray]:
             total, log_z, counts = step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components))
             for at in part:
                 rows = slice(at, at + size)
@@ -117,11 +115,8 @@ class Mixture(MixtureSampling, MixtureScoring):
                 step.add(block, shares.swapaxes(-1, -2), total)
             return total, log_z, counts
 
-        parts = _parts(range(0, len(data), size))
-        if n_threads > 1 and len(parts) > 1 and len(data) * self.n_components * n_lanes > _WORTH_THREADS:
-            with ThreadPoolExecutor(min(n_threads, len(parts))) as pool:
-                return list(pool.map(sums, parts))
-        return [sums(part) for part in parts]
+        worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
+        return sums_of_parts(sums, range(0, len(data), size), n_threads if worth else 1)
 
     @staticmethod
     def _shares(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
@@ -194,63 +189,7 @@ class Mixture(MixtureSampling, MixtureScoring):
         return np.concatenate([self.weights.relabeled(of_weights, order), relabeled(of_emission, component, order)])
 
 
-class MixtureAscent:
-    """Full steps of one mixture on its data, for one form of q(theta).
+class MixtureAscent(EmissionAscent):
+    """Full steps of one mixture on its data."""
 
-    Parameters
-    ----------
-    model : Mixture
-    data : MixtureData or MixtureBlocks
-    form : Form
-    n_threads : int
-        Threads among which rows are shared; the result does not depend on it.
-    """
-
-    def __init__(self, model: Mixture, data: MixtureData | MixtureBlocks, form, n_threads: int = 1):
-        self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
-        blocks = data.blocks(model.emission.block_rows(model.n_components))
-        self.magnitude = data.total_weight + sum(model.emission.size_of_terms(*block) for block in blocks)
-        self.signed = model.prior.signed
-
-    def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
-        """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
-        prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
-        live = np.flatnonzero((prior + statistics).is_valid)
-        for step in range(n_steps):
-            if not len(live):
-                break
-            at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
-            try:
-                natural, penalty = self.form.of(prior, at)
-            except NoInteriorModeError:
-                raise self.failure() from None
-            found = self.model.expect(natural, self.data, self.n_threads)
-            trace[step, live] = found.log_normalizer + penalty
-            statistics[:, live] = found.statistics
-        return trace
-
-    def expect(self, natural: np.ndarray) -> np.ndarray:
-        """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape."""
-        return self.model.expect(natural, self.data, self.n_threads).statistics
-
-    def failure(self) -> Exception:
-        """Why the objective of a plain step may not be a number."""
-        if self.form.lowered_by:
-            return NoInteriorModeError(
-                "The posterior has no interior mode in the probability basis: some component has too little data for "
-                "its prior. Use map_basis='natural', where the mode always exists, or a stronger prior."
-            )
-        return FloatingPointError("The objective is not a number. That is a defect: please report it with the data.")
-
-
-def _parts(starts: range) -> list[range]:
-    """Blocks in consecutive parts, as many whatever the number of threads."""
-    ends = np.linspace(0, len(starts), min(_N_PARTS, max(len(starts), 1)) + 1).astype(int)
-    return [starts[a:b] for a, b in pairwise(ends)]
-
-
-def _added(total: Any, other: Any) -> Any:
-    """Sums of an emission, or lists of sums, added."""
-    if isinstance(total, Iterable) and not isinstance(total, np.ndarray):
-        return [_added(one, two) for one, two in zip(total, other)]
-    return total + other
+    label = "component"

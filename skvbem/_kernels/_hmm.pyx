@@ -1,0 +1,412 @@
+"""Sums over state paths of sequences, their posteriors, draws from them, and the best of them.
+
+Rows of log likelihoods are those of one stretch: either whole sequences, or a piece of one sequence that is too long.
+A piece takes up what the pieces before it have left (`carry`), and for the way back what those after it have (`after`).
+Sequence s has the rows `starts[s]` to `ends[s]`; rows between sequences belong to none and change nothing.
+Natural parameters need not be normalized; ln of a transition that does not exist is -inf. The C headers say how numbers
+are kept in range, and when a sequence is passed over in logarithms instead (`in_logs`).
+"""
+
+from libc.math cimport INFINITY, isfinite
+from libc.stdint cimport intptr_t, uint16_t
+from libc.string cimport memcpy, memset
+
+ctypedef long long int64
+
+
+cdef extern from "_chain.h" nogil:
+    const double SKVBEM_LOST
+    ctypedef struct skvbem_chain:
+        intptr_t n_states, width
+        const double* log_initial
+        const double* log_transition
+        double* initial
+        double* initial_least
+        double* transition
+        double* transition_least
+        double* transposed
+        double* log_transposed
+        int raised
+    ctypedef struct skvbem_rows:
+        intptr_t n_rows
+        const double* log_likelihood
+        double* likelihood
+        double* forward
+        double* smoothed
+        double* top
+        double* scale
+        double* raised
+        double* scratch
+    void skvbem_prepare_chain(skvbem_chain* chain)
+    void skvbem_prepare_rows(const skvbem_chain* chain, skvbem_rows* rows)
+    double skvbem_forward(const skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last,
+                          const double* carry)
+    double skvbem_share_left(const skvbem_chain* chain, const skvbem_rows* rows, intptr_t first, intptr_t last,
+                             int begins, double* carry, double* least)
+    int skvbem_any_raised(const skvbem_chain* chain, const skvbem_rows* rows, intptr_t first, intptr_t last)
+    void skvbem_backward(const skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last,
+                         const double* after, double weight)
+    void skvbem_count_pairs(intptr_t n_states, intptr_t width, intptr_t n_rows, const double* left,
+                            const double* right, double* counts)
+    void skvbem_turn(intptr_t n_states, intptr_t width, intptr_t n_rows, const double* time_by_time, double* out)
+
+
+cdef extern from "_chain_log.h" nogil:
+    double skvbem_log_forward(const skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last,
+                              const double* carry)
+    void skvbem_log_backward(const skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last, int ends,
+                             double* after, double weight, double* counts)
+    void skvbem_best_step(intptr_t n, const double* log_transition, const double* before, double* best, double* source)
+    void skvbem_filtered(const skvbem_chain* chain, const skvbem_rows* rows, intptr_t first, intptr_t last,
+                         int in_logs, double* out)
+    intptr_t skvbem_draw_states(const skvbem_chain* chain, const skvbem_rows* rows, intptr_t first, intptr_t last,
+                                int in_logs, intptr_t next_state, const double* uniform, double* weights,
+                                int64* states)
+
+
+cdef intptr_t width_of(intptr_t n_states) noexcept nogil:
+    return (n_states + 3) // 4 * 4
+
+
+def work_size(Py_ssize_t n_states, Py_ssize_t n_rows):
+    """Doubles that passes over so many rows need to work in."""
+    cdef intptr_t width = width_of(n_states)
+    return width * (2 + 3 * n_states + 8) + n_states * n_states + (3 * n_rows + 1) * width + 3 * n_rows + n_states * width
+
+
+cdef double* lay_out(double* work, intptr_t n_states, intptr_t n_rows, skvbem_chain* chain,
+                     skvbem_rows* rows) noexcept nogil:
+    """Cut the memory up; returns room for (n_states, width)."""
+    cdef intptr_t width = width_of(n_states)
+    chain.n_states, chain.width, rows.n_rows = n_states, width, n_rows
+    rows.likelihood = work  # the parts that are run through row by row come first
+    rows.forward = rows.likelihood + (n_rows + 1) * width
+    rows.smoothed = rows.forward + n_rows * width
+    chain.transition = rows.smoothed + n_rows * width
+    chain.transition_least = chain.transition + n_states * width
+    chain.transposed = chain.transition_least + n_states * width
+    chain.initial = chain.transposed + n_states * width
+    chain.initial_least = chain.initial + width
+    rows.scratch = chain.initial_least + width
+    chain.log_transposed = rows.scratch + 8 * width
+    rows.top = chain.log_transposed + n_states * n_states
+    rows.scale = rows.top + n_rows
+    rows.raised = rows.scale + n_rows
+    return rows.raised + n_rows
+
+
+cdef void forget(skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last) noexcept nogil:
+    """Rows that count for nothing."""
+    if last > first:
+        memset(rows.smoothed + first * chain.width, 0, (last - first) * chain.width * sizeof(double))
+        memset(rows.forward + first * chain.width, 0, (last - first) * chain.width * sizeof(double))
+
+
+cdef double pass_forward(skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last,
+                         unsigned char* in_logs, double* at_every_row) noexcept nogil:
+    """ln Z of a whole sequence; turns to logarithms where numbers that were raised have a say.
+
+    `at_every_row`: NULL, or where a double tells that all rows and not the last alone must be right.
+    """
+    cdef double log_z, share, least = 1.0
+    if not in_logs[0]:
+        log_z = skvbem_forward(chain, rows, first, last, NULL)
+        if isfinite(log_z):
+            if not skvbem_any_raised(chain, rows, first, last):
+                return log_z
+            share = skvbem_share_left(chain, rows, first, last, True, rows.scratch + 2 * chain.width, &least)
+            if (least if at_every_row else share) >= 1.0 - SKVBEM_LOST:
+                return log_z
+        in_logs[0] = 1
+    return skvbem_log_forward(chain, rows, first, last, NULL)
+
+
+def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
+            const double[:, :, ::1] log_transition, const int64[::1] starts, const int64[::1] ends, bint begins,
+            bint goes_on, double[:, ::1] carry, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
+            double[:, :, ::1] filtered, double[::1] work):
+    """Forward passes: ln Z of sequences, and the posteriors of states given the rows so far.
+
+    Parameters
+    ----------
+    log_likelihood : (n_lanes, n_states, n_rows) IN
+    log_initial : (n_lanes, n_states) IN
+    log_transition : (n_lanes, n_states, n_states) IN
+    starts, ends : (n_sequences,) IN
+    begins, goes_on : whether the rows begin their sequences, and whether the last one goes on after them; only a piece
+        of a single sequence may do otherwise than begin and not go on
+    carry : (n_lanes, 2 width + 2) IN and OUT
+        Of a piece: what the next one needs.
+    in_logs : (n_lanes, n_sequences) IN and OUT
+        Whether a sequence is passed over in logarithms. Of a sequence in pieces it is set with the last one, where the
+        passes so far must be repeated so.
+    log_z : (n_lanes, n_sequences) OUT, of a piece IN and OUT
+        Nats.
+    filtered : (n_lanes, n_rows, n_states) OUT; no rows if not wanted
+    work : (work_size,) scratch
+    """
+    cdef Py_ssize_t lane, s, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
+    cdef intptr_t width = width_of(n_states), last
+    cdef skvbem_chain chain
+    cdef skvbem_rows rows
+    cdef double found, share, least
+    cdef double* of_lane
+    cdef bint every = filtered.shape[1] > 0
+    if log_likelihood.shape[2] == 0 or starts.shape[0] == 0:
+        return
+    with nogil:
+        lay_out(&work[0], n_states, log_likelihood.shape[2], &chain, &rows)
+        for lane in range(n_lanes):
+            chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
+            rows.log_likelihood = &log_likelihood[lane, 0, 0]
+            skvbem_prepare_chain(&chain)
+            skvbem_prepare_rows(&chain, &rows)
+            of_lane = &carry[lane, 0]
+            if begins and not goes_on:
+                for s in range(starts.shape[0]):
+                    if starts[s] == ends[s]:
+                        log_z[lane, s] = 0.0
+                        continue
+                    log_z[lane, s] = pass_forward(&chain, &rows, starts[s], ends[s], &in_logs[lane, s],
+                                                  rows.scratch if every else NULL)
+                    if every:
+                        skvbem_filtered(&chain, &rows, starts[s], ends[s], in_logs[lane, s], &filtered[lane, 0, 0])
+                continue
+            last = ends[0] - 1
+            if begins:
+                log_z[lane, 0] = 0.0
+                of_lane[2 * width] = chain.raised
+                of_lane[2 * width + 1] = 1.0
+            if in_logs[lane, 0]:
+                found = skvbem_log_forward(&chain, &rows, starts[0], ends[0], NULL if begins else of_lane)
+                memcpy(of_lane, rows.forward + last * width, n_states * sizeof(double))
+            else:
+                found = skvbem_forward(&chain, &rows, starts[0], ends[0], NULL if begins else of_lane)
+                if skvbem_any_raised(&chain, &rows, starts[0], ends[0]) and not of_lane[2 * width]:
+                    of_lane[2 * width] = 1.0
+                    if not begins:
+                        memcpy(of_lane + width, of_lane, width * sizeof(double))
+                for s in range(width):
+                    of_lane[s] = rows.forward[last * width + s] * rows.scale[last]
+                share, least = 1.0, of_lane[2 * width + 1]
+                if of_lane[2 * width]:
+                    share = skvbem_share_left(&chain, &rows, starts[0], ends[0], begins, of_lane + width, &least)
+                    of_lane[2 * width + 1] = least
+                if not goes_on:
+                    in_logs[lane, 0] = not (isfinite(log_z[lane, 0] + found)
+                                            and (least if every else share) >= 1.0 - SKVBEM_LOST)
+            log_z[lane, 0] += found
+            if every:
+                skvbem_filtered(&chain, &rows, starts[0], ends[0], in_logs[lane, 0], &filtered[lane, 0, 0])
+
+
+def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, const double[:, :, ::1] log_transition,
+           const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, const double[::1] weight,
+           double[:, ::1] carry, double[:, ::1] after, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
+           double[:, ::1] first_counts, double[:, :, ::1] counts, double[::1] work):
+    """Turn log likelihoods into posteriors of the states of each row, times the weights of their sequences.
+
+    Parameters
+    ----------
+    log_likelihood : (n_lanes, n_states, n_rows) IN and OUT
+    log_initial, log_transition, starts, ends, begins, goes_on
+        As in `forward`.
+    weight : (n_sequences,) IN
+        How often each sequence counts.
+    carry : (n_lanes, 2 width + 2) IN
+        Of a piece: what `forward` left of the piece before.
+    after : (n_lanes, width) IN and OUT
+        Of a piece: what this function left of the piece after it.
+    in_logs : (n_lanes, n_sequences) IN and OUT
+    log_z : (n_lanes, n_sequences) OUT, of a piece IN
+        -inf for a sequence that no path can make; posteriors are 0 there.
+    first_counts : (n_lanes, n_states) IN and OUT
+        Expected first states are added.
+    counts : (n_lanes, n_states, n_states) IN and OUT
+        Expected transitions are added.
+    work : (work_size,) scratch
+    """
+    cdef Py_ssize_t lane, s, i, j, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
+    cdef intptr_t width = width_of(n_states), n_rows = log_likelihood.shape[2], reached
+    cdef bint whole = begins and not goes_on
+    cdef skvbem_chain chain
+    cdef skvbem_rows rows
+    cdef double* pairs
+    cdef double* room
+    if n_rows == 0:
+        return
+    with nogil:
+        pairs = lay_out(&work[0], n_states, n_rows, &chain, &rows)
+        room = rows.scratch + 4 * width
+        for lane in range(n_lanes):
+            chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
+            rows.log_likelihood = &log_likelihood[lane, 0, 0]
+            skvbem_prepare_chain(&chain)
+            skvbem_prepare_rows(&chain, &rows)
+            memset(rows.likelihood + n_rows * width, 0, width * sizeof(double))
+            reached = 0
+            for s in range(starts.shape[0]):
+                forget(&chain, &rows, reached, starts[s])
+                reached = ends[s]
+                if starts[s] == ends[s]:
+                    log_z[lane, s] = 0.0
+                    continue
+                if whole:
+                    log_z[lane, s] = pass_forward(&chain, &rows, starts[s], ends[s], &in_logs[lane, s], NULL)
+                elif in_logs[lane, s]:
+                    skvbem_log_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
+                else:
+                    skvbem_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
+                if weight[s] == 0.0 or log_z[lane, s] == -INFINITY:
+                    forget(&chain, &rows, starts[s], ends[s])
+                    continue
+                if in_logs[lane, s]:
+                    skvbem_log_backward(&chain, &rows, starts[s], ends[s], not goes_on,
+                                        room if whole else &after[lane, 0], weight[s], &counts[lane, 0, 0])
+                else:
+                    if goes_on:
+                        memcpy(rows.likelihood + ends[s] * width, &after[lane, 0], width * sizeof(double))
+                    skvbem_backward(&chain, &rows, starts[s], ends[s], &after[lane, 0] if goes_on else NULL, weight[s])
+                    if not whole:
+                        memcpy(&after[lane, 0], rows.likelihood + starts[s] * width, width * sizeof(double))
+                if begins:
+                    for i in range(n_states):
+                        first_counts[lane, i] += rows.smoothed[starts[s] * width + i]
+            forget(&chain, &rows, reached, n_rows)
+            memset(pairs, 0, n_states * width * sizeof(double))
+            skvbem_count_pairs(n_states, width, n_rows, rows.forward, rows.likelihood, pairs)
+            for i in range(n_states):
+                for j in range(n_states):
+                    counts[lane, i, j] += pairs[i * width + j] * chain.transition[i * width + j]
+            skvbem_turn(n_states, width, n_rows, rows.smoothed, &log_likelihood[lane, 0, 0])
+
+
+def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
+         const double[:, :, ::1] log_transition, const int64[::1] starts, const int64[::1] ends, bint begins,
+         bint goes_on, double[:, ::1] carry, int64[::1] after, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
+         const double[:, ::1] uniform, int64[:, ::1] states, double[:, ::1] first_counts, double[:, :, ::1] counts,
+         double[::1] work):
+    """Draw a state path of every sequence from its posterior: forward filtering, backward sampling.
+
+    Parameters
+    ----------
+    log_likelihood, log_initial, log_transition, starts, ends, begins, goes_on, carry, in_logs, log_z, work
+        As in `smooth`.
+    after : (n_lanes,) IN and OUT
+        Of a piece: the state drawn at the first row of the piece after it.
+    uniform : (n_lanes, n_rows) IN
+        Uniform numbers, one for each row.
+    states : (n_lanes, n_rows) OUT
+        Rows of no sequence keep theirs.
+    first_counts : (n_lanes, n_states) IN and OUT
+        First states drawn are added.
+    counts : (n_lanes, n_states, n_states) IN and OUT
+        Transitions drawn are added.
+    """
+    cdef Py_ssize_t lane, s, t, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
+    cdef intptr_t n_rows = log_likelihood.shape[2], width = width_of(n_states), next_state
+    cdef bint whole = begins and not goes_on
+    cdef skvbem_chain chain
+    cdef skvbem_rows rows
+    if n_rows == 0:
+        return
+    with nogil:
+        lay_out(&work[0], n_states, n_rows, &chain, &rows)
+        for lane in range(n_lanes):
+            chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
+            rows.log_likelihood = &log_likelihood[lane, 0, 0]
+            skvbem_prepare_chain(&chain)
+            skvbem_prepare_rows(&chain, &rows)
+            for s in range(starts.shape[0]):
+                if starts[s] == ends[s]:
+                    log_z[lane, s] = 0.0
+                    continue
+                if whole:
+                    log_z[lane, s] = pass_forward(&chain, &rows, starts[s], ends[s], &in_logs[lane, s], NULL)
+                elif in_logs[lane, s]:
+                    skvbem_log_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
+                else:
+                    skvbem_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
+                next_state = after[lane] if goes_on else -1
+                after[lane] = skvbem_draw_states(&chain, &rows, starts[s], ends[s], in_logs[lane, s], next_state,
+                                                 &uniform[lane, 0], rows.scratch, &states[lane, 0])
+                if begins:
+                    first_counts[lane, states[lane, starts[s]]] += 1.0
+                for t in range(starts[s], ends[s] - 1):
+                    counts[lane, states[lane, t], states[lane, t + 1]] += 1.0
+                if goes_on:
+                    counts[lane, states[lane, ends[s] - 1], next_state] += 1.0
+
+
+def best_forward(const double[:, ::1] log_likelihood, const double[::1] log_initial,
+                 const double[:, ::1] log_transition, const int64[::1] starts, bint begins, double[::1] best,
+                 uint16_t[:, ::1] source, double[::1] reached):
+    """Best paths to every state of every row, by the state before.
+
+    Parameters
+    ----------
+    log_likelihood : (n_states, n_rows) IN
+    log_initial : (n_states,) IN
+    log_transition : (n_states, n_states) IN
+    starts : (n_sequences + 1,) IN
+        First rows of the sequences, and the end. Of a piece (not `begins`) of a single sequence the first is 0.
+    best : (3 n_states,) IN and OUT
+        ln p of the best path to each state of the last row; the rest is scratch.
+    source : (n_rows, n_states) OUT
+        The state before on the best path, the first of equals; of the last row of a sequence what ends best is in
+        `reached`.
+    reached : (2 n_sequences,) OUT
+        ln p of the best path of each sequence, nats, and its last state.
+    """
+    cdef Py_ssize_t s, t, j, n = log_likelihood.shape[0], n_sequences = starts.shape[0] - 1
+    cdef double* here = &best[0]
+    cdef double* there = &best[n]
+    cdef double* of_state = &best[2 * n]
+    cdef double* swap
+    cdef double top
+    with nogil:
+        for s in range(n_sequences):
+            for t in range(starts[s], starts[s + 1]):
+                if t == starts[s] and begins:
+                    for j in range(n):
+                        there[j] = log_initial[j]
+                        source[t, j] = 0
+                else:
+                    skvbem_best_step(n, &log_transition[0, 0], here, there, of_state)
+                    for j in range(n):
+                        source[t, j] = <uint16_t>of_state[j]
+                for j in range(n):
+                    there[j] += log_likelihood[j, t]
+                swap = here
+                here = there
+                there = swap
+            top = -INFINITY
+            reached[n_sequences + s] = 0.0
+            for j in range(n):
+                if here[j] > top:
+                    top = here[j]
+                    reached[n_sequences + s] = j
+            reached[s] = top
+        if here != &best[0]:
+            memcpy(&best[0], here, n * sizeof(double))
+
+
+def best_backward(const uint16_t[:, ::1] source, const int64[::1] starts, const double[::1] reached,
+                  int64[::1] states):
+    """Follow best paths back from their ends.
+
+    Parameters
+    ----------
+    source : (n_rows, n_states) IN
+    starts : (n_sequences + 1,) IN
+    reached : (2 n_sequences,) IN
+    states : (n_rows,) OUT
+    """
+    cdef Py_ssize_t s, t, n_sequences = starts.shape[0] - 1
+    cdef intptr_t state
+    with nogil:
+        for s in range(n_sequences):
+            state = <intptr_t>reached[n_sequences + s]
+            for t in range(starts[s + 1] - 1, starts[s] - 1, -1):
+                states[t] = state
+                state = source[t, state]

@@ -1,0 +1,60 @@
+"""Full steps of a model whose rows have one hidden label each: what mixtures and hidden Markov models share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skvbem.errors import NoInteriorModeError
+
+
+class EmissionAscent:
+    """Full steps of one model on its data, for one form of q(theta); see `skvbem.vbem.driver.Ascent`.
+
+    Parameters
+    ----------
+    model : Mixture or HMM
+    data : MixtureData or HMMData
+        As the model compiled them.
+    form : Form
+    n_threads : int
+        Threads among which rows are shared; the result does not depend on it.
+    """
+
+    #: What the label of a row is called.
+    label: str
+
+    def __init__(self, model, data, form, n_threads: int = 1):
+        self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
+        blocks = data.blocks(model.emission.block_rows(model.n_components))
+        self.magnitude = data.total_weight + sum(model.emission.size_of_terms(*block) for block in blocks)
+        self.signed = model.prior.signed
+
+    def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
+        """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
+        prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
+        live = np.flatnonzero((prior + statistics).is_valid)
+        for step in range(n_steps):
+            if not len(live):
+                break
+            at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
+            try:
+                natural, penalty = self.form.of(prior, at)
+            except NoInteriorModeError:
+                raise self.failure() from None
+            found = self.model.expect(natural, self.data, self.n_threads)
+            trace[step, live] = found.log_normalizer + penalty
+            statistics[:, live] = found.statistics
+        return trace
+
+    def expect(self, natural: np.ndarray) -> np.ndarray:
+        """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape."""
+        return self.model.expect(natural, self.data, self.n_threads).statistics
+
+    def failure(self) -> Exception:
+        """Why the objective of a plain step may not be a number."""
+        if self.form.lowered_by:
+            return NoInteriorModeError(
+                f"The posterior has no interior mode in the probability basis: some {self.label} has too little data "
+                "for its prior. Use map_basis='natural', where the mode always exists, or a stronger prior."
+            )
+        return FloatingPointError("The objective is not a number. That is a defect: please report it with the data.")

@@ -1,0 +1,213 @@
+"""Rows of sequences in stretches that stay in cache, and passes over them.
+
+A stretch is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
+over twice: once forward, when what each piece hands on to the next is all that is kept, and then piece by piece from
+the end, forward and backward within the piece. So no array grows with rows times states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from skvbem._kernels import _hmm
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Neighboring rows.
+
+    Parameters
+    ----------
+    rows : slice
+    sequences : slice
+        Which sequences they are of.
+    starts, ends : ndarray of int64, shape (n_sequences,)
+        First row of each sequence, and the row after its last, counted from the first row of the stretch.
+    begins, goes_on : bool
+        Whether the first row begins a sequence, and whether the last sequence goes on after the stretch.
+    """
+
+    rows: slice
+    sequences: slice
+    starts: np.ndarray
+    ends: np.ndarray
+    begins: bool = True
+    goes_on: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.stop - self.rows.start
+
+
+def stretches(starts: np.ndarray, ends: np.ndarray, size: int) -> list[list[Stretch]]:
+    """All rows in stretches of at most `size` rows: one alone, or all pieces of a long sequence together.
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (n_sequences + 1,)
+        First rows of sequences, and the end.
+    ends : ndarray of int64, shape (n_sequences,)
+        The row after the last that counts in each.
+    size : int
+    """
+    found, n, first = [], len(ends), 0
+    while first < n:
+        last = max(int(np.searchsorted(starts, starts[first] + size, side="right")) - 1, first + 1)
+        some, at, stop = slice(first, last), int(starts[first]), int(starts[last])
+        if stop - at <= size or last > first + 1:
+            found.append([Stretch(slice(at, stop), some, starts[first:last] - at, ends[some] - at)])
+        else:
+            stop = int(ends[first])
+            cuts = np.linspace(at, stop, max(-(-(stop - at) // size), 1) + 1).astype(np.int64).tolist()
+            found.append(
+                [
+                    Stretch(slice(a, b), some, np.zeros(1, np.int64), np.array([b - a]), a == at, b < stop)
+                    for a, b in pairwise(cuts)
+                ]
+            )
+        first = last
+    return found
+
+
+class Passes:
+    """Passes over stretches at natural parameters of several lanes.
+
+    Parameters
+    ----------
+    log_initial : ndarray of shape (n_lanes, n_states)
+    log_transition : ndarray of shape (n_lanes, n_states, n_states)
+        (Expected) logarithms, -inf for transitions that do not exist.
+    log_likelihood : callable of slice
+        Log likelihoods of rows, (n_lanes, n_states, n_rows), an array of its own.
+    """
+
+    def __init__(
+        self, log_initial: np.ndarray, log_transition: np.ndarray, log_likelihood: Callable[[slice], np.ndarray]
+    ):
+        self.log_likelihood = log_likelihood
+        self.log_initial = np.ascontiguousarray(log_initial)
+        self.log_transition = np.ascontiguousarray(log_transition)
+        self.n_lanes, self.n_states = log_initial.shape
+        self.width = -(-self.n_states // 4) * 4
+        self.first_counts = np.zeros((self.n_lanes, self.n_states))
+        self.counts = np.zeros((self.n_lanes, self.n_states, self.n_states))
+        self._work = np.empty(0)
+
+    def forward(
+        self, pieces: list[Stretch], filtered: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What is known on the way forward.
+
+        Parameters
+        ----------
+        pieces : list of Stretch
+            An item of `stretches`.
+        filtered : ndarray of shape (n_rows, n_states), optional
+            Filled with the posteriors of the states given the rows so far, of a single lane.
+
+        Returns
+        -------
+        log_z : ndarray of shape (n_lanes, n_sequences)
+            Nats.
+        in_logs : ndarray of shape (n_lanes, n_sequences)
+            Which sequences have to be passed over in logarithms.
+        carries : ndarray of shape (n_pieces, n_lanes, ...)
+            What every piece takes up from those before.
+        """
+        m = len(pieces[0].starts)
+        log_z, in_logs = np.zeros((self.n_lanes, m)), np.zeros((self.n_lanes, m), dtype=np.uint8)
+        carries = np.zeros((len(pieces) + 1, self.n_lanes, 2 * self.width + 2))
+        for _ in range(2):
+            before = in_logs.copy()
+            for k, piece in enumerate(pieces):
+                carries[k + 1] = carries[k]
+                found, kept = self.log_likelihood(piece.rows), self._rows_of(filtered, piece)
+                self._call(_hmm.forward, piece, found, carries[k + 1], in_logs, log_z, kept)
+            if len(pieces) == 1 or (before == in_logs).all():
+                break
+        return log_z, in_logs, carries
+
+    def smoothed(
+        self, pieces: list[Stretch], weight: np.ndarray, log_z: np.ndarray
+    ) -> Iterator[tuple[Stretch, np.ndarray]]:
+        """Posteriors of the states of rows, times the weights of sequences, (n_lanes, n_states, n_rows).
+
+        Expected first states and transitions are added to `first_counts` and `counts`.
+
+        Parameters
+        ----------
+        pieces : list of Stretch
+        weight : ndarray of shape (n_sequences,)
+        log_z : ndarray of shape (n_lanes, n_sequences)
+            Filled with the ln Z of the sequences, nats.
+        """
+        m = len(pieces[0].starts)
+        in_logs, carries = np.zeros((self.n_lanes, m), dtype=np.uint8), np.zeros((1, self.n_lanes, 2 * self.width + 2))
+        if len(pieces) > 1:
+            log_z[...], in_logs, carries = self.forward(pieces)
+        after = np.zeros((self.n_lanes, self.width))
+        for k in reversed(range(len(pieces))):
+            shares = self.log_likelihood(pieces[k].rows)
+            counted = self.first_counts, self.counts
+            self._call(_hmm.smooth, pieces[k], shares, weight, carries[k], after, in_logs, log_z, *counted)
+            yield pieces[k], shares
+
+    def drawn(
+        self, pieces: list[Stretch], uniform: Callable[[int], np.ndarray], log_z: np.ndarray
+    ) -> Iterator[tuple[Stretch, np.ndarray]]:
+        """State paths drawn from the posterior, (n_lanes, n_rows); 0 in rows of no sequence.
+
+        First states and transitions drawn are added to `first_counts` and `counts`.
+
+        Parameters
+        ----------
+        pieces : list of Stretch
+        uniform : callable of int
+            Uniform numbers for so many rows, (n_lanes, n_rows).
+        log_z : ndarray of shape (n_lanes, n_sequences)
+            Filled with the ln Z of the sequences, nats.
+        """
+        m = len(pieces[0].starts)
+        in_logs, carries = np.zeros((self.n_lanes, m), dtype=np.uint8), np.zeros((1, self.n_lanes, 2 * self.width + 2))
+        if len(pieces) > 1:
+            log_z[...], in_logs, carries = self.forward(pieces)
+        after = np.zeros(self.n_lanes, dtype=np.int64)
+        for k in reversed(range(len(pieces))):
+            found, numbers = self.log_likelihood(pieces[k].rows), uniform(pieces[k].n_rows)
+            states = np.zeros(numbers.shape, dtype=np.int64)
+            counted = states, self.first_counts, self.counts
+            self._call(_hmm.draw, pieces[k], found, carries[k], after, in_logs, log_z, numbers, *counted)
+            yield pieces[k], states
+
+    def best(self, pieces: list[Stretch]) -> tuple[np.ndarray, np.ndarray]:
+        """The most probable path of each sequence at the first lane, (n_rows,), and its ln p, nats, (n_sequences,)."""
+        n_rows = pieces[-1].rows.stop - pieces[0].rows.start
+        bounds = np.append(pieces[0].starts, n_rows)
+        source = np.empty((n_rows, self.n_states), dtype=np.uint16)
+        best, reached = np.zeros(3 * self.n_states), np.zeros(2 * len(pieces[0].starts))
+        for piece in pieces:
+            found = np.ascontiguousarray(self.log_likelihood(piece.rows)[0])
+            within = np.append(piece.starts, piece.n_rows)
+            rows = slice(piece.rows.start - pieces[0].rows.start, piece.rows.stop - pieces[0].rows.start)
+            _hmm.best_forward(
+                found, self.log_initial[0], self.log_transition[0], within, piece.begins, best, source[rows], reached
+            )
+        states = np.empty(n_rows, dtype=np.int64)
+        _hmm.best_backward(source, bounds, reached, states)
+        return states, reached[: len(pieces[0].starts)]
+
+    def _rows_of(self, filtered: np.ndarray | None, piece: Stretch) -> np.ndarray:
+        return np.empty((self.n_lanes, 0, self.n_states)) if filtered is None else filtered[None, piece.rows]
+
+    def _call(self, kernel: Callable, piece: Stretch, found: np.ndarray, *arguments) -> None:
+        """A kernel on a stretch of log likelihoods, with memory to work in."""
+        size = _hmm.work_size(self.n_states, piece.n_rows)
+        if len(self._work) < size:
+            self._work = np.empty(size)
+        of_piece = piece.starts, piece.ends, piece.begins, piece.goes_on
+        kernel(found, self.log_initial, self.log_transition, *of_piece, *arguments, self._work)

@@ -1,0 +1,544 @@
+"""Hidden Markov models of every emission: E steps and bounds by the sum over all paths; what changes nothing."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from emissions.members import PROBLEMS, n_rows, rows_of
+from models.test_mixture import PRODUCTS, log_evidence_of_one, seen
+from reference.hidden_markov import by_enumeration, forward_backward
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+from skvbem.emissions import Categorical
+from skvbem.models.hmm import HMM, HMMAscent
+from skvbem.models.mixture import Mixture
+from skvbem.models.transitions import Transitions, banded, left_to_right
+from skvbem.models.weights import FiniteWeights
+from skvbem.vbem import posteriors
+from skvbem.vbem.driver import run
+
+approx = pytest.approx
+FORMS = {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}
+
+
+def lengths_of(rng, n, longest=5):
+    """Lengths that add up to n."""
+    lengths = []
+    while sum(lengths) < n:
+        lengths.append(int(rng.integers(1, min(longest, n - sum(lengths)) + 1)))
+    return np.array(lengths)
+
+
+def random_prior(rng, n_states, kind=None):
+    """Priors of first states and of transitions."""
+    kind = rng.choice(["symmetric", "sticky", "left_to_right", "banded", "array"]) if kind is None else kind
+    strength = float(rng.choice([1.0, n_states]))
+    initial = Transitions(rng.uniform(0.3, 2.0, (1, n_states)))
+    if kind == "symmetric":
+        return Transitions(np.full((1, n_states), strength / n_states)), Transitions.symmetric(n_states, strength)
+    if kind == "sticky":
+        return initial, Transitions.sticky(n_states, strength, 2.0)
+    if kind == "array":
+        return initial, Transitions(rng.uniform(0.3, 2.0, (n_states, n_states)))
+    if kind == "banded":
+        return initial, Transitions.symmetric(n_states, strength, banded(n_states))
+    first = Transitions((np.arange(n_states) == 0)[None] * 1.0)
+    return first, Transitions.symmetric(n_states, strength, left_to_right(n_states))
+
+
+def hmm(problem, prior, lengths, weight=None):
+    """A model of the rows of a problem, and its data."""
+    emission, n_states = problem.emission, prior[1].n_states
+    model = HMM(emission, *prior, emission.default_prior(n_states))
+    return model, model.compile(emission.prepare(problem.values), lengths, weight, seen(problem.values))
+
+
+def random_starts(model, data, rng, n_lanes):
+    """Statistics of random responsibilities."""
+    shares = rng.dirichlet(np.full(model.n_components, 0.5), size=(n_lanes, len(data)))
+    return np.stack([model.statistics_of(each, data) for each in shares], axis=1)
+
+
+def chain_of(model, natural):
+    """Logs of first states and of transitions, full matrices."""
+    first, pairs, _ = model.prior.split(natural)
+    return model.initial.matrix(first, -np.inf)[0], model.transitions.matrix(pairs, -np.inf)
+
+
+def sequences_of(data, trimmed=True):
+    return list(zip(data.starts, data.ends if trimmed else data.starts[1:]))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_e_step_is_the_sum_over_all_paths(name, rng):
+    """30 small models of every family: ln Z, states, transitions, statistics, best paths, filters; two lanes."""
+    for k in range(30):
+        n, n_states = int(rng.integers(1, 9)), int(rng.integers(1, 4))
+        problem = PROBLEMS[name](rng, n_rows=n, gaps=0.3 * (k % 2))
+        lengths = lengths_of(rng, n)
+        weight = rng.choice([0.0, 1.0, 2.5], size=len(lengths))
+        model, data = hmm(problem, random_prior(rng, n_states), lengths, weight)
+        assert data.total_weight == weight @ lengths
+        natural = posteriors.VB.of(model.prior, random_starts(model, data, rng, 2))[0]
+        found = model.expect(natural, data)
+        for lane in range(2):
+            at = np.ascontiguousarray(natural[:, lane])
+            log_first, log_pairs = chain_of(model, at)
+            log_likelihood = problem.emission.expected_log_likelihood(data.table, model.prior.split(at)[2])
+            shares, filtered = np.zeros((n, n_states)), np.zeros((n, n_states))
+            first, pairs, log_z, log_zs = np.zeros(n_states), np.zeros((n_states, n_states)), 0.0, []
+            for s, (a, b) in enumerate(sequences_of(data)):
+                log_zs.append(0.0)
+                if b > a:
+                    log_zs[s], marginals, transitions, _, _ = by_enumeration(log_first, log_pairs, log_likelihood[a:b])
+                    shares[a:b] = marginals
+                    first, pairs = first + weight[s] * marginals[0], pairs + weight[s] * transitions
+                    log_z += weight[s] * log_zs[s]
+            of_rows = np.repeat(weight, lengths)[:, None] * shares
+            of_emission = problem.emission.statistics(data.table, of_rows, model.prior.split(at)[2])
+            expected = np.concatenate([first[model.initial.cells], pairs.ravel()[model.transitions.cells], of_emission])
+            assert found.log_normalizer[lane] == approx(log_z, rel=1e-11, abs=1e-11)
+            assert found.statistics[:, lane] == approx(expected, rel=1e-9, abs=1e-9)
+            assert model.log_normalizers_of_sequences(at, data) == approx(log_zs, rel=1e-11, abs=1e-11)
+            smoothed = model.smoothed(at, data)
+            assert smoothed[data.counted] == approx(shares[data.counted], abs=1e-10)
+            assert smoothed.sum(axis=1) == approx(1.0)
+            states, log_joint = model.decoded(at, data)
+            for s, (a, b) in enumerate(sequences_of(data, trimmed=False)):
+                _, _, _, best, of_paths = by_enumeration(log_first, log_pairs, log_likelihood[a:b])
+                assert log_joint[s] == approx(best, rel=1e-11, abs=1e-11)
+                assert of_paths[tuple(states[a:b])] == approx(max(of_paths.values()), rel=1e-9)
+                for t in range(a, b):
+                    filtered[t] = by_enumeration(log_first, log_pairs, log_likelihood[a : t + 1])[1][-1]
+                if data.ends[s] < b:
+                    assert smoothed[b - 1] == approx(filtered[b - 1], abs=1e-10)
+            assert model.filtered(at, data) == approx(filtered, abs=1e-10)
+
+
+def log_evidence_of_counts(rows, counts):
+    """ln of the Dirichlet-multinomial probability of one order of transitions that were counted."""
+    total = 0.0
+    for concentration, of_row in zip(rows, counts):
+        a, n = concentration[concentration > 0], of_row[concentration > 0]
+        if of_row[concentration == 0].any():
+            return -np.inf
+        total += gammaln(a.sum()) - gammaln(a.sum() + n.sum()) + (gammaln(a + n) - gammaln(a)).sum()
+    return total
+
+
+def exact_log_evidence(problem, values, prior, lengths):
+    """By the sum over all paths of all sequences, the parameters integrated out of each."""
+    n, n_states = n_rows(values), prior[1].n_states
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    inside = np.ones(n, dtype=bool)
+    inside[starts[:-1]] = False
+    of_rows, terms = {}, []
+    for subset in product([False, True], repeat=n):
+        chosen = np.flatnonzero(subset)
+        of_rows[subset] = log_evidence_of_one(problem.emission, rows_of(values, chosen)) if len(chosen) else 0.0
+    for path in product(range(n_states), repeat=n):
+        states = np.array(path)
+        first, pairs = np.zeros((1, n_states)), np.zeros((n_states, n_states))
+        np.add.at(first[0], states[starts[:-1]], 1)
+        np.add.at(pairs, (states[:-1][inside[1:]], states[1:][inside[1:]]), 1)
+        term = log_evidence_of_counts(prior[0].concentration, first)
+        term += log_evidence_of_counts(prior[1].concentration, pairs)
+        terms.append(term + sum(of_rows[tuple(states == k)] for k in range(n_states)))
+    return logsumexp(terms)
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "tied"])
+def test_the_bound_is_one(name, rng):
+    """Missing cells and steps among them where the closed form of complete data holds for those."""
+    gaps = []
+    for k in range(8):
+        n, n_states = int(rng.integers(2, 6)), int(rng.integers(2, 4))
+        problem = PROBLEMS[name](rng, n_rows=n, gaps=0.3 * (k % 2) * (name in PRODUCTS))
+        prior, lengths = random_prior(rng, n_states), lengths_of(rng, n)
+        model, data = hmm(problem, prior, lengths)
+        starts = random_starts(model, data, rng, 4)
+        found = run(HMMAscent(model, data, posteriors.VB), starts, tol=1e-9, max_iter=5000)
+        exact = exact_log_evidence(problem, problem.values, prior, lengths)
+        assert found.objective.max() <= exact + 1e-9 * abs(exact)
+        gaps.append(exact - found.objective.max())
+    assert min(gaps) < 5.0
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_one_state_is_the_closed_form(name, rng):
+    """20 data sets of every family; steps within a sequence may be missing."""
+    for k in range(20):
+        n = int(rng.integers(1, 9))
+        problem = PROBLEMS[name](rng, n_rows=n, gaps=0.3 * (k % 2) * (name in PRODUCTS))
+        prior = Transitions(np.array([[rng.uniform(0.1, 3)]])), Transitions(np.array([[rng.uniform(0.1, 3)]]))
+        model, data = hmm(problem, prior, lengths_of(rng, n))
+        found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 1), tol=0.0, max_iter=2)
+        assert found.objective[0] == approx(log_evidence_of_one(problem.emission, problem.values), rel=1e-9, abs=1e-9)
+        assert model.prior.n_free_parameters == model.prior.blocks[2].n_free_parameters
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_sequences_of_one_step_are_a_mixture(name, rng):
+    """The same bound from the same statistics, step for step."""
+    n, weight = 25, rng.uniform(0.2, 2.0, 25)
+    problem = PROBLEMS[name](rng, n_rows=n, gaps=0.2)
+    weights = rng.uniform(0.3, 2.0, 3)
+    model, data = hmm(problem, (Transitions(weights[None]), Transitions.symmetric(3, 1.0)), np.ones(n, int), weight)
+    mixture = Mixture(problem.emission, FiniteWeights(weights), problem.emission.default_prior(3))
+    rows = mixture.compile(data.table, weight, seen(problem.values))
+    shares = rng.dirichlet(np.ones(3), size=n)
+    start = mixture.statistics_of(shares, rows)[:, None]
+    other = model.statistics_of(shares, data)[:, None]
+    of_chain = np.arange(len(other)) < 3 + 9
+    assert other[~of_chain] == approx(start[3:], rel=1e-12)
+    for _ in range(3):
+        one, penalty = posteriors.VB.of(mixture.prior, start)
+        two, chain_penalty = posteriors.VB.of(model.prior, other)
+        found, of_chains = mixture.expect(one, rows), model.expect(two, data)
+        assert chain_penalty == approx(penalty, rel=1e-12)
+        assert of_chains.log_normalizer == approx(found.log_normalizer, rel=1e-12)
+        start, other = found.statistics, of_chains.statistics
+        assert other[:3] == approx(start[:3], rel=1e-10, abs=1e-12)
+        assert np.all(other[3:12] == 0)
+        assert other[12:] == approx(start[3:], rel=1e-9, abs=1e-9)
+
+
+def symbols(text, alphabet=None):
+    """A problem of one sequence of symbols."""
+    codes = np.array([[int(c)] for c in text])
+    emission = Categorical((alphabet or codes.max() + 1,))
+    return emission, codes
+
+
+def of_symbols(texts, n_states, concentration=1.0, alphabet=None):
+    """A model with equal concentrations everywhere, and its data."""
+    emission, codes = symbols("".join(texts), alphabet)
+    model = HMM(
+        emission,
+        Transitions(np.full((1, n_states), concentration)),
+        Transitions(np.full((n_states, n_states), concentration)),
+        emission.default_prior(n_states, concentration=concentration),
+    )
+    return model, model.compile(emission.prepare(codes), [len(text) for text in texts]), codes
+
+
+@pytest.mark.parametrize(
+    ("texts", "n_states", "concentration", "exact"),
+    [
+        (["0101101"], 2, 1.0, 9643 / 1814400),
+        (["0101101"], 2, 0.5, 605 / 131072),
+        (["0101101"], 1, 1.0, 1 / 280),
+        (["000111001111"], 1, 1.0, 1 / 10296),
+        (["0120", "112"], 2, 1.0, 7969 / 40824000),
+        (["001101"], 3, 1.0, 247771 / 22861440),
+        (["0", "2", "1", "2"], 2, 1.0, 1 / 135),
+    ],
+)
+def test_known_evidences(texts, n_states, concentration, exact, rng):
+    """Exact fractions, which the reference of these tests finds, too, and no bound passes."""
+    model, data, codes = of_symbols(texts, n_states, concentration)
+    problem = PROBLEMS["categorical"](rng)._replace(emission=model.emission, values=codes)
+    assert model.emission.n_categories == (codes.max() + 1,)
+    lengths = [len(text) for text in texts]
+    if n_states > 1 and concentration == 1.0:
+        prior = model.initial, model.transitions
+        assert exact_log_evidence(problem, codes, prior, lengths) == approx(np.log(exact), rel=1e-12)
+    found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 20), tol=1e-9, max_iter=2000)
+    assert found.objective.max() <= np.log(exact) + 1e-10
+    if n_states == 1:
+        assert found.objective.max() == approx(np.log(exact), rel=1e-12)
+
+
+def test_known_steps():
+    """A trajectory of the bound, and what rows normalized to one would make of its end: no bound."""
+    model, data, _ = of_symbols(["000111001111"], 2)
+    start = np.array([1.7, 1.3, 3, 1.5, 1.2, 2.5, 3, 1, 1, 4])[:, None] - 1
+    natural, penalty = posteriors.VB.of(model.prior, start)
+    found = model.expect(natural, data)
+    assert found.log_normalizer[0] == approx(-10.566924783595, abs=1e-11)
+    assert found.log_normalizer[0] + penalty[0] == approx(-12.219273844980, abs=1e-11)
+    ascent = HMMAscent(model, data, posteriors.VB)
+    trace = ascent.advance(start, 3)[:, 0]
+    assert trace[1:] == approx([-11.363509143578, -11.322524561333], abs=1e-11)
+    found = run(ascent, start, tol=1e-12, max_iter=2000)
+    assert found.objective[0] == approx(-11.264444272681, abs=1e-10)
+    natural = posteriors.VB.of(model.prior, found.statistics)[0]
+    assert model.expect(natural, data).log_normalizer[0] == approx(-9.0253032544, abs=1e-6)
+    for blocks, wrong in (([1], -8.2698193216), ([0, 1, 2], -7.3145066303)):
+        parts = model.prior.split(natural)
+        for k in blocks:
+            rows = parts[k].reshape(-1, 2)
+            parts[k] = (rows - logsumexp(rows, axis=1, keepdims=True)).reshape(-1, 1)
+        assert model.expect(np.concatenate(parts), data).log_normalizer[0] == approx(wrong, abs=1e-6)
+
+
+def test_rows_that_do_not_depend_on_the_state_before(rng):
+    """Transitions equal to the first state's distribution: a product of mixtures over the steps."""
+    for name in PROBLEMS:
+        problem = PROBLEMS[name](rng, n_rows=20, gaps=0.2)
+        model, data = hmm(problem, (Transitions(np.ones((1, 3))), Transitions(np.ones((3, 3)))), [11, 9])
+        point = list(model.prior.sample(rng))
+        point[1] = np.tile(point[0], 3)
+        natural = model.prior.natural(tuple(point))
+        log_likelihood = problem.emission.expected_log_likelihood(data.table, model.prior.split(natural)[2])
+        of_rows = logsumexp(log_likelihood + np.log(point[0]), axis=1)
+        found = model.log_normalizers_of_sequences(natural, data)
+        assert found == approx([of_rows[:11].sum(), of_rows[11:].sum()], rel=1e-10, abs=1e-9)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("accelerate", [False, True])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_objective_never_falls(name, form, accelerate, rng):
+    """The driver raises if it does."""
+    for k in range(2):
+        n = int(rng.integers(5, 40))
+        problem = PROBLEMS[name](rng, n_rows=n, gaps=0.3 * k)
+        lengths = lengths_of(rng, n, 20)
+        model, data = hmm(problem, random_prior(rng, 3), lengths, rng.uniform(0.2, 2.0, len(lengths)))
+        starts = random_starts(model, data, rng, 3)
+        found = run(HMMAscent(model, data, FORMS[form]), starts, tol=1e-4, max_iter=60, accelerate=accelerate)
+        assert np.isfinite(found.objective).all()
+        for trace in found.traces:
+            assert np.diff(trace).min() >= -1e-9 * (abs(trace[-1]) + data.total_weight * 10)
+
+
+def fits_of_any_kind(n_fits, rng):
+    """Random fits: the driver raises where a step's bound is below the last."""
+    names = list(PROBLEMS)
+    for k in range(n_fits):
+        n, n_states = int(rng.integers(1, 40)), int(rng.integers(1, 6))
+        problem = PROBLEMS[names[k % len(names)]](rng, n_rows=n, gaps=rng.choice([0.0, 0.3]))
+        lengths, strength = lengths_of(rng, n, 40), 10 ** rng.uniform(-3, 1)
+        allowed = rng.random((n_states, n_states)) < 0.7
+        allowed |= np.eye(n_states, dtype=bool)
+        prior = Transitions(np.full((1, n_states), strength)), Transitions.symmetric(n_states, strength, allowed)
+        model, data = hmm(problem, prior, lengths, rng.choice([0.5, 1.0, 3.0], size=len(lengths)))
+        found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 2), tol=1e-4, max_iter=12)
+        assert np.isfinite(found.objective).all()
+
+
+def test_random_fits_rise(rng):
+    fits_of_any_kind(500, rng)
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_fits_rise(rng):
+    fits_of_any_kind(10_000, rng)
+
+
+def test_a_hundred_sequences_over_a_hundred_symbols(rng):
+    """Where others' bounds are NaN: 100 random sequences over 100 symbols, 5 states, sparse priors."""
+    codes = rng.integers(0, 100, size=(100 * 30, 1))
+    emission = Categorical((100,))
+    for strength in (1.0, 1e-2, 1e-3):
+        prior = Transitions(np.full((1, 5), strength)), Transitions.symmetric(5, 5 * strength)
+        model = HMM(emission, *prior, emission.default_prior(5, concentration=strength))
+        data = model.compile(emission.prepare(codes), np.full(100, 30))
+        found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 3), tol=1e-3, max_iter=200)
+        assert np.isfinite(found.objective).all()
+
+
+def test_numbers_far_out_of_range_are_right(rng):
+    """Strengths of 1e-3 and measurements a hundred standard deviations apart: ln Z as the recursion in logarithms."""
+    for _ in range(10):
+        values = rng.choice([-200.0, 0.0, 300.0], size=(60, 2)) + rng.normal(size=(60, 2))
+        problem = PROBLEMS["full"](rng)
+        emission = type(problem.emission).for_data(values)
+        prior = Transitions(np.full((1, 4), 1e-3)), Transitions.symmetric(4, 4e-3)
+        model = HMM(emission, *prior, emission.default_prior(4))
+        data = model.compile(emission.prepare(values), [35, 25])
+        labels = np.eye(4)[np.digitize(values[:, 0], [-100, 100])]
+        natural = posteriors.VB.of(model.prior, model.statistics_of(labels, data)[:, None])[0]
+        log_first, log_pairs = chain_of(model, natural[:, 0])
+        assert log_pairs[np.isfinite(log_pairs)].min() < -200
+        log_likelihood = emission.expected_log_likelihood(data.table, model.prior.split(natural[:, 0])[2])
+        exact = [forward_backward(log_first, log_pairs, log_likelihood[a:b]) for a, b in sequences_of(data)]
+        found = model.expect(natural, data)
+        assert found.log_normalizer[0] == approx(sum(each[0] for each in exact), rel=1e-8)
+        pairs = sum(each[2] for each in exact).ravel()[model.transitions.cells]
+        assert found.statistics[4 : 4 + len(pairs), 0] == approx(pairs, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_weights_are_repeats_and_the_order_of_sequences_is_none(name, rng):
+    n = 30
+    problem, lengths = PROBLEMS[name](rng, n_rows=n, gaps=0.2), lengths_of(rng, n, 6)
+    prior, repeats = random_prior(rng, 3), rng.integers(0, 4, size=len(lengths))
+    model, data = hmm(problem, prior, lengths, repeats.astype(float))
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    order = rng.permutation(np.repeat(np.arange(len(lengths)), repeats))
+    rows = np.concatenate([np.arange(starts[s], starts[s + 1]) for s in order])
+    again = problem._replace(values=rows_of(problem.values, rows))
+    other, repeated = hmm(again, prior, lengths[order])
+    natural = posteriors.VB.of(model.prior, random_starts(model, data, rng, 2))[0]
+    a, b = model.expect(natural, data), other.expect(natural, repeated)
+    assert a.statistics == approx(b.statistics, rel=1e-9, abs=1e-9)
+    assert a.log_normalizer == approx(b.log_normalizer, rel=1e-10)
+    assert data.total_weight == repeated.total_weight
+    one = data.one_by_one
+    c = model.expect(natural, one)
+    assert a.statistics == approx(c.statistics, rel=1e-9, abs=1e-9)
+    assert len(one.weight) == repeats.sum()
+    assert one.counted.all()
+
+
+def test_threads_change_no_bit(rng, monkeypatch):
+    monkeypatch.setattr("skvbem.models.hmm._WORTH_THREADS", 0)
+    problem = PROBLEMS["full"](rng, n_rows=5000)
+    for lengths in ([5000], np.full(500, 10), [3000, 1000, 500, 500]):
+        model, data = hmm(problem, random_prior(rng, 4), lengths)
+        natural = posteriors.VB.of(model.prior, random_starts(model, data, rng, 2))[0]
+        one, two = (model.expect(natural, data, n_threads) for n_threads in (1, 2))
+        assert one.log_normalizer.tolist() == two.log_normalizer.tolist()
+        assert one.statistics.tolist() == two.statistics.tolist()
+
+
+@pytest.mark.parametrize("name", ["full", "categorical", "independent"])
+def test_pieces_of_long_sequences_change_nothing(name, rng, monkeypatch):
+    problem = PROBLEMS[name](rng, n_rows=3000, gaps=0.1)
+    model, data = hmm(problem, random_prior(rng, 3), [2000, 7, 993])
+    natural = posteriors.VB.of(model.prior, random_starts(model, data, rng, 2))[0]
+    whole, at = model.expect(natural, data), np.ascontiguousarray(natural[:, 0])
+    ways = {}
+    for rows in (100, 100_000):
+        monkeypatch.setattr(type(model), "_stretch_rows", lambda self, n_lanes=1, rows=rows: rows)
+        found = model.expect(natural, data)
+        assert found.log_normalizer == approx(whole.log_normalizer, rel=1e-12)
+        assert found.statistics == approx(whole.statistics, rel=1e-9, abs=1e-9)
+        ways[rows] = model.smoothed(at, data), model.filtered(at, data), model.decoded(at, data)[0]
+    for one, other in zip(*ways.values()):
+        assert one == approx(other, abs=1e-9)
+
+
+def test_a_million_sequences_of_one_step(rng):
+    codes = rng.integers(0, 3, size=(1_000_000, 1))
+    emission = Categorical((3,))
+    model = HMM(emission, Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2))), emission.default_prior(2))
+    data = model.compile(emission.prepare(codes), np.ones(1_000_000, dtype=int))
+    start = random_starts(model, data, rng, 1)
+    trace = HMMAscent(model, data, posteriors.VB).advance(start, 2)
+    assert trace[1, 0] >= trace[0, 0]
+    assert model.smoothed(posteriors.VB.of(model.prior, start)[0][:, 0], data).shape == (1_000_000, 2)
+
+
+def test_steps_after_the_last_observed_one_cost_nothing(rng):
+    """Nor do sequences without any; what is missing in between is summed out."""
+    emission, codes = symbols("0110100")
+    gone = np.concatenate([codes, np.full((3, 1), -1), codes[:2], np.full((4, 1), -1)])
+    prior = Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2)))
+    model = HMM(emission, *prior, emission.default_prior(2))
+    more = model.compile(emission.prepare(gone), [10, 2, 4], observed=gone[:, 0] >= 0)
+    less = model.compile(emission.prepare(np.concatenate([codes, codes[:2]])), [7, 2])
+    assert (more.total_weight, less.total_weight) == (16, 9)
+    start = random_starts(model, less, rng, 1)
+    natural = posteriors.VB.of(model.prior, start)[0]
+    one, other = model.expect(natural, more), model.expect(natural, less)
+    assert one.log_normalizer == approx(other.log_normalizer, rel=1e-13)
+    assert one.statistics == approx(other.statistics, rel=1e-12)
+    smoothed = model.smoothed(natural[:, 0], more)
+    assert smoothed.sum(axis=1) == approx(1.0)
+    log_first, log_pairs = chain_of(model, natural[:, 0])
+    follows = smoothed[6] @ np.exp(log_pairs)
+    assert smoothed[7] == approx(follows / follows.sum())
+    assert smoothed[12] == approx(np.exp(log_first) / np.exp(log_first).sum())
+
+
+def test_nothing_observed_at_all_leaves_the_prior(rng):
+    emission, _ = symbols("01")
+    prior = Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2)))
+    model = HMM(emission, *prior, emission.default_prior(2))
+    data = model.compile(emission.prepare(np.full((5, 1), -1)), [3, 2], observed=np.zeros(5, dtype=bool))
+    found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 1), tol=0.0, max_iter=4)
+    assert found.objective[0] == approx(0.0, abs=1e-12)
+
+
+def test_lengths_must_add_up():
+    model, data, _ = of_symbols(["0101"], 2)
+    with pytest.raises(ValueError, match="add up to 3, but there are 4 rows"):
+        model.compile(data.table, [1, 2])
+
+
+def test_transitions_ruled_out_are_no_parameters(rng):
+    transitions = Transitions.symmetric(4, 1.0, left_to_right(4))
+    assert transitions.n_cells == 7
+    assert transitions.prior.n_free_parameters == 3
+    assert Transitions.symmetric(4, 1.0, banded(4)).prior.n_free_parameters == 6
+    assert Transitions.sticky(3, 1.5, 2.0).concentration.tolist() == (np.full((3, 3), 0.5) + 2 * np.eye(3)).tolist()
+    problem = PROBLEMS["poisson"](rng, n_rows=30)
+    model, data = hmm(problem, (Transitions(np.eye(4)[:1]), transitions), [15, 15])
+    found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 3), tol=1e-6, max_iter=500)
+    mean = transitions.mean((model.prior + found.statistics[:, 0]).blocks[1])
+    assert np.all(mean[~left_to_right(4)] == 0)
+    assert mean.sum(axis=1) == approx(1.0)
+    states = model.decoded(posteriors.VB.of(model.prior, found.statistics)[0][:, 0], data)[0].reshape(2, 15)
+    assert np.all(states[:, 0] == 0)
+    assert set(np.diff(states, axis=1).ravel()) <= {0, 1}
+    with pytest.raises(ValueError, match="No transition is left from state 1"):
+        Transitions(np.array([[1.0, 0.0], [0.0, 0.0]]))
+    with pytest.raises(ValueError, match="must be finite and >= 0"):
+        Transitions(np.array([[1.0, np.nan]]))
+
+
+def test_relabeling_changes_nothing_but_the_order(rng):
+    for name in PROBLEMS:
+        problem = PROBLEMS[name](rng, n_rows=12)
+        model, data = hmm(problem, (Transitions(np.ones((1, 3))), Transitions.sticky(3, 1.0, 2.0)), [7, 5])
+        start, order = random_starts(model, data, rng, 1), np.array([2, 0, 1])
+        swapped = model.relabeled(start, order)
+        one, other = (posteriors.VB.of(model.prior, each) for each in (start, swapped))
+        assert one[1] == approx(other[1], rel=1e-12)
+        a, b = model.expect(one[0], data), model.expect(other[0], data)
+        assert a.log_normalizer == approx(b.log_normalizer)
+        assert model.relabeled(a.statistics, order) == approx(b.statistics, rel=1e-9, abs=1e-9)
+        assert model.smoothed(one[0][:, 0], data)[:, order] == approx(model.smoothed(other[0][:, 0], data), abs=1e-9)
+        assert model.relabeled(swapped, np.argsort(order)).tolist() == start.tolist()
+
+
+def test_statistics_of_responsibilities(rng):
+    """By counting, of labels that are certain."""
+    for name in PROBLEMS:
+        problem = PROBLEMS[name](rng, n_rows=10)
+        model, data = hmm(
+            problem, (Transitions(np.ones((1, 3))), Transitions(np.ones((3, 3)))), [4, 6], np.array([2, 1])
+        )
+        labels = rng.integers(0, 3, 10)
+        found = model.statistics_of(np.eye(3)[labels], data)
+        first, pairs = np.zeros(3), np.zeros((3, 3))
+        for a, b, weight in ((0, 4, 2), (4, 10, 1)):
+            first[labels[a]] += weight
+            np.add.at(pairs, (labels[a : b - 1], labels[a + 1 : b]), weight)
+        assert found[:12] == approx(np.concatenate([first, pairs.ravel()]))
+        weight = np.repeat([2.0, 1.0], [4, 6])[:, None]
+        natural = model.prior.blocks[2].expected_natural()
+        assert found[12:] == approx(problem.emission.statistics(data.table, np.eye(3)[labels] * weight, natural))
+
+
+def test_sampled_sequences_follow_the_point(rng):
+    """First states, transitions and symbols by chi-square; masks are kept to."""
+    model, _, _ = of_symbols(["0120"], 3)
+    point = model.prior.sample(rng)
+    lengths = np.concatenate([np.full(4000, 5), [20_000]])
+    rows, states = model.sample(point, lengths, rng)
+    assert rows.shape == (40_000, 1)
+    starts = np.cumsum(lengths) - lengths
+    inside = np.ones(40_000, dtype=bool)
+    inside[starts] = False
+    before, after = states[:-1][inside[1:]], states[1:][inside[1:]]
+    tables = [
+        (np.bincount(states[starts], minlength=3), point[0]),
+        *((np.bincount(after[before == k], minlength=3), point[1][3 * k : 3 * k + 3]) for k in range(3)),
+        *((np.bincount(rows[states == k, 0], minlength=3), point[2][3 * k : 3 * k + 3]) for k in range(3)),
+    ]
+    for counts, p in tables:
+        assert stats.chisquare(counts, counts.sum() * p / p.sum()).pvalue > 1e-5
+    left = HMM(
+        model.emission,
+        Transitions(np.eye(3)[:1]),
+        Transitions.symmetric(3, 1.0, left_to_right(3)),
+        model.prior.blocks[2],
+    )
+    _, states = left.sample(left.prior.sample(rng), [50, 50], rng)
+    assert states[0] == states[50] == 0
+    assert set(np.diff(states[:50])) <= {0, 1}
