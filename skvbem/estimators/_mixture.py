@@ -10,61 +10,24 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from skvbem.emissions import Emission
-from skvbem.emissions._priors import NormalPriorEmission
-from skvbem.estimators._groups import ColumnGroups
-from skvbem.families import NormalPoint, Product
+from skvbem.estimators._emission_fit import EmissionRecipe, FittedEmissions
 from skvbem.models._components import Components
 from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
 from skvbem.vbem.fit import Fit, best_of, continued
 from skvbem.vbem.hyperparameters import alternated, best_strength
-from skvbem.vbem.posteriors import VB, Form
+from skvbem.vbem.posteriors import VB
 
 # Draws of the parameters behind the rows of one sample.
 _MOST_DRAWS = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class MixtureRecipe:
-    """Where a fit starts and when it stops, so that another form of q(theta) can be fitted in the same way.
+class MixtureRecipe(EmissionRecipe):
+    """Where a fit of a mixture starts and when it stops; components end in the order that their weights mean."""
 
-    Parameters
-    ----------
-    seed : tuple of int
-    starts : ndarray of shape (n_cells, n_starts)
-        Statistics.
-    select : bool
-        Whether starts meet in a tournament.
-    limits : mapping
-        As `skvbem.vbem.fit.best_of` takes them.
-    """
+    ascent = MixtureAscent
 
-    seed: tuple[int, ...]
-    starts: np.ndarray
-    select: bool
-    limits: Mapping[str, Any]
-
-    def run(
-        self, model: Mixture, data: MixtureData, form: Form, n_threads: int = 1, stop: Callable | None = None
-    ) -> Fit:
-        """The best fit."""
-        return self._best(model, data, form, self.starts, n_threads, stop)
-
-    def refit(self, model: Mixture, data: MixtureData, form: Form, fit: Fit, n_threads: int = 1) -> Fit:
-        """The best fit of another form, from the starts of a fit and from where it ended."""
-        return self._best(model, data, form, np.column_stack([fit.statistics, self.starts]), n_threads)
-
-    def _best(
-        self,
-        model: Mixture,
-        data: MixtureData,
-        form: Form,
-        starts: np.ndarray,
-        n_threads: int,
-        stop: Callable | None = None,
-    ) -> Fit:
-        ascent = MixtureAscent(model, data, form, n_threads)
-        fit = best_of(ascent, starts, select=self.select, stop=stop, **self.limits)
+    def settled(self, ascent: MixtureAscent, fit: Fit, stop: Callable | None) -> Fit:
+        """See `in_order`."""
         return in_order(ascent, fit, stop=stop, **self.limits)
 
 
@@ -109,41 +72,8 @@ def with_best_strength(
 
 
 @dataclass(frozen=True, eq=False)
-class FittedMixture:
-    """How columns are read, a mixture with its prior, and the statistics of the data it has seen.
-
-    Parameters
-    ----------
-    groups : ColumnGroups
-    model : Mixture
-    form : Form
-        Of q(theta).
-    statistics : ndarray of shape (n_cells,)
-    """
-
-    groups: ColumnGroups
-    model: Mixture
-    form: Form
-    statistics: np.ndarray
-
-    def continues(self, groups: ColumnGroups, model: Mixture) -> bool:
-        """Whether another mixture has as many components of the same columns, read in the same way."""
-        return self.model.n_components == model.n_components and self.groups.meaning() == groups.meaning()
-
-    @property
-    def emission(self) -> Emission:
-        """The emission of the groups."""
-        return self.model.emission
-
-    @cached_property
-    def posterior(self):
-        """q(theta) of VB: the blocks of the weights and of the emission."""
-        return self.model.prior + self.statistics
-
-    @cached_property
-    def point(self) -> tuple:
-        """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""
-        return self.form.point_of(self.model.prior, self.statistics)
+class FittedMixture(FittedEmissions):
+    """How columns are read, a mixture with its prior, and the statistics of the data it has seen."""
 
     @property
     def counts(self) -> np.ndarray:
@@ -158,42 +88,12 @@ class FittedMixture:
         natural = self.model.prior.blocks[0].natural(self.point[0])
         return np.exp(self.model.weights.log_weights(natural[:, None])[:, 0])
 
-    def parameters(self) -> list[dict[str, np.ndarray]]:
-        """The parameters of each group's components, by name."""
-        return self.groups.as_list(self.emission.parameters(self.point[1]))
-
     def hyperparameters(self) -> dict[str, Any]:
-        """Attributes of the prior as it was resolved and, of a density, of the posterior, as scikit-learn names them.
-
-        Those of the weights, and of a Gaussian group.
-        """
+        """Attributes of the prior as resolved and, of a density, of the posterior, as scikit-learn names them."""
         found: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.given}
-        blocks = {"_prior_": self.model.prior.blocks}
         if self.form.density:
-            blocks["_"] = self.posterior.blocks
             found["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
-        for k, part in enumerate(getattr(self.emission, "parts", (self.emission,))):
-            if not isinstance(part, NormalPriorEmission):
-                continue
-            for ending, (_, family) in blocks.items():
-                of_part = part.hyperparameters(family.blocks[k] if isinstance(family, Product) else family)
-                if ending == "_prior_":  # the same for all components
-                    found |= {f"{name}_prior_": values[0] for name, values in of_part.items()}
-                else:
-                    found |= {f"{name}_": of_part[name] for name in ("mean_precision", "degrees_of_freedom")}
-        return found
-
-    def quantiles(self, *probabilities: float) -> list[list[dict[str, np.ndarray]]]:
-        """For each probability, the quantiles of q(theta) of each group's parameters, by name."""
-        of_emission = (self.emission.quantiles(self.posterior.blocks[1], share) for share in probabilities)
-        return [self.groups.as_list(found) for found in of_emission]
-
-    def at_floor(self) -> list[int]:
-        """Components whose covariance the floor of maximum likelihood has stopped in some direction."""
-        points = self.point[1] if isinstance(self.model.prior.blocks[1], Product) else (self.point[1],)
-        stopped = [point.at_floor() for point in points if isinstance(point, NormalPoint)]
-        n = self.model.n_components
-        return np.flatnonzero(np.any([np.broadcast_to(each, n) for each in stopped] or [np.zeros(n)], axis=0)).tolist()
+        return found | super().hyperparameters()
 
     @staticmethod
     def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
 from skvbem.blocks import Blocks, blocks_of, is_dask
-from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
-from skvbem.estimators._base import VBEstimator, check_count, feature_names, has_posterior
+from skvbem.estimators._base import check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
-from skvbem.estimators._encoding import Table, _some, read_table
-from skvbem.estimators._evidence import EvidenceMixin, FittedRun
+from skvbem.estimators._emission_estimator import EmissionEstimator
+from skvbem.estimators._encoding import Table, read_table
+from skvbem.estimators._evidence import FittedRun
 from skvbem.estimators._groups import ColumnGroups
 from skvbem.estimators._growth import Growth
 from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, with_best_strength
@@ -37,7 +37,6 @@ from skvbem.estimators._reports import LatentStates, states_of_components
 from skvbem.estimators._weighted_tables import WeightedTables
 from skvbem.evidence import Evidence
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 from skvbem.models._seeding import seeded_starts, starts_of
 from skvbem.models.mixture import Mixture
@@ -48,7 +47,7 @@ from skvbem.vbem.fit import Fit
 _PASSING = ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz", "mled", "importance")
 
 
-class VBMixture(EvidenceMixin, VBEstimator):
+class VBMixture(EmissionEstimator):
     r"""Bayesian mixture of components, for measurements, counts, categories and tables that mix them.
 
     A row belongs to one of `n_components` components; its columns, or groups of columns, are independent given that.
@@ -186,34 +185,15 @@ class VBMixture(EvidenceMixin, VBEstimator):
     2
     """
 
+    _label = "component"
+
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "emission": "no_validation",
-        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
+        **EmissionEstimator._parameter_constraints,
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
         "weight_concentration_prior": "no_validation",
-        "mean_prior": "no_validation",
-        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
-        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
-        "covariance_prior": "no_validation",
-        "concentration_prior": "no_validation",
-        "shape_prior": "no_validation",
-        "rate_prior": "no_validation",
-        "categories": "no_validation",
-        "method": [StrOptions({"vb", "map", "ml"})],
-        "map_basis": [StrOptions({"natural", "probability"})],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++", "random", "tournament", "hierarchical"}), "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "acceleration": ["boolean"],
-        "handle_unknown": [StrOptions({"warn", "missing", "error"})],
-        "missing_values": "no_validation",
-        "max_memory": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
         "warm_start": ["boolean"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -390,9 +370,6 @@ class VBMixture(EvidenceMixin, VBEstimator):
         report.close(lambda: state)
         return self
 
-    def _limits_of_run(self) -> dict:
-        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
-
     def _counted(self, X, sample_weight):
         """The rows of weight > 0, their weights, and which rows these are (None for all)."""
         table = read_table(X, type(self).__name__)
@@ -404,12 +381,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
     def _rows(self, X, sample_weight, groups: ColumnGroups | None = None) -> MixtureRows:
         """X as read, by groups of columns that are known or else learned from it."""
-        owner = type(self).__name__
-        options = {
-            "categories": self.categories,
-            "missing_values": self.missing_values,
-            "handle_unknown": self.handle_unknown,
-        }
+        owner, options = type(self).__name__, self._reading()
         if isinstance(X, Blocks):
             tables = WeightedTables(X, sample_weight, owner)
             if groups is None:
@@ -482,10 +454,6 @@ class VBMixture(EvidenceMixin, VBEstimator):
             asked = "n_components='auto'" if auto else "init='hierarchical'"
             raise ValueError(f"{asked} {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks.")
 
-    def _options(self) -> dict:
-        """When a run stops, and how many threads it has."""
-        return {"limits": self._limits_of_run(), "n_threads": effective_n_jobs(self.n_jobs)}
-
     def _recipe(self, model: Mixture, data: MixtureData | MixtureBlocks, rows: MixtureRows) -> MixtureRecipe:
         """Where to start and when to stop."""
         seed = self._seed(self.random_state)
@@ -508,37 +476,15 @@ class VBMixture(EvidenceMixin, VBEstimator):
         ((*_, order),) = rows.arranged(model)
         return given if order is None else given[order]
 
-    def _warn_of_floor(self, fitted: FittedMixture) -> None:
-        stopped = fitted.at_floor() if self.method == "ml" else []
-        if stopped:
-            who = f"Component {stopped[0]} has" if len(stopped) == 1 else f"Components {_some(map(str, stopped))} have"
-            warn(
-                f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
-                "of X, without which the likelihood has no maximum. Take fewer components, or method='vb' or 'map'.",
-                DataWarning,
-            )
-
     @staticmethod
     def _mixture_state(fitted: FittedMixture) -> dict:
         """The attributes that tell of the mixture."""
-        parameters = {group.family: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
-        state = {
-            "_fitted_": fitted,
+        return {
+            **EmissionEstimator._emission_state(fitted),
             "n_components_": fitted.model.n_components,
             "weights_": fitted.weights,
             "counts_": fitted.counts,
-            "parameters_": parameters,
-            "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
-            "categories_": {
-                name: levels
-                for group in fitted.groups.groups
-                if group.encoder is not None
-                for name, levels in zip(group.names, group.encoder.categories_)
-            },
-            "n_free_parameters_": fitted.model.prior.n_free_parameters,
         }
-        state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
-        return state | fitted.hyperparameters()
 
     @staticmethod
     def _component_states(fitted: FittedMixture, data: MixtureData | MixtureBlocks) -> LatentStates:
@@ -565,24 +511,6 @@ class VBMixture(EvidenceMixin, VBEstimator):
         self._check_fingerprint(run, rows.fingerprint())
         return self._evaluate(fitted.model, fitted.form, run, rows.compiled(fitted.model), random_state)
 
-    def _evaluate(
-        self, model: Mixture, form: posteriors.Form, run: FittedRun, data: MixtureData | MixtureBlocks, random_state
-    ) -> Evaluation:
-        """What scores take: a fitted mixture on its data."""
-        n_threads = effective_n_jobs(self.n_jobs)
-        return Evaluation(
-            model,
-            data,
-            lambda other, fit: run.recipe.refit(model, data, other, fit, n_threads),
-            run.fit,
-            "map_probability" if form is posteriors.MAP_IN_PROBABILITIES else form.name,
-            data.total_weight,
-            ("component",),
-            run.recipe.seed if random_state is None else self._seed(random_state),
-            n_threads,
-            run.note,
-        )
-
     def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
         fitted, _ = self._asked_of(X)
         run, model, groups = self._scored_run(), fitted.model, fitted.groups
@@ -606,9 +534,6 @@ class VBMixture(EvidenceMixin, VBEstimator):
         recipe = replace(run.recipe, starts=starts)
         simulated = FittedRun(recipe.run(model, data, posteriors.VB), recipe)
         return self._evaluate(model, posteriors.VB, simulated, data, random_state), model.prior.natural(point)
-
-    def _log_point(self, tables: Mapping) -> np.ndarray:
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
@@ -699,43 +624,6 @@ class VBMixture(EvidenceMixin, VBEstimator):
         check_feature_names_in(self, input_features, generate_names=False)
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}{k}" for k in range(len(self.weights_))], dtype=object)
-
-    def credible_intervals(self, level=0.95):
-        """Equal-tailed intervals of q(theta): of means, rates, probabilities and shares, each by itself.
-
-        They are those of each component as it is: where components overlap VB is too sure of itself, so read them as a
-        lower limit of the uncertainty.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Mass of each interval.
-
-        Returns
-        -------
-        dict of str to dict of str to tuple of two ndarrays
-            By family and parameter, the lower and upper ends, of the shapes of `parameters_`.
-
-        Raises
-        ------
-        ValueError
-            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
-        """
-        check_is_fitted(self)
-        fitted = self._fitted_
-        if not 0 < level < 1:
-            raise ValueError(
-                f"The 'level' parameter of credible_intervals must lie between 0 and 1. Got {level!r} instead."
-            )
-        if not fitted.form.density:
-            raise ValueError(
-                f"credible_intervals needs a posterior, and this fit by {fitted.form.name!r} is a point. Fit with "
-                "method='vb'."
-            )
-        return {
-            group.family: {name: (lower[name], upper[name]) for name in lower}
-            for group, lower, upper in zip(fitted.groups.groups, *fitted.quantiles(0.5 - level / 2, 0.5 + level / 2))
-        }
 
     def impute(self, X):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.

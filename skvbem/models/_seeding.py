@@ -13,7 +13,7 @@ which holds for any emission.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -21,6 +21,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from skvbem.models._election import elect
 
 if TYPE_CHECKING:
+    from skvbem.emissions import Emission
     from skvbem.models._mixture_data import MixtureBlocks, MixtureData
     from skvbem.models.mixture import Mixture
 
@@ -67,10 +68,23 @@ def seeded_starts(
         Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
+    return _nearest(model, data, drawn_seeds(model, data, n_starts, spread=spread, rng=rng))
+
+
+def drawn_seeds(
+    model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, *, spread: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """Seeds of as many starts, (n_starts, n_components, n_axes); see `seeded_starts`."""
     segment, row, weight = elect(data.segments, len(data), int(rng.integers(2**63)))
     places = _places(model, data, segment, row)
-    seeds = [_seeds(places, weight, model.n_components, spread, start) for start in rng.spawn(n_starts)]
-    return _nearest(model, data, np.stack(seeds))
+    return np.stack([_seeds(places, weight, model.n_components, spread, start) for start in rng.spawn(n_starts)])
+
+
+def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:
+    """The nearest of seeds (n_starts, n_components, n_axes) to each row, (n_starts, n_rows); the first of equals."""
+    n_starts, n_components, n_axes = seeds.shape
+    squares = _squares(emission.places(block), seeds.reshape(-1, n_axes))
+    return squares.reshape(len(squares), n_starts, n_components).argmin(axis=-1).T
 
 
 def joined_start(model: Mixture, data: MixtureData, *, rng: np.random.Generator) -> np.ndarray:
@@ -168,8 +182,7 @@ def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarra
     total, counts = step.zeros(), np.zeros((n_components, n_starts))
     size = model.emission.block_rows(n_components, n_starts)
     for block, weight in data.blocks(size):
-        squares = _squares(model.emission.places(block), seeds.reshape(-1, seeds.shape[-1]))
-        own = squares.reshape(len(weight), n_starts, n_components).argmin(axis=-1).T
+        own = nearest_seeds(model.emission, block, seeds)
         shares = (own[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
         shares += _ELSEWHERE / n_components * weight
         counts += shares.sum(axis=-1).T
