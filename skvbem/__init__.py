@@ -16,7 +16,7 @@ except ImportError as error:
 
 from skvbem._show_versions import show_versions
 from skvbem.blocks import Blocks, blocks_of
-from skvbem.estimators import VBDiscreteDAG, VBMixture
+from skvbem.estimators import VBHMM, VBDiscreteDAG, VBMixture
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
 from skvbem.search import StructureSearchCV
@@ -36,6 +36,7 @@ __all__ = [
     "ListSpace",
     "StructureSearchCV",
     "VBDiscreteDAG",
+    "VBHMM",
     "VBMixture",
     "__version__",
     "blocks_of",

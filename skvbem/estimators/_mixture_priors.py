@@ -74,9 +74,14 @@ def _constant(rows: MixtureRows, k: int) -> np.ndarray:
     return np.flatnonzero(low == high)
 
 
-def check_size(emission: Emission, n_components: int, n_starts: int, max_memory: float, owner: str) -> None:
-    """Refuse components and starts that take more memory than the limit, before anything is allocated."""
-    cells = len(emission.component_of_cell(2)) - len(emission.component_of_cell(1))
+def check_size(
+    emission: Emission, n_components: int, n_starts: int, max_memory: float, owner: str, more_cells: int = 0
+) -> None:
+    """Refuse components and starts that take more memory than the limit, before anything is allocated.
+
+    A component has the cells of the emission and `more_cells`.
+    """
+    cells = len(emission.component_of_cell(2)) - len(emission.component_of_cell(1)) + more_cells
     # the driver holds four points of each start; the least block of rows is 16
     n_bytes = 8.0 * n_components * n_starts * (4 * cells + 2 * 16)
     if n_bytes > max_memory:

@@ -23,6 +23,7 @@ from skvbem.models._election import elect
 if TYPE_CHECKING:
     from skvbem.emissions import Emission
     from skvbem.models._mixture_data import MixtureBlocks, MixtureData
+    from skvbem.models.hmm import HMM
     from skvbem.models.mixture import Mixture
 
 # How often seeds move to the means of their rows.
@@ -72,7 +73,7 @@ def seeded_starts(
 
 
 def drawn_seeds(
-    model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, *, spread: bool, rng: np.random.Generator
+    model: Mixture | HMM, data: MixtureData | MixtureBlocks, n_starts: int, *, spread: bool, rng: np.random.Generator
 ) -> np.ndarray:
     """Seeds of as many starts, (n_starts, n_components, n_axes); see `seeded_starts`."""
     segment, row, weight = elect(data.segments, len(data), int(rng.integers(2**63)))
@@ -137,7 +138,9 @@ def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
     return model.prior.split(model.statistics_of(first, some))[1]
 
 
-def _places(model: Mixture, data: MixtureData | MixtureBlocks, segment: np.ndarray, row: np.ndarray) -> np.ndarray:
+def _places(
+    model: Mixture | HMM, data: MixtureData | MixtureBlocks, segment: np.ndarray, row: np.ndarray
+) -> np.ndarray:
     """The places of rows of segments, (n_rows, n_axes)."""
     places: list = [None] * len(row)
     for number, of_segment in enumerate(data.segments()):

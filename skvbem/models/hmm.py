@@ -12,6 +12,7 @@ Statistics are flat: those of the initial distribution, of the transitions, of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -25,6 +26,7 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.models._ascent import EmissionAscent
 from skvbem.models._blocks import summed
 from skvbem.models._hmm_sampling import HMMSampling
+from skvbem.models._hmm_scoring import HMMScoring
 from skvbem.models._stretches import Passes, Stretch, stretches
 from skvbem.models.expectation import Expectation
 from skvbem.models.transitions import Transitions
@@ -113,7 +115,7 @@ class HMMData:
         return replace(self, table=table, starts=starts, ends=starts[1:], weight=np.ones(len(lengths)))
 
 
-class HMM(HMMSampling):
+class HMM(HMMSampling, HMMScoring):
     """A hidden Markov model with its prior.
 
     Parameters
@@ -159,6 +161,12 @@ class HMM(HMMSampling):
     def n_cells(self) -> int:
         """Numbers that statistics take."""
         return sum(self.prior.n_cells)
+
+    def after(self, statistics: np.ndarray) -> Self:
+        """The model whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
+        later = copy(self)
+        later.prior = self.prior + statistics
+        return later
 
     def compile(
         self,

@@ -286,7 +286,7 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         if isinstance(self.rescoring, str):
             scorer(self.rescoring)
         if scoring is None:
-            scoring = DEFAULT_SCORE if self.cv is None else _own_score
+            scoring = getattr(self.estimator, "_default_score", DEFAULT_SCORE) if self.cv is None else _own_score
         if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
             given: dict = {"score": scoring}
         elif isinstance(scoring, Mapping):

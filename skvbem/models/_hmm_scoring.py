@@ -1,0 +1,98 @@
+"""What reports and deterministic scores ask of a hidden Markov model: how alike states are, entropies, labelings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skvbem.errors import TooLargeError
+from skvbem.families import Product
+from skvbem.models._aliases import listed
+from skvbem.models._stretches import Passes, stretches
+
+if TYPE_CHECKING:
+    from skvbem.models.hmm import HMMData
+
+# Stands for the log likelihood of a row that a state cannot make, nats.
+_LOWEST = -1e30
+
+
+class HMMScoring:
+    """Methods of a hidden Markov model."""
+
+    prior: Product
+    n_components: int
+    relabelings: Callable
+    _passes: Callable
+    _log_z: Callable
+    _log_chain: Callable
+    _stretch_rows: Callable
+
+    def divergences(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
+        r"""How unlike states are, (n_states, n_states), nats a step, 0 on the diagonal.
+
+        What rows say, :math:`\langle\ln p_a - \ln p_b\rangle_a + \langle\ln p_b - \ln p_a\rangle_b` in averages over
+        the rows as far as they belong to a, and to b (NaN for states without any), and the symmetric divergence of
+        where the two go, where it makes no difference to which of the two: states at 0 could be one state.
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+        data : HMMData
+        """
+        n = self.n_components
+        total, counts = np.zeros((n, n)), np.zeros(n)
+        for shares, logs in self._shares_and_logs(self._passes(natural[:, None], data), data):
+            counts += shares.sum(axis=-1)
+            total += shares @ np.where(np.isfinite(logs), logs, _LOWEST).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = total / counts[:, None]
+        own = np.diagonal(mean)
+        found = own[:, None] - mean + own - mean.T
+        transition = np.exp(self._log_chain(natural[:, None])[1][0])
+        transition /= transition.sum(axis=1, keepdims=True)
+        for a in range(n):
+            for b in range(a):
+                both = transition[[a, b]]
+                both = np.column_stack([both[:, [a, b]].sum(axis=1), np.delete(both, [a, b], axis=1)])
+                logs = np.log(np.maximum(both, np.exp(-700.0)))
+                away = float(((both[0] - both[1]) * (logs[0] - logs[1])).sum())
+                found[a, b], found[b, a] = found[a, b] + away, found[b, a] + away
+        return found
+
+    def latent_entropy(self, natural: np.ndarray, data: HMMData) -> float:
+        """Entropy of the paths under q(x) at natural parameters (n_cells,), nats: ln Z less what q(x) expects of ln."""
+        log_first, log_pairs = (logs[0] for logs in self._log_chain(natural[:, None]))
+        passes = self._passes(natural[:, None], data)
+        found = float(self._log_z(natural[:, None], data)[0])
+        for shares, logs in self._shares_and_logs(passes, data):
+            found -= _expected(shares, logs)
+        return found - _expected(passes.first_counts[0], log_first) - _expected(passes.counts[0], log_pairs)
+
+    def _shares_and_logs(self, passes: Passes, data: HMMData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Posteriors of states times weights, and log likelihoods of rows, (n_states, n_rows), of blocks of rows."""
+        for pieces in stretches(data.starts, data.ends, self._stretch_rows()):
+            of_sequences = np.zeros((1, len(pieces[0].starts)))
+            for piece, shares in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
+                yield shares[0], passes.log_likelihood(piece.rows)[0]
+
+    def log_n_labelings(self, hidden: Sequence) -> float:
+        """ln of the number of orders of the states that the prior does not tell apart."""
+        return float(np.log(float(self.relabelings(hidden).n)))
+
+    def labelings(self, hidden: Sequence, limit: int) -> np.ndarray:
+        """These orders as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
+        found = listed(self.relabelings(hidden), sum(self.prior.n_cells), limit)
+        if found is None:
+            raise TooLargeError(
+                f"There are {np.exp(self.log_n_labelings(hidden)):.4g} orders of the {self.n_components} states, more "
+                f"than the {limit} that are mixed."
+            )
+        return found
+
+
+def _expected(probability: np.ndarray, logs: np.ndarray) -> float:
+    """The sum of logs times probabilities, where 0 times -inf is 0."""
+    return float((probability * np.where(probability > 0, logs, 0.0)).sum())

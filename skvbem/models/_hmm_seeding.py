@@ -1,0 +1,109 @@
+"""Starts of hidden Markov models: those of mixtures, blurred, with the states in an order that the prior allows.
+
+A row goes to the state of the nearest of some seeds (see `skvbem.models._seeding`), and with a share that grows from
+start to start to states drawn for that seed: sequences of few symbols have states that no row tells apart by itself.
+Where a mask rules transitions out, states are put in the order, of a few, that loses the fewest counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skvbem.models._mixture_data import MixtureData
+from skvbem.models._seeding import drawn_seeds, nearest_seeds
+from skvbem.models.transitions import Transitions
+
+if TYPE_CHECKING:
+    from skvbem.models.hmm import HMM, HMMData
+
+# The share of a row that does not go to the state of its seed, from start to start.
+_ELSEWHERE = (0.1, 0.5, 0.9)
+
+
+def seeded_starts(
+    model: HMM,
+    data: HMMData,
+    marks: Callable[[slice], np.ndarray],
+    n_starts: int,
+    *,
+    spread: bool,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
+
+    Parameters
+    ----------
+    model : HMM
+    data : HMMData
+    marks : callable
+        Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
+    n_starts : int
+    spread : bool
+        Whether seeds keep away from each other.
+    rng : numpy.random.Generator
+    """
+    rows = MixtureData(data.table, data.row_weight, data.total_weight, data.has_whole_weights, marks)
+    n_states = model.n_components
+    if not rows.weight.any():  # nothing was observed
+        return np.zeros((model.n_cells, n_starts))
+    of_blur, of_seeds = rng.spawn(2)
+    seeds = drawn_seeds(model, rows, n_starts, spread=spread, rng=of_seeds)
+    blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(of_blur.spawn(n_starts))])
+
+    def shares_of(block: slice) -> np.ndarray:
+        own = nearest_seeds(model.emission, data.table[block], seeds)
+        return np.stack([shares[seed].T for shares, seed in zip(blurred, own)])
+
+    if not (model.transitions.allowed.all() and model.initial.allowed.all()):
+        blurred = _in_order(model, data, shares_of, blurred)
+    return model.statistics_from(shares_of, data, n_starts)
+
+
+def _blurred(n_states: int, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Shares of states in rows of each seed, (n_states, n_states)."""
+    share = _ELSEWHERE[number % len(_ELSEWHERE)]
+    return (1 - share) * np.eye(n_states) + share * rng.dirichlet(np.ones(n_states), n_states)
+
+
+def _in_order(model: HMM, data: HMMData, shares_of: Callable, blurred: np.ndarray) -> np.ndarray:
+    """The same shares with the states of each start in an order in which the masks rule out little."""
+    n_starts, n = len(blurred), model.n_components
+    all_of_them = Transitions(np.ones((1, n))), Transitions(np.ones((n, n)))
+    free = type(model)(model.emission, *all_of_them, model.prior.blocks[2])
+    counts = free.statistics_from(shares_of, data, n_starts)
+    first, pairs = counts[:n], counts[n : n + n * n].reshape(n, n, n_starts)
+    times, may_begin = _mean_times(model, data, shares_of, n_starts), model.initial.allowed[0]
+    found = np.empty_like(blurred)
+    for lane in range(n_starts):
+        orders = [np.arange(n), np.argsort(times[lane], kind="stable")]
+        along = _along(pairs[..., lane])
+        orders += [along, along[::-1]]
+        lost = [
+            first[order, lane][~may_begin].sum() + pairs[np.ix_(order, order)][~model.transitions.allowed, lane].sum()
+            for order in orders
+        ]
+        found[lane] = blurred[lane][:, orders[int(np.argmin(lost))]]
+    return found
+
+
+def _mean_times(model: HMM, data: HMMData, shares_of: Callable, n_starts: int) -> np.ndarray:
+    """When, between the begin (0) and the end (1) of its sequence, a row of each state is met, (n_starts, n_states)."""
+    time = (np.arange(len(data)) - np.repeat(data.starts[:-1], data.lengths)) / np.repeat(data.lengths, data.lengths)
+    total, mass = np.zeros((2, n_starts, model.n_components))
+    size = model.emission.block_rows(model.n_components, n_starts)
+    for at in range(0, len(data), size):
+        rows = slice(at, at + size)
+        shares = shares_of(rows) * data.row_weight[rows]
+        total += shares @ time[rows]
+        mass += shares.sum(axis=-1)
+    return total / np.maximum(mass, 1e-300)
+
+
+def _along(pairs: np.ndarray) -> np.ndarray:
+    """States so ordered that those which follow each other often are near: by the second eigenvector [Fiedler 1973]."""
+    near = (pairs + pairs.T) / 2
+    _, vectors = np.linalg.eigh(np.diag(near.sum(axis=1)) - near)
+    return np.argsort(vectors[:, min(1, len(near) - 1)], kind="stable")
