@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from skvbem.estimators._encoding import _is_missing, _show, is_frame
+from skvbem.estimators._encoding import Table, _is_missing, _show, is_frame, read_table
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
 
@@ -23,6 +23,8 @@ class Sequences:
     ----------
     rows : array-like or DataFrame
         As the user has them: of a list of sequences, one after the other.
+    table : Table
+        The same, read.
     lengths : ndarray of int64, shape (n_sequences,)
     order : ndarray of int or None
         Where the rows of the sequences, one sequence after the other, stand in `rows`; None if they do so already.
@@ -31,6 +33,7 @@ class Sequences:
     """
 
     rows: Any
+    table: Table
     lengths: np.ndarray
     order: np.ndarray | None
     are_listed: bool
@@ -86,18 +89,19 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
             if value is not None:
                 raise ValueError(f"X is a list of sequences; {name!r} is for rows of one table. Leave it out.")
         rows, found = _joined(X, owner)
-        return Sequences(rows, found, None, True)
+        return Sequences(rows, read_table(rows, owner), found, None, True)
     if getattr(X, "ndim", 2) == 3 and not issparse(X):
         raise ValueError(
             f"Found array with dim 3, while {owner} needs dim 2, one row for each step of one sequence. For sequences "
             "of one length give list(X): each item is then a sequence."
         )
-    n_rows = _n_rows(X)
+    table = read_table(X, owner)
+    n_rows = table.n_samples
     if sequence_id is not None:
         found, order = _of_ids(sequence_id, n_rows)
-        return Sequences(X, found, order, False)
+        return Sequences(X, table, found, order, False)
     found = np.array([n_rows]) if lengths is None else _checked_lengths(lengths, n_rows)
-    return Sequences(X, found.astype(np.int64), None, False)
+    return Sequences(X, table, found.astype(np.int64), None, False)
 
 
 def sequence_weights(sample_weight: np.ndarray | None, sequences: Sequences) -> np.ndarray | None:
@@ -216,13 +220,6 @@ def _lengths_of(tables: Sequence) -> np.ndarray:
 
 
 # Rows -----------------------------------------------------------------------------------------------------------------
-
-
-def _n_rows(X) -> int:
-    try:
-        return len(X) if not hasattr(X, "shape") else X.shape[0]
-    except (TypeError, IndexError):
-        return 0
 
 
 def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:

@@ -16,7 +16,7 @@ from skvbem.errors import DataWarning
 from skvbem.estimators._base import check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._emission_estimator import EmissionEstimator
-from skvbem.estimators._encoding import _show, read_table
+from skvbem.estimators._encoding import _show
 from skvbem.estimators._evidence import FittedRun
 from skvbem.estimators._groups import ColumnGroups
 from skvbem.estimators._hmm import FittedHMM, Forecast, HMMRecipe, HMMRows, with_best_strengths
@@ -424,7 +424,7 @@ class VBHMM(EmissionEstimator):
     ) -> tuple[HMMRows, np.ndarray]:
         """Rows of sequences that count, by groups of columns that are known or else learned, and where they stand."""
         owner = type(self).__name__
-        table = read_table(sequences.rows, owner)
+        table = sequences.table
         n = len(sequences.lengths) if sequences.are_listed else sequences.n_rows
         weight = sequence_weights(self._weights(sample_weight, n), sequences)
         order = np.arange(sequences.n_rows) if sequences.order is None else sequences.order
@@ -604,7 +604,6 @@ class VBHMM(EmissionEstimator):
         """What was fitted, and sequences of the same columns."""
         check_is_fitted(self)
         sequences = self._located(X, sequence_id, lengths)
-        read_table(sequences.rows, type(self).__name__)  # knows more of what may be wrong
         validate_data(self, sequences.rows, skip_check_array=True, reset=False)
         return self._fitted_, sequences
 
