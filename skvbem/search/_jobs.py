@@ -215,9 +215,11 @@ class AllRowsJob(Job):
         began = time.perf_counter()
         estimator.fit(self.X, self.y, **self.fit_params)
         fitted = time.perf_counter()
-        weight = self.fit_params.get("sample_weight")
+        weight, data = self.fit_params.get("sample_weight"), self.X
+        if hasattr(estimator, "_located"):  # rows of sequences, and which are of one
+            data = estimator._located(self.X, self.fit_params.get("sequence_id"), self.fit_params.get("lengths"))
         found = {
-            name: estimator._scored(self.X, weight, score.kind, None, score.options)
+            name: estimator._scored(data, weight, score.kind, None, score.options)
             if isinstance(score, EvidenceScorer)
             else score(estimator, self.X, self.y)
             for name, score in self.scorers.items()

@@ -1,0 +1,555 @@
+"""`VBHMM` from the user's side: three forms of sequences, published numbers, answers, scores."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sklearn
+from skvbem import VBHMM, StructureSearchCV, VBMixture
+from skvbem.datasets import load_earthquakes, load_fetal_lamb
+from skvbem.evidence import certify_evidence, evidence_table
+
+approx = pytest.approx
+DATA = Path(__file__).parents[1] / "data"
+CODES = {"emission": "categorical"}
+
+
+def reference(name):
+    return json.loads((DATA / f"{name}.ref.json").read_text())
+
+
+def third_party(name):
+    path = DATA / "third_party" / "gpl" / f"{name}.csv"
+    return pd.read_csv(path) if path.exists() else pytest.skip("third-party data are not here")
+
+
+def chains(rng, lengths=(60, 40, 50), stay=0.9, apart=5.0, d=2):
+    """Sequences of two states that stay for a while, and the states."""
+    sequences, paths = [], []
+    for n in lengths:
+        switch = rng.random(n) > stay
+        states = (rng.integers(0, 2) + np.cumsum(switch)) % 2
+        sequences.append(rng.normal(size=(n, d)) + apart * states[:, None])
+        paths.append(states)
+    return sequences, paths
+
+
+def as_rows(sequences):
+    """Rows and ids of sequences."""
+    return np.concatenate(sequences), np.repeat(np.arange(len(sequences)), list(map(len, sequences)))
+
+
+def same_fit(one, other, rel=1e-9):
+    assert one.lower_bound_ == approx(other.lower_bound_, rel=rel)
+    for name in ("startprob_", "transmat_", "counts_", "means_", "covariances_"):
+        assert getattr(one, name) == approx(getattr(other, name), rel=1e-5, abs=1e-6), name
+
+
+# Published numbers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["earthquakes", "fetal_lamb"])
+def test_published_poisson_chains(name):
+    """Maximum likelihood of Zucchini & MacDonald's and Leroux & Puterman's sequences, to the digits of the file."""
+    X = {"earthquakes": load_earthquakes, "fetal_lamb": load_fetal_lamb}[name]().data
+    for k, known in reference(name)["by_K"].items():
+        if k == "4":  # an optimum that one start of thirty finds
+            continue
+        fit = VBHMM(int(k), emission="poisson", method="ml", n_init=5, random_state=0).fit(X)
+        assert fit.log_likelihood_ == approx(known["max_loglik"], abs=2e-6)
+        assert fit.bic(X) == approx(known["bic_minus2_form"], abs=4e-6)
+        assert fit.n_free_parameters_ == known["n_params"]
+        order = np.argsort(fit.parameters_["poisson"]["rates"][:, 0])
+        assert fit.parameters_["poisson"]["rates"][order, 0] == approx(known["emission"], rel=1e-3)
+        assert fit.startprob_[order] == approx(known["startprob"], abs=1e-4)
+        assert fit.transmat_[np.ix_(order, order)] == approx(np.array(known["transmat"]), abs=2e-3)
+
+
+def test_published_gaussian_chains():
+    frame, known = third_party("speed"), reference("speed_rt")["by_K"]
+    X, series = frame[["rt"]], frame["series"]
+    for k in ("1", "2", "3"):
+        fit = VBHMM(int(k), method="ml", n_init=10, random_state=0).fit(X, sequence_id=series)
+        assert fit.log_likelihood_ == approx(known[k]["max_loglik"], abs=2e-5)
+        assert fit.n_free_parameters_ == known[k]["n_params"]
+
+
+def test_published_panel_of_categories():
+    """237 sequences as 51 weighted ones: maximum likelihood, and bounds of a plain program under Dirichlet(1)."""
+    frame, known = third_party("marijuana_panel_counts"), reference("marijuana_panel")
+    panel, weight = list(frame.iloc[:, :5].to_numpy()[:, :, None]), frame["V6"].to_numpy()
+    for k in (1, 2, 3):
+        ml = VBHMM(k, method="ml", n_init=5, random_state=0, **CODES).fit(panel, sample_weight=weight)
+        assert ml.log_likelihood_ == approx(known["by_K"][str(k)]["max_loglik"], abs=2e-5)
+        assert ml.bic(panel, weight) == approx(known["by_K"][str(k)]["bic_minus2_form"], abs=4e-5)
+        vb = VBHMM(k, n_init=5, random_state=0, **CODES).fit(panel, sample_weight=weight)
+        assert vb.lower_bound_ == approx(known["vb"]["values"][f"K{k}"]["vb_bound"], abs=2e-5)
+        assert vb.n_samples_ == 1185
+
+
+# Forms of sequences ---------------------------------------------------------------------------------------------------
+
+
+def test_three_forms_of_sequences_are_one(rng):
+    sequences, _ = chains(rng)
+    X, ids = as_rows(sequences)
+    lengths = list(map(len, sequences))
+    model = VBHMM(2, n_init=3, random_state=0)
+    listed = clone(model).fit(sequences)
+    names = np.array(["b", "c", "a"])[ids]
+    shuffled = np.argsort(np.arange(len(X)) % 7, kind="stable")  # sequences that are told by turns
+    order = np.argsort(ids[shuffled], kind="stable")
+    forms = [
+        ((X,), {"sequence_id": ids}),
+        ((X,), {"lengths": lengths}),
+        ((X,), {"sequence_id": names.astype(object)}),
+        ((tuple(map(pd.DataFrame, sequences)),), {}),
+        (([s.tolist() for s in sequences],), {}),
+    ]
+    for (data,), where in forms:
+        fit = clone(model).fit(data, **where)
+        same_fit(fit, listed)
+        for method in ("predict", "predict_proba", "filter", "transform"):
+            found = getattr(fit, method)(data, **where)
+            expected = getattr(listed, method)(sequences)
+            assert np.concatenate(found) if isinstance(found, list) else found == approx(np.concatenate(expected))
+        assert fit.score_samples(data, **where) == approx(listed.score_samples(sequences))
+        assert fit.score(data, **where) == approx(listed.score_samples(sequences).sum() / len(X))
+        assert fit.forecast(data, **where).state_probabilities == approx(listed.forecast(sequences).state_probabilities)
+    told_by_turns = X[shuffled][order], ids[shuffled][order]  # rows of a sequence in the order in which they stand
+    expected = clone(model).fit([told_by_turns[0][told_by_turns[1] == k] for k in range(3)])
+    fit = clone(model).fit(X[shuffled], sequence_id=ids[shuffled])
+    same_fit(fit, expected)
+    together = np.empty(len(X), dtype=int)
+    together[order] = np.concatenate(expected.predict([told_by_turns[0][told_by_turns[1] == k] for k in range(3)]))
+    assert np.array_equal(fit.predict(X[shuffled], sequence_id=ids[shuffled]), together)
+
+
+def test_rows_without_ids_are_one_sequence(rng):
+    (sequence,), _ = chains(rng, [80])
+    rows = VBHMM(2, n_init=2, random_state=0).fit(sequence)
+    listed = VBHMM(2, n_init=2, random_state=0).fit([sequence])
+    same_fit(rows, listed)
+    assert len(rows.score_samples(sequence)) == 1
+    assert isinstance(listed.predict([sequence]), list)
+    assert rows.fit_predict(sequence).shape == (80,)
+    assert rows.fit_transform(sequence).shape == (80, 2)
+
+
+def test_order_of_sequences_threads_and_seeds(rng):
+    sequences, _ = chains(rng, rng.integers(1, 60, size=12))
+    model = VBHMM(3, n_init=4, random_state=3)
+    fit = clone(model).fit(sequences)
+    threads = clone(model).set_params(n_jobs=2).fit(sequences)
+    assert threads.lower_bound_ == fit.lower_bound_
+    assert np.array_equal(threads.transmat_, fit.transmat_)
+    order = rng.permutation(len(sequences))
+    same_fit(clone(model).fit([sequences[k] for k in order]), fit, rel=1e-8)
+
+
+def test_weights_are_repeated_sequences(rng):
+    sequences, _ = chains(rng, [20, 30, 25, 10])
+    weight = np.array([2, 0, 1, 3])
+    repeated = [sequences[k] for k in np.repeat(np.arange(4), weight)]
+    model = VBHMM(2, n_init=3, random_state=0)
+    weighted, plain = clone(model).fit(sequences, sample_weight=weight), clone(model).fit(repeated)
+    same_fit(weighted, plain)
+    assert weighted.n_samples_ == plain.n_samples_ == 95
+    X, ids = as_rows(sequences)
+    same_fit(clone(model).fit(X, sequence_id=ids, sample_weight=weight[ids]), plain)
+    turns = np.argsort(np.arange(len(X)) % 3, kind="stable")
+    by_turns = clone(model).fit(X[turns], sequence_id=ids[turns], sample_weight=weight[ids[turns]])
+    told = [X[turns][ids[turns] == k] for k in np.repeat(np.arange(4), weight)]
+    same_fit(by_turns, clone(model).fit(told))
+    assert weighted.score(sequences, sample_weight=weight) == approx(plain.score(repeated))
+    assert weighted.bic(sequences, weight) == approx(plain.bic(repeated), abs=1e-4)
+    with pytest.raises(ValueError, match="must be the same for all its rows"):
+        model.fit(X, sequence_id=ids, sample_weight=np.arange(len(X)) + 1.0)
+
+
+def test_a_column_of_categories_named_by_a_frame(rng):
+    """Strings, a count and a measurement with missing cells, steps missing as a whole."""
+    frame = pd.DataFrame(
+        {
+            "letter": np.where(np.arange(90) // 10 % 2, "a", "b").astype(object),
+            "visits": rng.poisson(2 + 8 * (np.arange(90) // 10 % 2)).astype(float),
+            "height": rng.normal(3.0 * (np.arange(90) // 10 % 2)),
+        }
+    )
+    frame = frame.mask(rng.random(frame.shape) < 0.1)
+    frame.iloc[[4, 44, 89]] = None
+    emission = {"categorical": "letter", "poisson": ["visits"], "gaussian": ["height"]}
+    ids = np.arange(90) // 30
+    fit = VBHMM(2, emission=emission, n_init=3, random_state=0).fit(frame, sequence_id=ids)
+    assert fit.groups_ == {"categorical": ["letter"], "poisson": ["visits"], "gaussian": ["height"]}
+    assert fit.categories_["letter"].tolist() == ["a", "b"]
+    assert fit.feature_names_in_.tolist() == ["letter", "visits", "height"]
+    completed = fit.impute(frame, sequence_id=ids)
+    assert list(completed.columns) == list(frame.columns)
+    assert not completed.isna().any().any()
+    seen = frame.notna()
+    assert completed[seen].equals(frame[seen])
+    expected = np.where(np.arange(90) // 10 % 2, "a", "b")
+    assert (completed["letter"] == expected).mean() > 0.95
+    turns = np.argsort(np.arange(90) % 30, kind="stable")
+    by_turns = fit.impute(frame.iloc[turns], sequence_id=ids[turns])
+    assert by_turns.sort_index().equals(completed)
+    listed = fit.impute([frame[ids == k] for k in range(3)])
+    assert [len(part) for part in listed] == [30, 30, 30]
+    assert pd.concat(listed)["height"].to_numpy() == approx(completed["height"].to_numpy())
+    proba = fit.predict_proba(frame, sequence_id=ids)
+    assert proba.sum(axis=1) == approx(1.0)
+    assert fit.filter(frame, sequence_id=ids).sum(axis=1) == approx(1.0)
+    assert fit.predict(frame, sequence_id=ids)[44] == fit.predict(frame, sequence_id=ids)[43]
+
+
+# Closed forms and other models ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_one_state_is_a_mixture_of_one(missing, rng):
+    sequences, _ = chains(rng, [20, 30], d=3)
+    for sequence in sequences:
+        sequence[rng.random(sequence.shape) < missing] = np.nan
+    X, _ = as_rows(sequences)
+    fit, mixture = VBHMM(random_state=0).fit(sequences), VBMixture(random_state=0).fit(X)
+    assert fit.lower_bound_ == approx(mixture.lower_bound_, rel=1e-9)
+    for name in ("means_", "covariances_", "degrees_of_freedom_", "covariance_prior_"):
+        assert getattr(fit, name) == approx(getattr(mixture, name), rel=1e-5)
+    assert fit.transmat_.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("method", ["vb", "map", "ml"])
+@pytest.mark.parametrize("emission", ["gaussian", "poisson"])
+def test_sequences_of_one_step_are_a_mixture(method, emission, rng):
+    X = np.concatenate([rng.poisson(2, (40, 2)), rng.poisson(30, (30, 2))]).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[3] = np.nan
+    options = {"emission": emission, "method": method, "n_init": 4, "tol": 1e-9, "random_state": 0}
+    fit = VBHMM(2, startprob_prior=1.5, **options).fit(list(X[:, None]))
+    mixture = VBMixture(2, weight_concentration_prior=1.5, **options).fit(X)
+    objective = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}[method]
+    # transitions that are never made have a density of their own at the mode
+    extra = fit._fitted_.model.prior.blocks[1].log_density(fit._fitted_.point[1]) if method == "map" else 0.0
+    assert getattr(fit, objective) == approx(getattr(mixture, objective) + extra, rel=1e-8)
+    order = np.argsort(fit.startprob_) if fit.startprob_[0] > fit.startprob_[1] else np.arange(2)
+    theirs = np.argsort(mixture.weights_) if mixture.weights_[0] > mixture.weights_[1] else np.arange(2)
+    assert fit.startprob_[order] == approx(mixture.weights_[theirs], rel=1e-4)
+    assert fit.counts_[order] == approx(mixture.counts_[theirs], rel=1e-4)
+    name = {"gaussian": "means", "poisson": "rates"}[emission]
+    of_states, of_components = (each.parameters_[emission][name] for each in (fit, mixture))
+    assert of_states[order] == approx(of_components[theirs], rel=1e-3)
+    assert fit.n_samples_ == mixture.n_samples_ == 70
+
+
+def test_a_million_sequences_of_one_step_need_no_loop(rng):
+    import time
+
+    X = rng.integers(0, 2, (200_000, 1))
+    began = time.perf_counter()
+    fit = VBHMM(2, n_init=1, tol=1e-2, **CODES).fit(X, lengths=np.ones(len(X), dtype=int))
+    assert fit.n_samples_ == len(X)
+    assert len(fit.score_samples(X, sequence_id=np.arange(len(X)))) == len(X)
+    assert time.perf_counter() - began < 10.0
+
+
+def test_bound_and_states_of_hmmlearn(rng):
+    """From the posterior of this fit, hmmlearn's E step is the same, and its bound of categories."""
+    hmmlearn = pytest.importorskip("hmmlearn.vhmm")
+    sequences = [rng.integers(0, 3, size=(n, 1)) for n in (40, 30)]
+    X, ids = as_rows(sequences)
+    fit = VBHMM(2, n_init=2, random_state=0, **CODES).fit(X, sequence_id=ids)
+    other = hmmlearn.VariationalCategoricalHMM(2, n_iter=1, init_params="", tol=1e-12, implementation="scaling")
+    other.n_features = 3
+    concentration = fit._fitted_.posterior.blocks[2].concentration.reshape(2, 3)
+    for name, prior, posterior in (
+        ("startprob", fit.startprob_prior_, fit.startprob_concentration_),
+        ("transmat", fit.transmat_prior_, fit.transmat_concentration_),
+        ("emissionprob", np.ones((2, 3)), concentration),
+    ):
+        setattr(other, f"{name}_prior_", prior)
+        setattr(other, f"{name}_posterior_", posterior)
+    other.fit(X, lengths=[40, 30])
+    assert other.monitor_.history[-1] == approx(fit.lower_bound_, abs=1e-5)
+
+
+# Answers --------------------------------------------------------------------------------------------------------------
+
+
+def test_states_are_found_and_drawn_sequences_fitted_again(rng):
+    sequences, paths = chains(rng, [200, 150])
+    fit = VBHMM(2, n_init=3, random_state=0).fit(sequences)
+    found = np.concatenate(fit.predict(sequences))
+    agree = (found == np.concatenate(paths)).mean()
+    assert max(agree, 1 - agree) > 0.99
+    assert np.diag(fit.transmat_) == approx(0.9, abs=0.05)
+    X, states = fit.sample(3000, random_state=1)
+    assert X.shape == (3000, 2)
+    again = VBHMM(2, n_init=3, random_state=0).fit(X)
+    order = np.argsort(again.means_[:, 0])[np.argsort(np.argsort(fit.means_[:, 0]))]
+    assert again.means_[order] == approx(fit.means_, abs=0.4)
+    assert again.transmat_[np.ix_(order, order)] == approx(fit.transmat_, abs=0.06)
+    assert (order[states] == again.predict(X)).mean() > 0.98
+    listed, of_states = fit.sample([5, 3], random_state=1)
+    assert [each.shape for each in listed] == [(5, 2), (3, 2)]
+    assert [len(each) for each in of_states] == [5, 3]
+
+
+def test_probabilities_of_states_by_enumeration(rng):
+    """Smoothed, filtered, best path, probability and forecast at the published parameters."""
+    X = rng.integers(0, 2, (5, 1))
+    X = np.where(np.arange(5)[:, None] == 2, np.nan, X)
+    fit = VBHMM(2, n_init=2, random_state=0, **CODES).fit([rng.integers(0, 2, (30, 1)).astype(float), X])
+    emission = fit.parameters_["categorical"]["probabilities"][:, 0]
+    of_paths = {}
+    for code in range(32):
+        path = [code >> t & 1 for t in range(5)]
+        p = fit.startprob_[path[0]] * np.prod([fit.transmat_[a, b] for a, b in zip(path, path[1:])])
+        of_paths[tuple(path)] = p * np.prod([emission[s, int(x)] for s, x in zip(path, X[:, 0]) if x == x])
+    total = sum(of_paths.values())
+    marginal = [[sum(p for s, p in of_paths.items() if s[t] == k) / total for k in (0, 1)] for t in range(5)]
+    assert fit.predict_proba([X])[0] == approx(np.array(marginal))
+    assert fit.score_samples([X]) == approx([np.log(total)])
+    assert fit.score([X]) == approx(np.log(total) / 5)
+    states, log_probability = fit.decode([X])
+    assert of_paths[tuple(states[0])] == approx(max(of_paths.values()))
+    assert log_probability == approx([np.log(max(of_paths.values()))])
+    assert fit.filter([X])[0][-1] == approx(marginal[-1])
+    forecast = fit.forecast([X], n_steps=3)
+    ahead = np.array(marginal[-1])
+    for step in range(3):
+        ahead = ahead @ fit.transmat_
+        assert forecast.state_probabilities[0, step] == approx(ahead)
+        assert forecast.expected["x0"][0, step] == approx(ahead @ emission)
+
+
+def test_forecasts_of_every_family(rng):
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "m": rng.normal(size=n),
+            "p": rng.poisson(3, n),
+            "e": rng.exponential(2, n),
+            "b": rng.integers(0, 2, n),
+            "c1": rng.poisson(1, n) + 1,
+            "c2": rng.poisson(4, n),
+            "k": rng.choice(list("xyz"), n),
+        }
+    )
+    emission = {
+        "gaussian": "m",
+        "poisson": "p",
+        "exponential": "e",
+        "bernoulli": "b",
+        "multinomial": ["c1", "c2"],
+        "categorical": "k",
+    }
+    fit = VBHMM(1, emission=emission, random_state=0).fit(frame)
+    expected = fit.forecast(frame, n_steps=2).expected
+    assert list(expected) == list(frame.columns)
+    for name in ("m", "p", "e", "b"):
+        assert expected[name].shape == (1, 2)
+        assert expected[name][0] == approx(frame[name].mean(), rel=0.15, abs=0.1)
+    assert expected["c1"][0, 0] + expected["c2"][0, 0] == approx(1.0)
+    assert expected["k"].shape == (1, 2, 3)
+    assert expected["k"].sum(axis=-1) == approx(1.0)
+
+
+def test_three_predictive_probabilities_are_in_their_order(rng):
+    """ln of the point of VB is below ln of the average over q; error bars of averages hold."""
+    sequences, _ = chains(rng, [30, 20], apart=1.0)
+    new, _ = chains(rng, [10, 15, 5], apart=1.0)
+    fit = VBHMM(2, n_init=3, random_state=0).fit(sequences)
+    mean, errors = fit.score_samples(new, return_error=True)
+    assert not errors.any()
+    below = fit.set_params(predictive="vb").score_samples(new)
+    average, errors = fit.set_params(predictive="average", n_draws=400).score_samples(new, return_error=True)
+    assert (below < average - 3 * errors).all()
+    assert (errors > 0).all()
+    assert mean == approx(average, abs=1.5)
+    assert np.array_equal(fit.score_samples(new), average)  # the same draws
+    few, wider = fit.set_params(n_draws=50).score_samples(new, return_error=True)
+    assert (np.abs(few - average) < 5 * np.hypot(wider, errors)).all()
+
+
+# Priors ---------------------------------------------------------------------------------------------------------------
+
+
+def test_priors_of_the_chain(rng):
+    (X,), _ = chains(rng, [50])
+    fit = VBHMM(3, transmat_prior="unit", sticky=2.0, startprob_prior=[1, 2, 0], n_init=1, random_state=0).fit(X)
+    assert fit.transmat_prior_ == approx(np.full((3, 3), 1 / 3) + 2 * np.eye(3))
+    assert fit.startprob_prior_.tolist() == [1, 2, 0]
+    assert fit.startprob_[2] == 0
+    left = VBHMM(3, transmat_mask="left-to-right", transmat_prior="unit", n_init=1, random_state=0).fit(X)
+    assert left.transmat_prior_.tolist() == [[0.5, 0.5, 0], [0, 0.5, 0.5], [0, 0, 1]]
+    assert left.startprob_.tolist() == [1, 0, 0]
+    assert np.tril(left.transmat_, -1).sum() == 0
+    assert left.n_free_parameters_ == 0 + 2 + 3 * 5
+    assert (np.diff(left.predict(X)) >= 0).all()
+    band = VBHMM(4, transmat_mask=1, n_init=1, random_state=0).fit(X)
+    assert (band.transmat_[np.abs(np.subtract.outer(np.arange(4), np.arange(4))) > 1] == 0).all()
+    mask = np.array([[1, 1], [1, 0]])
+    masked = VBHMM(2, transmat_mask=mask, n_init=1, random_state=0).fit(X)
+    assert masked.transmat_[1].tolist() == [1, 0]
+    array = VBHMM(2, transmat_prior=[[1, 2], [3, 4]], n_init=1, random_state=0).fit(X)
+    assert array.transmat_prior_.tolist() == [[1, 2], [3, 4]]
+    assert array.transmat_concentration_.sum() == approx(10 + 49)
+
+
+def test_left_to_right_starts_in_the_order_of_time(rng):
+    """States that come one after the other, whatever their means: every start finds them."""
+    means = np.array([4.0, -3.0, 8.0, 0.0])
+    sequences = [rng.normal(size=(40, 1)) * 0.5 + np.repeat(means, 10)[:, None] for _ in range(4)]
+    fit = VBHMM(4, transmat_mask="left-to-right", n_init=6, random_state=0).fit(sequences)
+    assert fit.means_[:, 0] == approx(means, abs=0.5)
+    assert all(np.array_equal(path, np.repeat(np.arange(4), 10)) for path in fit.predict(sequences))
+
+
+def test_learned_priors_raise_the_bound(rng):
+    sequences, _ = chains(rng, [60, 60])
+    plain = VBHMM(3, n_init=3, random_state=0).fit(sequences)
+    learned = VBHMM(3, n_init=3, learn_prior=True, random_state=0).fit(sequences)
+    assert learned.lower_bound_ > plain.lower_bound_ + 0.1
+    ratio = learned.transmat_prior_ / plain.transmat_prior_
+    assert ratio == approx(ratio[0, 0])
+    assert "optimized prior" in learned.log_evidence(sequences).note
+    with pytest.raises(ValueError, match="needs method='vb'"):
+        VBHMM(learn_prior=True, method="ml").fit(sequences)
+
+
+def test_empty_and_duplicate_states(rng):
+    """(abc)*: three states of many are used; two that emit alike but lead elsewhere are no duplicates."""
+    abc = [np.array([list("abc" * 13)]).T for _ in range(3)]
+    acb = [np.array([list("acb" * 13)]).T for _ in range(3)]
+    fit = VBHMM(6, transmat_prior="unit", startprob_prior="unit", n_init=20, random_state=0).fit(abc + acb)
+    states = fit.component_states_
+    assert len(states.in_use) == 6
+    assert states.duplicates == ()
+    alike = VBHMM(3, init=np.tile([[0.5, 0.5, 0.0]], (39, 1)), random_state=0).fit(rng.normal(size=(39, 1)))
+    assert (0, 1) in alike.component_states_.duplicates
+    assert alike.component_states_.empty == (2,)
+
+
+# Scores and searches --------------------------------------------------------------------------------------------------
+
+
+def test_scores_of_the_evidence(rng):
+    sequences, _ = chains(rng, [30, 25])
+    X, ids = as_rows(sequences)
+    fits = {k: VBHMM(k, n_init=3, random_state=0).fit(sequences) for k in (1, 2)}
+    assert fits[1].lower_bound_ == approx(fits[1].log_evidence(sequences, kind="importance").value, abs=0.1)
+    fit = fits[2]
+    assert fit.log_evidence().value == fit.lower_bound_
+    by_rows = fit.log_evidence(X, sequence_id=ids, kind="bic").value
+    assert fit.log_evidence(sequences[::-1], kind="bic").value == approx(by_rows, abs=1e-4)
+    assert fit.bic(X, sequence_id=ids) == approx(-2 * by_rows, abs=1e-3)
+    assert fit.aic(sequences) < fit.bic(sequences)
+    ais = fit.log_evidence(sequences, kind="ais")
+    assert ais.value > fit.lower_bound_ - 3 * ais.standard_error
+    assert fit.log_evidence(sequences, kind="cheeseman_stutz").value <= fit.lower_bound_ + 0.01
+    table = evidence_table(fit, sequences, ["lower_bound", "bic", "draper"])
+    assert set(table) == {"lower_bound", "bic", "draper"}
+    with pytest.raises(ValueError, match="is that of the data"):
+        fit.log_evidence([X], kind="bic")  # the same rows as one sequence are other data
+    with pytest.raises(TypeError, match="which HMM does not have"):
+        fit.log_evidence(sequences, kind="laplace")
+
+
+def test_certificates_of_simulated_sequences(rng):
+    fit = VBHMM(2, n_init=2, random_state=0, **CODES).fit([rng.integers(0, 3, (8, 1)) for _ in range(2)])
+    found = certify_evidence(fit, [rng.integers(0, 3, (8, 1)) for _ in range(2)], n_chains=8, n_steps=64)
+    assert found.lower.value <= found.upper.value + 3.0
+
+
+def test_searches_over_lists_of_sequences(rng):
+    sequences, _ = chains(rng, rng.integers(10, 30, size=9))
+    search = GridSearchCV(VBHMM(n_init=2, random_state=0), {"n_components": [1, 2]}, cv=3).fit(sequences)
+    assert search.best_params_ == {"n_components": 2}
+    assert search.predict(sequences[:2])[0].shape == (len(sequences[0]),)
+    found = StructureSearchCV(VBHMM(n_init=2), {"n_components": [1, 2, 3]}, random_state=0).fit(sequences)
+    assert found.best_params_ == {"n_components": 2}
+    assert found.best_estimator_.lower_bound_ == approx(found.best_score_)
+    masks = StructureSearchCV(VBHMM(2, n_init=2), {"transmat_mask": [None, "left-to-right"]}, random_state=0)
+    assert masks.fit(sequences).best_params_ == {"transmat_mask": None}
+    X, ids = as_rows(sequences)
+    by_rows = StructureSearchCV(VBHMM(n_init=2), {"n_components": [1, 2, 3]}, random_state=0)
+    by_rows.fit(X, sequence_id=ids)
+    assert by_rows.best_score_ == approx(found.best_score_, rel=1e-6)
+
+
+def test_rows_under_routing_and_in_pipelines(rng):
+    sequences, _ = chains(rng, [20] * 6)
+    X, ids = as_rows(sequences)
+    scaled = make_pipeline(StandardScaler(), VBHMM(2, n_init=2, random_state=0))
+    scaled.fit(X, vbhmm__sequence_id=ids)
+    assert scaled[-1].n_samples_ == 120
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = VBHMM(2, n_init=2, random_state=0).set_fit_request(sequence_id=True).set_score_request(sequence_id=True)
+        by_rows = cross_val_score(model, X, cv=GroupKFold(3), params={"sequence_id": ids, "groups": ids})
+    folds = [
+        (np.unique(ids[train]), np.unique(ids[test])) for train, test in GroupKFold(3).split(X, groups=ids)
+    ]
+    by_lists = cross_val_score(VBHMM(2, n_init=2, random_state=0), sequences, cv=folds)
+    assert by_rows == approx(by_lists, rel=1e-5)
+    with pytest.raises(ValueError, match="Cross-validation splits the rows of X"):
+        cross_val_score(VBHMM(2), X, cv=KFold(3), params={"lengths": [20] * 6}, error_score="raise")
+
+
+# Batches and copies ---------------------------------------------------------------------------------------------------
+
+
+def test_batches(rng):
+    sequences, _ = chains(rng, [40, 60, 50], d=1)
+    whole = VBHMM(1, mean_prior=[0.0], covariance_prior=[[1.0]], random_state=0)
+    batches = clone(whole)
+    for sequence in sequences:
+        batches.partial_fit([sequence])
+    whole.fit(sequences)
+    assert batches.means_ == approx(whole.means_, rel=1e-6)
+    assert batches.covariances_ == approx(whole.covariances_, rel=1e-6)
+    assert batches.n_samples_ == 150
+    assert not hasattr(batches, "lower_bound_")
+    two = VBHMM(2, n_init=3, random_state=0)
+    two.partial_fit(sequences[:2]).partial_fit(sequences[2:])
+    assert two.transmat_concentration_.sum() == approx(4 + 147)
+    assert two.startprob_concentration_.sum() == approx(2 + 3)
+    with pytest.raises(ValueError, match="updated by partial_fit"):
+        two.log_evidence(sequences, kind="bic")
+    with pytest.raises(AttributeError, match="needs method='vb'"):
+        _ = VBHMM(method="ml").partial_fit
+
+
+def test_copies_answer_alike(rng):
+    sequences, _ = chains(rng)
+    fit = VBHMM(2, n_init=2, random_state=0).fit(sequences)
+    copy = pickle.loads(pickle.dumps(fit))
+    assert np.array_equal(copy.score_samples(sequences), fit.score_samples(sequences))
+    assert clone(fit).get_params().keys() == fit.get_params().keys()
+    X, ids = as_rows(sequences)
+    framed = VBHMM(2, n_init=2, random_state=0).set_output(transform="pandas").fit(X, sequence_id=ids)
+    assert framed.transform(X, sequence_id=ids).columns.tolist() == ["vbhmm0", "vbhmm1"]
+
+
+def test_starts_are_given_by_row(rng):
+    sequences, paths = chains(rng, [30, 20])
+    shares = [np.stack([1 - states, states], axis=1).astype(float) for states in paths]
+    listed = VBHMM(2, init=shares).fit(sequences)
+    X, ids = as_rows(sequences)
+    turns = np.argsort(np.arange(len(X)) % 5, kind="stable")
+    back = np.argsort(ids[turns], kind="stable")
+    by_rows = VBHMM(2, init=np.concatenate(shares)[turns]).fit(X[turns], sequence_id=ids[turns])
+    told = [X[turns][back][ids[turns][back] == k] for k in range(2)]
+    of_told = [np.concatenate(shares)[turns][back][ids[turns][back] == k] for k in range(2)]
+    same_fit(by_rows, VBHMM(2, init=of_told).fit(told))
+    assert listed.predict(sequences)[0].tolist() == paths[0].tolist()
+    weighted = VBHMM(2, init=shares).fit(sequences, sample_weight=[0, 1])
+    same_fit(weighted, VBHMM(2, init=shares[1:]).fit(sequences[1:]))
