@@ -121,7 +121,9 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [*ESTIMATORS.values(), *MIXTURES.values(), *HMMS.values(), *SEARCHES.values()], expected_failed_checks=expected_failures, **STRICT
+    [*ESTIMATORS.values(), *MIXTURES.values(), *HMMS.values(), *SEARCHES.values()],
+    expected_failed_checks=expected_failures,
+    **STRICT,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -1,7 +1,8 @@
 """Starts of hidden Markov models: those of mixtures, blurred, with the states in an order that the prior allows.
 
-A row goes to the state of the nearest of some seeds (see `skvbem.models._seeding`), and with a share that grows from
-start to start to states drawn for that seed: sequences of few symbols have states that no row tells apart by itself.
+A row goes to the state of the nearest of some seeds (see `skvbem.models._seeding`), and with a share that changes from
+start to start to states drawn for that seed. In all starts but the first, where a state leads to is drawn, too: in
+sequences of few symbols no row tells states apart by itself, but the ways on from them do.
 Where a mask rules transitions out, states are put in the order, of a few, that loses the fewest counts.
 """
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # The share of a row that does not go to the state of its seed, from start to start.
 _ELSEWHERE = (0.1, 0.5, 0.9)
+# The share of transitions that are those of the rows so shared out, where they are drawn.
+_AS_FOUND = 0.1
 
 
 def seeded_starts(
@@ -51,7 +54,8 @@ def seeded_starts(
         return np.zeros((model.n_cells, n_starts))
     of_blur, of_seeds = rng.spawn(2)
     seeds = drawn_seeds(model, rows, n_starts, spread=spread, rng=of_seeds)
-    blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(of_blur.spawn(n_starts))])
+    rngs = of_blur.spawn(n_starts)
+    blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(rngs)])
 
     def shares_of(block: slice) -> np.ndarray:
         own = nearest_seeds(model.emission, data.table[block], seeds)
@@ -59,13 +63,26 @@ def seeded_starts(
 
     if not (model.transitions.allowed.all() and model.initial.allowed.all()):
         blurred = _in_order(model, data, shares_of, blurred)
-    return model.statistics_from(shares_of, data, n_starts)
+    found = model.statistics_from(shares_of, data, n_starts)
+    pairs = slice(model.initial.n_cells, model.initial.n_cells + model.transitions.n_cells)
+    for lane in range(1, n_starts):
+        found[pairs, lane] = _led_elsewhere(model.transitions, found[pairs, lane], rngs[lane])
+    return found
 
 
 def _blurred(n_states: int, number: int, rng: np.random.Generator) -> np.ndarray:
     """Shares of states in rows of each seed, (n_states, n_states)."""
     share = _ELSEWHERE[number % len(_ELSEWHERE)]
     return (1 - share) * np.eye(n_states) + share * rng.dirichlet(np.ones(n_states), n_states)
+
+
+def _led_elsewhere(transitions: Transitions, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Counts of transitions (n_cells,), as many from each state, most of them to states drawn."""
+    n = transitions.n_states
+    drawn = rng.dirichlet(np.ones(n), n) * transitions.allowed
+    found = transitions.matrix(counts)
+    drawn *= found.sum(axis=1, keepdims=True) / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-300)
+    return transitions.statistics(_AS_FOUND * found + (1 - _AS_FOUND) * drawn)
 
 
 def _in_order(model: HMM, data: HMMData, shares_of: Callable, blurred: np.ndarray) -> np.ndarray:

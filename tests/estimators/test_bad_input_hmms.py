@@ -1,0 +1,172 @@
+"""What `VBHMM` is given and cannot use: every message says whose what, what is wrong and what would be right."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from skvbem import VBHMM
+from skvbem.errors import DataWarning, TooLargeError, UnknownCategoryWarning
+
+X = np.random.default_rng(0).normal(size=(12, 2))
+IDS = np.repeat([0, 1, 2], 4)
+EMPTY, NARROW = np.empty((0, 2)), np.ones((3, 1))
+
+
+def message(fit, kind=ValueError):
+    with pytest.raises(kind) as caught:
+        fit()
+    assert "Traceback" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "part"),
+    [
+        ([X, EMPTY], ValueError, "Sequence 1 of X is empty (0 rows)"),
+        ([X, NARROW], ValueError, "Sequence 0 has 2 and sequence 1 has 1"),
+        ([X, X[:, 0]], ValueError, "Sequence 1 of X must be 2-D"),
+        ([X, X[None]], ValueError, "Sequence 1 of X must be 2-D, one row for each step. Got 3-D"),
+        ([[[1, 2], [3]], [[1, 2]]], ValueError, "Sequence 0 of X must be 2-D, its rows of one length"),
+        ([pd.DataFrame(X), X], TypeError, "Sequence 1 of X is no pandas DataFrame"),
+        ([pd.DataFrame(X), pd.DataFrame(X, columns=["a", "b"])], ValueError, "the same columns, in the same order"),
+        ([sparse.csr_matrix(X)], TypeError, "dense data is required"),
+        (np.zeros((2, 3, 2)), ValueError, "give list(X)"),
+        (sparse.csr_matrix(X), TypeError, "dense data is required"),
+        ([], ValueError, "0"),
+        (X[:, 0], ValueError, "Reshape your data"),
+        (np.empty((0, 2)), ValueError, "0 sample"),
+        ([np.full((3, 1), np.nan)], ValueError, "observed cell"),
+        ([np.array([[np.inf]])], ValueError, "holds infinity"),
+        ([X.astype(complex)], ValueError, "Complex data not supported"),
+    ],
+)
+def test_sequences_that_are_none(data, kind, part):
+    assert part in message(lambda: VBHMM().fit(data), kind)
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind", "part"),
+    [
+        (IDS[:5], ValueError, "an id for each of the 12 rows"),
+        (IDS[:, None], ValueError, "an id for each of the 12 rows of X. Got an array of shape (12, 1)"),
+        (np.where(np.arange(12) == 3, np.nan, 0.0), ValueError, "'sequence_id' of row 3 is missing"),
+        (np.array(["a", None] * 6, dtype=object), ValueError, "'sequence_id' of row 1 is missing"),
+        (pd.array([1, pd.NA] * 6, dtype="Int64"), ValueError, "'sequence_id' of row 1 is missing"),
+        (np.array(["2020", "NaT"] * 6, dtype="datetime64[D]"), ValueError, "'sequence_id' of row 1 is missing"),
+        (IDS + 1j, TypeError, "must hold numbers, strings or dates"),
+    ],
+)
+def test_ids_that_locate_no_sequences(ids, kind, part):
+    assert part in message(lambda: VBHMM().fit(X, sequence_id=ids), kind)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "part"),
+    [
+        ([5, 5], "'lengths' add up to 10, but X has 12 rows"),
+        ([5, 5, 5], "'lengths' add up to 15, but X has 12 rows"),
+        ([12, 0], "That of sequence 1 is 0"),
+        ([13, -1], "That of sequence 1 is -1"),
+        ([6.0, 6.0], "a list of whole numbers"),
+        ([[6, 6]], "a list of whole numbers"),
+        (12, "a list of whole numbers"),
+        (["6", "6"], "a list of whole numbers"),
+        ([True] * 12, "a list of whole numbers"),
+        ([], "a list of whole numbers"),
+    ],
+)
+def test_lengths_that_locate_no_sequences(lengths, part):
+    assert part in message(lambda: VBHMM().fit(X, lengths=lengths))
+
+
+def test_more_than_one_way_to_locate_sequences():
+    assert "not both" in message(lambda: VBHMM().fit(X, sequence_id=IDS, lengths=[12]))
+    assert "Leave it out" in message(lambda: VBHMM().fit([X], lengths=[12]))
+    assert "Leave it out" in message(lambda: VBHMM().fit([X], sequence_id=IDS))
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"n_components": 0}, "'n_components'"),
+        ({"n_components": True}, "'n_components'"),
+        ({"n_components": 1.5}, "'n_components'"),
+        ({"startprob_prior": -1.0}, "'startprob_prior' parameter of VBHMM must be > 0"),
+        ({"startprob_prior": [1.0, 1.0]}, "an array of shape (3,), as there are 3 states"),
+        ({"startprob_prior": [0.0, 0.0, 0.0]}, "leaves no state to begin in"),
+        ({"startprob_prior": "flat"}, "a number, 'unit' or an array"),
+        ({"transmat_prior": np.nan}, "'transmat_prior' parameter of VBHMM must be > 0"),
+        ({"transmat_prior": np.ones((2, 2))}, "an array of shape (3, 3), as there are 3 states"),
+        ({"transmat_prior": -np.ones((3, 3))}, "finite and >= 0, where 0 rules a state out"),
+        ({"transmat_prior": np.diag([1.0, 1.0, 0.0])}, "leave no transition from state 2"),
+        ({"transmat_prior": "beal"}, "a number, 'unit' or an array"),
+        ({"transmat_mask": np.diag([True, False, True])}, "leave no transition from state 1"),
+        ({"transmat_mask": "upper"}, "'transmat_mask' parameter of VBHMM must be None, 'left-to-right'"),
+        ({"transmat_mask": -1}, "'transmat_mask' parameter of VBHMM must be None"),
+        ({"transmat_mask": True}, "'transmat_mask' parameter of VBHMM must be None"),
+        ({"transmat_mask": np.ones((2, 2), bool)}, "a boolean array of shape (3, 3)"),
+        ({"transmat_mask": np.full((3, 3), 0.5)}, "a boolean array of shape (3, 3)"),
+        ({"sticky": -1.0}, "'sticky'"),
+        ({"learn_prior": "yes"}, "'learn_prior'"),
+        ({"predictive": "median"}, "'predictive'"),
+        ({"n_draws": 0}, "'n_draws'"),
+        ({"init": "hierarchical"}, "'init'"),
+        ({"init": np.ones((12, 3))}, "responsibilities >= 0 that sum to 1"),
+        ({"init": np.ones((11, 3)) / 3}, "a row for each of the 12 rows"),
+        ({"random_state": -1}, "'random_state'"),
+        ({"max_iter": 0}, "'max_iter'"),
+        ({"emission": "student"}, "'emission' parameter of VBHMM"),
+        ({"emission": "poisson"}, "counts are whole numbers"),
+    ],
+)
+def test_parameters_that_make_no_model(options, part):
+    assert part in message(lambda: VBHMM(**{"n_components": 3, **options}).fit(X))
+
+
+def test_what_is_asked_and_cannot_be():
+    fit = VBHMM(2, n_init=1, random_state=0).fit(X, sequence_id=IDS)
+    before = vars(fit).copy()
+    assert "expecting 2 features" in message(lambda: fit.predict([NARROW]))
+    assert "'n_steps' parameter of forecast" in message(lambda: fit.forecast(X, n_steps=0))
+    for lengths in (0, [3, 0], 2.5, [], "a"):
+        assert "'lengths' parameter of sample" in message(lambda lengths=lengths: fit.sample(lengths))
+    assert "at least one non-zero" in message(lambda: fit.fit(X, sequence_id=IDS, sample_weight=np.zeros(12)))
+    assert "Negative values" in message(lambda: fit.fit([X, X], sample_weight=[1, -1]))
+    assert "sample_weight.shape" in message(lambda: fit.fit([X, X], sample_weight=np.ones(24)))
+    assert vars(fit) == before or all(vars(fit)[name] is before[name] for name in before)  # a fit that failed left none
+    with pytest.raises(TooLargeError, match="max_memory"):
+        VBHMM(10**9).fit(X)
+    with pytest.raises(TypeError, match="Give partial_fit one block|which only fit"):
+        from skvbem import blocks_of
+
+        VBHMM().fit(blocks_of([X]))
+
+
+def test_what_is_odd_and_warned_of():
+    letters = np.array([["a"], ["b"], ["a"]])
+    fit = VBHMM(2, n_init=1, random_state=0).fit([letters, letters])
+    with pytest.warns(UnknownCategoryWarning, match="'c'") as caught:
+        assert fit.predict_proba([np.array([["a"], ["c"]])])[0].shape == (2, 2)
+    assert len(caught) == 1
+    with pytest.warns(UnknownCategoryWarning) as caught:
+        assert fit.impute(np.array([["a"], ["c"]])).tolist() in ([["a"], ["a"]], [["a"], ["b"]])
+    assert len(caught) == 1
+    with pytest.raises(ValueError, match="'c'"):
+        fit.set_params(handle_unknown="error").fit([letters]).predict([np.array([["c"]])])
+    with pytest.warns(DataWarning, match="one row"):
+        VBHMM(n_init=1).fit([X[:1]])
+    with pytest.warns(UserWarning, match="must stay empty"):
+        VBHMM(5, n_init=1).fit([X[:3]])
+
+
+def test_steps_that_are_impossible_get_an_answer():
+    """By maximum likelihood a sequence may have no path: it scores -inf, and its states are those of any step."""
+    fit = VBHMM(2, emission="categorical", method="ml", startprob_prior=[1, 0], n_init=2, random_state=0)
+    fit.set_params(transmat_mask="left-to-right").fit([np.array([[0], [0], [1], [1]])] * 3)
+    back = np.array([[0], [1], [0]])
+    assert fit.score_samples([back]) == -np.inf
+    assert fit.predict_proba([back])[0].sum(axis=1) == pytest.approx(1.0)
+    assert fit.filter([back])[0].sum(axis=1) == pytest.approx(1.0)
+    assert fit.predict([back])[0].shape == (3,)
+    assert fit.score([back, back[:1]], sample_weight=[0, 1]) == pytest.approx(0.0)
