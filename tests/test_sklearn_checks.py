@@ -56,13 +56,12 @@ MIXTURES = {
 }
 # In the row form: the checks' tables are one sequence each.
 HMMS = {
-    "hmm": VBHMM(random_state=0),
+    "hmm": VBHMM(n_init=1, random_state=0),
     "three states of a chain": VBHMM(3, n_init=2, init="tournament", n_jobs=2, tol=1e-2, random_state=0),
     "left to right": VBHMM(
         2, transmat_mask="left-to-right", learn_prior=True, predictive="average", n_draws=5, n_init=1, random_state=0
     ),
-    "hmm by ml": VBHMM(2, method="ml", covariance_type="diag", n_init=1, tol=1e-2, random_state=0),
-    "hmm of categories": VBHMM(2, emission="categorical", n_init=1, tol=1e-2, random_state=0),
+    "hmm of categories by ml": VBHMM(2, emission="categorical", method="ml", n_init=1, tol=1e-2, random_state=0),
 }
 
 

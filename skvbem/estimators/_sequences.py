@@ -84,6 +84,8 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
         return X
     if sequence_id is not None and lengths is not None:
         raise ValueError("Give 'sequence_id' or 'lengths', not both: each says which rows are one sequence.")
+    if isinstance(X, (list, tuple)) and not X:
+        raise ValueError("X holds no sequence: it is an empty list. Give at least one sequence of at least one row.")
     if _is_list_of_tables(X):
         for name, value in (("sequence_id", sequence_id), ("lengths", lengths)):
             if value is not None:
