@@ -355,7 +355,7 @@ class VBHMM(EmissionEstimator):
             The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
         y : None
             Ignored.
-        sample_weight, sequence_id, lengths
+        sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -390,7 +390,10 @@ class VBHMM(EmissionEstimator):
 
         Parameters
         ----------
-        X, y, sample_weight, sequence_id, lengths
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -405,7 +408,10 @@ class VBHMM(EmissionEstimator):
 
         Parameters
         ----------
-        X, y, sample_weight, sequence_id, lengths
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -507,7 +513,7 @@ class VBHMM(EmissionEstimator):
         ----------
         X : list of tables, or table
             The data of the fit, sequences in any order. May be left out for ``kind="lower_bound"``.
-        sample_weight, sequence_id, lengths
+        sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
         kind : str, default="lower_bound"
             Name of a score in `skvbem.evidence.SCORES`, such as "ais", "bic" or "importance".
@@ -540,7 +546,7 @@ class VBHMM(EmissionEstimator):
         ----------
         X : list of tables, or table
             The data of the fit.
-        sample_weight, sequence_id, lengths
+        sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -556,7 +562,7 @@ class VBHMM(EmissionEstimator):
         ----------
         X : list of tables, or table
             The data of the fit.
-        sample_weight, sequence_id, lengths
+        sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -621,7 +627,7 @@ class VBHMM(EmissionEstimator):
         Parameters
         ----------
         X : list of tables, or table
-        sequence_id, lengths
+        sequence_id, lengths : array-like, default=None
             As in `fit`.
         return_error : bool, default=False
             Whether to return standard errors, too: 0 but for ``predictive="average"``.
@@ -647,7 +653,7 @@ class VBHMM(EmissionEstimator):
         X : list of tables, or table
         y : None
             Ignored.
-        sample_weight, sequence_id, lengths
+        sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -668,7 +674,7 @@ class VBHMM(EmissionEstimator):
         Parameters
         ----------
         X : list of tables, or table
-        sequence_id, lengths
+        sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -687,7 +693,7 @@ class VBHMM(EmissionEstimator):
         Parameters
         ----------
         X : list of tables, or table
-        sequence_id, lengths
+        sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -703,7 +709,7 @@ class VBHMM(EmissionEstimator):
         Parameters
         ----------
         X : list of tables, or table
-        sequence_id, lengths
+        sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -730,7 +736,7 @@ class VBHMM(EmissionEstimator):
         Parameters
         ----------
         X : list of tables, or table
-        sequence_id, lengths
+        sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -754,7 +760,7 @@ class VBHMM(EmissionEstimator):
         X : list of tables, or table
         n_steps : int, default=1
             How many steps ahead.
-        sequence_id, lengths
+        sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -773,7 +779,7 @@ class VBHMM(EmissionEstimator):
         Parameters
         ----------
         X : list of tables, or table
-        sequence_id, lengths
+        sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
@@ -805,7 +811,7 @@ class VBHMM(EmissionEstimator):
         Parameters
         ----------
         X : list of tables, or table
-        sequence_id, lengths
+        sequence_id, lengths : array-like, default=None
             As in `fit`.
 
         Returns
