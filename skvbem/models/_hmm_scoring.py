@@ -94,5 +94,5 @@ class HMMScoring:
 
 
 def _expected(probability: np.ndarray, logs: np.ndarray) -> float:
-    """The sum of logs times probabilities, where 0 times -inf is 0."""
-    return float((probability * np.where(probability > 0, logs, 0.0)).sum())
+    """The sum of logs times probabilities; what is impossible has none, but for a trace that passes leave."""
+    return float((probability * np.where(np.isfinite(logs), logs, 0.0)).sum())

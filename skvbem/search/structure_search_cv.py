@@ -57,10 +57,10 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         Which candidates are tried: all ("exhaustive"), or those that a strategy of `skvbem.search.strategies` is led
         to, such as "greedy", "beam" or "mc3"; an instance sets its options.
     scoring : str, callable, list, tuple or mapping, default=None
-        Without `cv`: names of scores of the evidence (see `skvbem.evidence.SCORES`), by default "collapsed_ascent"; or
-        callables of (estimator, X, y), more is better. With `cv`: scikit-learn's scoring, by default the estimator's
-        own `score`, the mean log predictive probability of the rows held out. Several scores are a list or a mapping of
-        names to scores.
+        Without `cv`: names of scores of the evidence (see `skvbem.evidence.SCORES`), by default "collapsed_ascent", of
+        `VBHMM` "lower_bound"; or callables of (estimator, X, y), more is better. With `cv`: scikit-learn's scoring, by
+        default the estimator's own `score`, the mean log predictive probability of the rows held out. Several scores
+        are a list or a mapping of names to scores.
     cv : int, splitter, iterable or None, default=None
         None scores all rows by their evidence. Anything else as in `GridSearchCV`.
     rescoring : str, EvidenceScorer or None, default=None

@@ -1,5 +1,6 @@
 """Hidden Markov models of every emission: E steps and bounds by the sum over all paths; what changes nothing."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,9 @@ from reference.hidden_markov import by_enumeration, forward_backward
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
+from skvbem.data import marks_of
 from skvbem.emissions import Categorical
+from skvbem.models._hmm_seeding import seeded_starts
 from skvbem.models.hmm import HMM, HMMAscent
 from skvbem.models.mixture import Mixture
 from skvbem.models.transitions import Transitions, banded, left_to_right
@@ -542,3 +545,77 @@ def test_sampled_sequences_follow_the_point(rng):
     _, states = left.sample(left.prior.sample(rng), [50, 50], rng)
     assert states[0] == states[50] == 0
     assert set(np.diff(states[:50])) <= {0, 1}
+
+
+# What reports and deterministic scores ask ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["categorical", "full", "poisson"])
+def test_entropies_of_paths_by_enumeration(name, rng):
+    """-sum q ln q over all paths of all sequences, weights and masks included."""
+    for k in range(8):
+        n, n_states = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+        problem = PROBLEMS[name](rng, n_rows=n, gaps=0.3 * (k % 2))
+        lengths = lengths_of(rng, n)
+        weight = rng.choice([0.0, 1.0, 2.5], size=len(lengths))
+        model, data = hmm(problem, random_prior(rng, n_states), lengths, weight)
+        natural = np.ascontiguousarray(posteriors.VB.of(model.prior, random_starts(model, data, rng, 1))[0][:, 0])
+        log_first, log_pairs = chain_of(model, natural)
+        log_likelihood = problem.emission.expected_log_likelihood(data.table, model.prior.split(natural)[2])
+        expected = 0.0
+        for (a, b), w in zip(sequences_of(data), weight):
+            if b > a:
+                *_, of_paths = by_enumeration(log_first, log_pairs, log_likelihood[a:b])
+                q = np.array(list(of_paths.values()))
+                expected -= w * (q[q > 0] * np.log(q[q > 0])).sum()
+        assert model.latent_entropy(natural, data) == approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_states_are_alike_by_rows_and_by_where_they_lead(rng):
+    """Two halves of one state are at 0; those that emit alike but lead elsewhere are not."""
+    problem = PROBLEMS["diag"](rng, n_rows=40)
+    model, data = hmm(problem, (Transitions(np.ones((1, 3))), Transitions(np.ones((3, 3)))), [40])
+    start = random_starts(model, data, rng, 1)[:, 0]
+    first, pairs, of_emission = (part.copy() for part in model.prior.split(start))
+    own = of_emission.reshape(3, -1)
+    own[1] = own[0]
+    pairs = pairs.reshape(3, 3)
+    pairs[:2] = [[4.0, 2.0, 5.0], [1.0, 5.0, 5.0]]  # to either of the two alike often
+
+    def found():
+        natural = (model.prior + np.concatenate([first, pairs.ravel(), own.ravel()])).mode()
+        return model.divergences(model.prior.natural(natural), data)
+
+    apart = found()
+    assert apart[0, 1] == approx(0.0, abs=1e-12)
+    assert apart == approx(apart.T)
+    assert (np.diagonal(apart) == 0).all()
+    assert apart[0, 2] > 0.01
+    pairs[1] = [5.0, 4.0, 2.0]
+    p, q = np.array([8.0, 6.0]) / 14, np.array([11.0, 3.0]) / 14
+    assert found()[0, 1] == approx(((p - q) * np.log(p / q)).sum())
+
+
+def test_a_model_after_data_has_their_posterior_as_prior(rng):
+    problem = PROBLEMS["poisson"](rng, n_rows=9)
+    model, data = hmm(problem, random_prior(rng, 2, "sticky"), [5, 4])
+    statistics = random_starts(model, data, rng, 1)[:, 0]
+    later = model.after(statistics)
+    assert later.prior.expected_natural() == approx((model.prior + statistics).expected_natural())
+    assert model.prior.expected_natural() != approx(later.prior.expected_natural())
+
+
+def test_starts_are_those_of_rows_and_of_fewer_starts(rng):
+    """The same for more starts, repeated sequences and weights; masks are kept and counts of rows add up."""
+    problem = PROBLEMS["full"](rng, n_rows=30)
+    for kind in ("symmetric", "left_to_right", "banded"):
+        model, data = hmm(problem, random_prior(rng, 3, kind), [10, 12, 8])
+        marks = partial(marks_of, [problem.values])
+        few, many = (seeded_starts(model, data, marks, n, spread=True, rng=np.random.default_rng(5)) for n in (2, 5))
+        assert np.array_equal(few, many[:, :2])
+        first, pairs, _ = model.prior.split(many)
+        if kind == "symmetric":
+            assert first.sum(axis=0) == approx(np.full(5, 3.0))
+            assert pairs.sum(axis=0) == approx(np.full(5, 27.0))
+        assert len(np.unique(pairs.round(9), axis=1).T) == 5
+        assert (posteriors.VB.of(model.prior, many)[0] < np.inf).all()
