@@ -3,7 +3,8 @@
 A row goes to the state of the nearest of some seeds (see `skvbem.models._seeding`), and with a share that changes from
 start to start to states drawn for that seed. In all starts but the first, where a state leads to is drawn, too: in
 sequences of few symbols no row tells states apart by itself, but the ways on from them do.
-Where a mask rules transitions out, states are put in the order, of a few, that loses the fewest counts.
+Where a mask rules transitions out, states are put in the order, of a few, that loses the fewest counts. Where none
+leads back, every other start cuts the sequences into as many pieces, one for each state: the first into equal ones.
 """
 
 from __future__ import annotations
@@ -57,15 +58,21 @@ def seeded_starts(
     rngs = of_blur.spawn(n_starts)
     blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(rngs)])
 
+    times, cuts = _times(data), _cuts(model, rngs)
+
     def shares_of(block: slice) -> np.ndarray:
         own = nearest_seeds(model.emission, data.table[block], seeds)
-        return np.stack([shares[seed].T for shares, seed in zip(blurred, own)])
+        found = np.stack([shares[seed].T for shares, seed in zip(blurred, own)])
+        for lane, ends in cuts.items():
+            piece = np.searchsorted(ends, times[block], side="right")
+            found[lane] = (1 - _ELSEWHERE[0]) * (piece == np.arange(n_states)[:, None]) + _ELSEWHERE[0] / n_states
+        return found
 
     if not (model.transitions.allowed.all() and model.initial.allowed.all()):
         blurred = _in_order(model, data, shares_of, blurred)
     found = model.statistics_from(shares_of, data, n_starts)
     pairs = slice(model.initial.n_cells, model.initial.n_cells + model.transitions.n_cells)
-    for lane in range(1, n_starts):
+    for lane in set(range(1, n_starts)) - cuts.keys():
         found[pairs, lane] = _led_elsewhere(model.transitions, found[pairs, lane], rngs[lane])
     return found
 
@@ -74,6 +81,22 @@ def _blurred(n_states: int, number: int, rng: np.random.Generator) -> np.ndarray
     """Shares of states in rows of each seed, (n_states, n_states)."""
     share = _ELSEWHERE[number % len(_ELSEWHERE)]
     return (1 - share) * np.eye(n_states) + share * rng.dirichlet(np.ones(n_states), n_states)
+
+
+def _times(data: HMMData) -> np.ndarray:
+    """Where each row stands between the begin (0) and the end (1) of its sequence, (n_rows,)."""
+    return (np.arange(len(data)) - np.repeat(data.starts[:-1], data.lengths) + 0.5) / np.repeat(
+        data.lengths, data.lengths
+    )
+
+
+def _cuts(model: HMM, rngs: list[np.random.Generator]) -> dict[int, np.ndarray]:
+    """Where, from 0 to 1, the starts that cut sequences into pieces do so, (n_states - 1,) by start."""
+    n = model.n_components
+    if n == 1 or np.tril(model.transitions.allowed, -1).any():
+        return {}
+    drawn = {lane: rngs[lane].dirichlet(np.full(n, 2.0)) for lane in range(2, len(rngs), 2)}
+    return {lane: np.cumsum(pieces)[:-1] for lane, pieces in ({0: np.full(n, 1 / n)} | drawn).items()}
 
 
 def _led_elsewhere(transitions: Transitions, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -108,7 +131,7 @@ def _in_order(model: HMM, data: HMMData, shares_of: Callable, blurred: np.ndarra
 
 def _mean_times(model: HMM, data: HMMData, shares_of: Callable, n_starts: int) -> np.ndarray:
     """When, between the begin (0) and the end (1) of its sequence, a row of each state is met, (n_starts, n_states)."""
-    time = (np.arange(len(data)) - np.repeat(data.starts[:-1], data.lengths)) / np.repeat(data.lengths, data.lengths)
+    time = _times(data)
     total, mass = np.zeros((2, n_starts, model.n_components))
     size = model.emission.block_rows(model.n_components, n_starts)
     for at in range(0, len(data), size):

@@ -427,11 +427,12 @@ def test_priors_of_the_chain(rng):
 
 def test_left_to_right_starts_in_the_order_of_time(rng):
     """States that come one after the other, whatever their means: every start finds them."""
-    means = np.array([4.0, -3.0, 8.0, 0.0])
-    sequences = [rng.normal(size=(40, 1)) * 0.5 + np.repeat(means, 10)[:, None] for _ in range(4)]
-    fit = VBHMM(4, transmat_mask="left-to-right", n_init=6, random_state=0).fit(sequences)
+    means = np.array([4.0, -3.0, 8.0, 0.0, 6.0, -1.0, 3.0])
+    sequences = [rng.normal(size=(70, 1)) * 0.5 + np.repeat(means, 10)[:, None] for _ in range(4)]
+    fit = VBHMM(7, transmat_mask="left-to-right", n_init=5, random_state=0).fit(sequences)
+    assert fit.restarts_.n_best >= 2
     assert fit.means_[:, 0] == approx(means, abs=0.5)
-    assert all(np.array_equal(path, np.repeat(np.arange(4), 10)) for path in fit.predict(sequences))
+    assert all(np.mean(path == np.repeat(np.arange(7), 10)) > 0.95 for path in fit.predict(sequences))
 
 
 def test_learned_priors_raise_the_bound(rng):
@@ -482,6 +483,8 @@ def test_scores_of_the_evidence(rng):
     assert set(table) == {"lower_bound", "bic", "draper"}
     with pytest.raises(ValueError, match="is that of the data"):
         fit.log_evidence([X], kind="bic")  # the same rows as one sequence are other data
+    with pytest.raises(ValueError, match="is that of the data"):
+        fit.log_evidence([sequences[0][::-1], sequences[1]], kind="bic")
     with pytest.raises(TypeError, match="which HMM does not have"):
         fit.log_evidence(sequences, kind="laplace")
 

@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 from skvbem.data import marks_of
-from skvbem.emissions import Categorical
+from skvbem.emissions import EMISSIONS, Categorical
 from skvbem.models._hmm_seeding import seeded_starts
 from skvbem.models.hmm import HMM, HMMAscent
 from skvbem.models.mixture import Mixture
@@ -619,3 +619,16 @@ def test_starts_are_those_of_rows_and_of_fewer_starts(rng):
             assert pairs.sum(axis=0) == approx(np.full(5, 27.0))
         assert len(np.unique(pairs.round(9), axis=1).T) == 5
         assert (posteriors.VB.of(model.prior, many)[0] < np.inf).all()
+
+
+def test_states_start_in_an_order_that_a_mask_allows(rng):
+    """Levels that a walk visits one after the other: the start keeps most of the transitions it counts."""
+    levels = np.clip(np.cumsum(rng.integers(-1, 2, size=300)), 0, 4)
+    X = 4.0 * levels[:, None] + rng.normal(size=(300, 1)) * 0.3
+    emission = EMISSIONS["gaussian"].for_data(X, None)
+    for mask in (banded(5), left_to_right(5) | left_to_right(5).T):
+        chain = Transitions(np.ones((1, 5))), Transitions(1.0 * mask)
+        model = HMM(emission, *chain, emission.default_prior(5))
+        data = model.compile(emission.prepare(X), [300])
+        start = seeded_starts(model, data, partial(marks_of, [X]), 1, spread=True, rng=rng)
+        assert model.prior.split(start)[1].sum() > 0.85 * 299
