@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import HasMethods, Options, StrOptions
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight
 
@@ -53,6 +54,7 @@ __all__ = [
     "hold_workers",
     "in_store",
     "is_pool_warm",
+    "output_of",
     "pickled",
     "returns_one_by_one",
     "warn",
@@ -85,6 +87,11 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
     if not np.isfinite(total):
         raise ValueError("The sum of the sample weights must be finite. Divide them by a common factor.")
     return weights
+
+
+def output_of(method: str, estimator) -> str:
+    """The container that scikit-learn's ``set_output`` lets a method of an estimator return, "default" for its own."""
+    return _get_output_config(method, estimator)["dense"]
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

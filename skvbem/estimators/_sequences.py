@@ -106,6 +106,20 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
     return Sequences(X, table, found.astype(np.int64), None, False)
 
 
+def refuse_lengths_as_y(y, sequences: Sequences, method: str) -> None:
+    """Refuse what is ignored as y, and in hmmlearn's methods, which have no y, would be the lengths."""
+    try:
+        given = np.asarray(() if y is None else y)
+    except ValueError:
+        return
+    looks_so = given.ndim == 1 and given.dtype.kind in "iu" and given.sum() == sequences.n_rows
+    if looks_so and 0 < len(given) != sequences.n_rows and len(given) != len(sequences.lengths):
+        raise ValueError(
+            f"The second argument of {method} is y, as everywhere in scikit-learn, and ignored. Name what adds up to "
+            f"the {sequences.n_rows} rows of X: {method}(X, lengths=...)."
+        )
+
+
 def sequence_weights(sample_weight: np.ndarray | None, sequences: Sequences) -> np.ndarray | None:
     """The weight of each sequence; None where each counts once.
 

@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
+from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, output_of, warn
 from skvbem.errors import DataWarning
 from skvbem.estimators._base import check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
@@ -24,7 +24,7 @@ from skvbem.estimators._hmm_priors import resolve_chain
 from skvbem.estimators._mixture_priors import check_size, resolve_emission_prior, responsibilities_of, warn_of_oddities
 from skvbem.estimators._numbers import are_observed, is_missing
 from skvbem.estimators._reports import LatentStates, states_of_components
-from skvbem.estimators._sequences import Sequences, read_sequences, sequence_weights
+from skvbem.estimators._sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models.hmm import HMM, HMMData
 from skvbem.vbem import posteriors
@@ -311,6 +311,7 @@ class VBHMM(EmissionEstimator):
                 f"learn_prior=True of VBHMM needs method='vb', whose bound decides. Got method={self.method!r}."
             )
         sequences = self._located(X, sequence_id, lengths)
+        refuse_lengths_as_y(y, sequences, "fit")
         rows, counted = self._rows(sequences, sample_weight)
         names = feature_names(sequences.rows)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
@@ -661,6 +662,7 @@ class VBHMM(EmissionEstimator):
         float
         """
         fitted, sequences, data = self._asked(X, sequence_id, lengths)
+        refuse_lengths_as_y(y, sequences, "score")
         scores, _ = fitted.log_predictive(data, self.predictive, self.n_draws)
         n = len(scores) if sequences.are_listed else sequences.n_rows
         weights = sequence_weights(self._weights(sample_weight, n), sequences)
@@ -786,7 +788,13 @@ class VBHMM(EmissionEstimator):
         -------
         ndarray of shape (n_rows, n_components), or list of these
         """
-        return self.predict_proba(X, sequence_id, lengths)
+        sequences = self._located(X, sequence_id, lengths)
+        if sequences.are_listed and output_of("transform", self) != "default":
+            raise ValueError(
+                f"set_output lets 'transform' of {type(self).__name__} return one table, but X is a list of sequences. "
+                "Give rows with 'sequence_id', or take set_output(transform='default') for a list of arrays."
+            )
+        return self.predict_proba(sequences)
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: vbhmm0, vbhmm1, ...

@@ -80,6 +80,14 @@ def test_lengths_that_locate_no_sequences(lengths, part):
     assert part in message(lambda: VBHMM().fit(X, lengths=lengths))
 
 
+def test_lengths_in_the_place_of_y():
+    """As in hmmlearn's methods, which have no y; any other y is ignored."""
+    assert "fit(X, lengths=...)" in message(lambda: VBHMM().fit(X, [4, 8]))
+    fit = VBHMM().fit(X, np.arange(12)).fit([X, X], [0, 1])
+    assert "score(X, lengths=...)" in message(lambda: fit.score(X, [4, 8]))
+    assert fit.score(X, IDS) == fit.score(X)
+
+
 def test_more_than_one_way_to_locate_sequences():
     assert "not both" in message(lambda: VBHMM().fit(X, sequence_id=IDS, lengths=[12]))
     assert "Leave it out" in message(lambda: VBHMM().fit([X], lengths=[12]))

@@ -561,6 +561,8 @@ def test_copies_answer_alike(rng):
     X, ids = as_rows(sequences)
     framed = VBHMM(2, n_init=2, random_state=0).set_output(transform="pandas").fit(X, sequence_id=ids)
     assert framed.transform(X, sequence_id=ids).columns.tolist() == ["vbhmm0", "vbhmm1"]
+    with pytest.raises(ValueError, match="set_output lets 'transform' of VBHMM return one table"):
+        framed.transform(sequences)
 
 
 def test_starts_are_given_by_row(rng):
