@@ -57,11 +57,18 @@ MIXTURES = {
 # In the row form: the checks' tables are one sequence each.
 HMMS = {
     "hmm": VBHMM(n_init=1, random_state=0),
-    "three states of a chain": VBHMM(3, n_init=2, init="tournament", n_jobs=2, tol=1e-2, random_state=0),
+    "three states of a chain": VBHMM(3, n_init=2, init="tournament", n_jobs=2, tol=0.1, random_state=0),
     "left to right": VBHMM(
-        2, transmat_mask="left-to-right", learn_prior=True, predictive="average", n_draws=5, n_init=1, random_state=0
+        2,
+        transmat_mask="left-to-right",
+        learn_prior=True,
+        predictive="average",
+        n_draws=5,
+        n_init=1,
+        tol=0.1,
+        random_state=0,
     ),
-    "hmm of categories by ml": VBHMM(2, emission="categorical", method="ml", n_init=1, tol=1e-2, random_state=0),
+    "hmm of categories by ml": VBHMM(2, emission="categorical", method="ml", n_init=1, tol=0.1, random_state=0),
 }
 
 
