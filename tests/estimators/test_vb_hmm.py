@@ -286,6 +286,25 @@ def test_bound_and_states_of_hmmlearn(rng):
     assert other.monitor_.history[-1] == approx(fit.lower_bound_, abs=1e-5)
 
 
+def test_answers_of_hmmlearn(rng):
+    """At the published parameters: probabilities, states and paths of sequences."""
+    hmmlearn = pytest.importorskip("hmmlearn.hmm")
+    sequences, _ = chains(rng, [40, 30, 5], apart=2.0)
+    X, _ = as_rows(sequences)
+    lengths = [40, 30, 5]
+    fit = VBHMM(3, n_init=2, random_state=0).fit(sequences)
+    other = hmmlearn.GaussianHMM(3, covariance_type="full")
+    other.n_features = 2
+    other.startprob_, other.transmat_ = fit.startprob_, fit.transmat_
+    other.means_, other.covars_ = fit.means_, fit.covariances_
+    assert fit.score_samples(sequences).sum() == approx(other.score(X, lengths), rel=1e-9)
+    assert fit.predict_proba(X, lengths=lengths) == approx(other.predict_proba(X, lengths), abs=1e-8)
+    log_probability, states = other.decode(X, lengths)
+    mine, found = fit.decode(X, lengths=lengths)
+    assert np.array_equal(mine, states)
+    assert found.sum() == approx(log_probability, rel=1e-9)
+
+
 # Answers --------------------------------------------------------------------------------------------------------------
 
 
