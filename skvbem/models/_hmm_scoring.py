@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import softmax
 
 from skvbem.errors import TooLargeError
 from skvbem.families import Product
@@ -51,8 +52,7 @@ class HMMScoring:
             mean = total / counts[:, None]
         own = np.diagonal(mean)
         found = own[:, None] - mean + own - mean.T
-        transition = np.exp(self._log_chain(natural[:, None])[1][0])
-        transition /= transition.sum(axis=1, keepdims=True)
+        transition = softmax(self._log_chain(natural[:, None])[1][0], axis=1)
         for a in range(n):
             for b in range(a):
                 both = transition[[a, b]]

@@ -419,6 +419,51 @@ def test_predictive_probabilities_of_one_state_have_closed_forms(rng):
     assert error[0] < 0.05
 
 
+def drawn_sequences(rng, family, d):
+    """A few short sequences of a family, with or without missing cells."""
+    draw = {
+        "gaussian": lambda shape: rng.normal(size=shape) * 10 ** rng.uniform(-3, 3),
+        "poisson": lambda shape: rng.poisson(3, shape).astype(float),
+        "categorical": lambda shape: rng.integers(0, 3, shape).astype(float),
+        "exponential": lambda shape: rng.exponential(size=shape),
+        "bernoulli": lambda shape: rng.integers(0, 2, shape).astype(float),
+    }[family]
+    sequences = [draw((int(n), d)) for n in rng.integers(1, 12, size=rng.integers(1, 6))]
+    gaps = rng.choice([0.0, 0.3])
+    for sequence in sequences:
+        sequence[rng.random(sequence.shape) < gaps] = np.nan
+    sequences[0][0] = np.nan_to_num(sequences[0][0])
+    return sequences
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of one row, of constant columns, of more states than steps
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "categorical", "exponential", "bernoulli"])
+def test_random_fits_never_lose_and_always_answer(family, rng):
+    """Every step's objective is no less than the last, and what is asked has finite answers that sum to one."""
+    for _ in range(12):
+        sequences = drawn_sequences(rng, family, int(rng.integers(1, 3)))
+        fit = VBHMM(
+            int(rng.integers(1, 5)),
+            emission=family,
+            covariance_type=str(rng.choice(["full", "diag", "tied", "spherical"])),
+            transmat_mask=(None, "left-to-right", 1)[rng.integers(3)],
+            transmat_prior=("unit", 1.0, 1e-3)[rng.integers(3)],
+            startprob_prior=("unit", 1.0)[rng.integers(2)],
+            sticky=float(rng.choice([0, 3])),
+            method=str(rng.choice(["vb", "vb", "map", "ml"])),
+            n_init=2,
+            random_state=0,
+        ).fit(sequences)
+        objectives = fit.lower_bounds_
+        assert np.isfinite(objectives).all()
+        assert (np.diff(objectives) >= -1e-11 * np.maximum(1.0, np.abs(objectives[1:]))).all()
+        assert np.isfinite(fit.score_samples(sequences)).all()
+        for states in (*fit.predict_proba(sequences), *fit.filter(sequences)):
+            assert states.sum(axis=1) == approx(1.0)
+        assert not any(np.isnan(each).any() for each in fit.impute(sequences))
+        assert fit.forecast(sequences, 2).state_probabilities.sum(axis=-1) == approx(1.0)
+
+
 # Priors ---------------------------------------------------------------------------------------------------------------
 
 
