@@ -257,7 +257,7 @@ def test_sequences_of_one_step_are_a_mixture(method, emission, rng):
     assert fit.n_samples_ == mixture.n_samples_ == 70
 
 
-def test_a_million_sequences_of_one_step_need_no_loop(rng):
+def test_many_sequences_of_one_step_need_no_loop(rng):
     X = rng.integers(0, 2, (200_000, 1))
     began = time.perf_counter()
     fit = VBHMM(2, n_init=1, tol=1e-2, **CODES).fit(X, lengths=np.ones(len(X), dtype=int))
