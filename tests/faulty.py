@@ -103,6 +103,9 @@ class Unsendable(Exception):
     def __init__(self, x, what):
         super().__init__(f"{what}: {x}")
 
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.args[0],)  # as exceptions have it, whatever a library makes of exceptions
+
 
 def search_over(n, *, faults=None, log=None, seconds=0.0, **options):
     """A search over Faulty(x=0 ... n-1), by its value."""
