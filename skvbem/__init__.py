@@ -15,6 +15,7 @@ except ImportError as error:
     ) from error
 
 from skvbem._show_versions import show_versions
+from skvbem.blocks import Blocks, blocks_of
 from skvbem.estimators import VBDiscreteDAG, VBMixture
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
@@ -25,6 +26,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BipartiteSpace",
+    "Blocks",
     "CardinalityGrid",
     "DAG",
     "DAGSpace",
@@ -36,5 +38,6 @@ __all__ = [
     "VBDiscreteDAG",
     "VBMixture",
     "__version__",
+    "blocks_of",
     "show_versions",
 ]

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Options, StrOptions
+from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight
 
@@ -57,6 +58,13 @@ __all__ = [
     "warn",
     "worker_deaths",
 ]
+
+
+class Interval(_Interval):
+    """Numbers of an interval. A boolean is none of them, though Python counts with it."""
+
+    def is_satisfied_by(self, val):
+        return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
 
 
 def check_sample_weight(sample_weight, X) -> np.ndarray:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-_ROWS_AT_ONCE = 2**16
+_ROWS_AT_ONCE = 2**14
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -44,7 +44,7 @@ class Rows:
 
     def fingerprint(self) -> str:
         """The same for the same rows in any order, and for weights as for repeated rows; else different."""
-        return fingerprint([self.codes], self.weight, len(self))
+        return fingerprint([self.codes], self.weight)
 
     @property
     def has_whole_weights(self) -> bool:
@@ -60,7 +60,7 @@ class Rows:
         return self.codes[:, self.names.index(name)]
 
 
-def fingerprint(tables: Sequence[np.ndarray], weight: np.ndarray | None, n_rows: int) -> str:
+def fingerprint(tables: Sequence[np.ndarray], weight: np.ndarray | None) -> str:
     """The same for the same rows in any order, and for weights (n_rows,) as for repeated rows; else different.
 
     Parameters
@@ -68,18 +68,23 @@ def fingerprint(tables: Sequence[np.ndarray], weight: np.ndarray | None, n_rows:
     tables : sequence of ndarray of shape (n_rows, n_columns)
         Codes or floats, side by side.
     """
-    total, whole = 0, _are_whole(weight)
-    for at in range(0, n_rows, _ROWS_AT_ONCE):
-        rows = slice(at, at + _ROWS_AT_ONCE)
-        marks = marks_of(tables, rows)
-        if weight is None:
-            marks = mixed(marks)
-        elif whole:
-            marks = mixed(marks) * weight[rows].astype(np.uint64)
-        else:
-            marks = mixed(marks ^ weight[rows].view(np.uint64))
-        total += int(marks.sum(dtype=np.uint64))
-    return f"{total % 2**64:016x}"
+    return fingerprint_of_blocks([(tables, weight)])
+
+
+def fingerprint_of_blocks(blocks: Iterable[tuple[Sequence[np.ndarray], np.ndarray | None]]) -> str:
+    """The fingerprint of all rows of blocks (tables, weight), either all with weights or none."""
+    of_whole, of_any, whole = 0, 0, True
+    for tables, weight in blocks:
+        whole = whole and _are_whole(weight)
+        for at in range(0, len(tables[0]), _ROWS_AT_ONCE):
+            rows = slice(at, at + _ROWS_AT_ONCE)
+            marks = marks_of(tables, rows)
+            if weight is not None:
+                of_any += int(mixed(marks ^ weight[rows].view(np.uint64)).sum(dtype=np.uint64))
+            if whole:
+                times = np.uint64(1) if weight is None else weight[rows].astype(np.uint64)
+                of_whole += int((mixed(marks) * times).sum(dtype=np.uint64))
+    return f"{(of_whole if whole else of_any) % 2**64:016x}"
 
 
 def marks_of(tables: Sequence[np.ndarray], rows: slice) -> np.ndarray:

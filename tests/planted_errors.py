@@ -2,7 +2,8 @@
 
 Run as ``python tests/planted_errors.py``, from anywhere, with the test requirements of skvbem, a C compiler, and
 meson-python, meson, ninja and Cython (without which pip fetches them). Words as arguments plant the errors named so,
-"evidence" those of its scores, "search" those of the search over structures. The working tree is not touched. Exits
+"evidence" those of its scores, "search" those of the search over structures, "mixture" those of
+mixtures and what they are made of. The working tree is not touched. Exits
 with 1 if an error survives or can no longer be planted.
 """
 
@@ -34,7 +35,15 @@ TESTS = (
 )
 OF_THE_EVIDENCE = ("tests/evidence", "tests/kernels/test_random.py")
 OF_THE_SEARCH = ("tests/search", "tests/graphs", "tests/plotting/test_search_displays.py")
-PARTS = {"evidence": OF_THE_EVIDENCE, "search": OF_THE_SEARCH}
+OF_MIXTURES = (
+    "tests/families",
+    "tests/emissions",
+    "tests/models/test_mixture.py",
+    "tests/evidence/test_mixture_scores.py",
+    "tests/evidence/test_mixtures.py",
+    "tests/estimators/test_vb_mixture.py",
+)
+PARTS = {"evidence": OF_THE_EVIDENCE, "search": OF_THE_SEARCH, "mixture": OF_MIXTURES}
 KERNELS = "skvbem/_kernels/"
 SEARCH = "skvbem/search/"
 
@@ -62,6 +71,10 @@ def error_of_the_evidence(name, *changes):
 
 def error_of_the_search(name, *changes):
     return error(name, *changes, tests=OF_THE_SEARCH)
+
+
+def error_of_mixtures(name, *changes):
+    return error(name, *changes, tests=OF_MIXTURES)
 
 
 ERRORS = (
@@ -319,7 +332,7 @@ ERRORS = (
         ),
     ),
     error_of_the_evidence(
-        "the components of a mixture weigh more than one",
+        "the densities that draws come from weigh more than one",
         ("skvbem/evidence/importance.py", "np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)"),
     ),
     error_of_the_evidence(
@@ -351,7 +364,7 @@ ERRORS = (
         ),
     ),
     error_of_the_evidence(
-        "a mixture over labelings forgets the labeling at hand",
+        "what is mixed over labelings forgets the labeling at hand",
         (
             "skvbem/evidence/aliasing.py",
             "total = logsumexp([0.0, *np.concatenate(log_overlaps)])",
@@ -374,8 +387,8 @@ ERRORS = (
         "Laplace forgets the change of variables",
         (
             "skvbem/evidence/laplace.py",
-            "log_det -= 2.0 * float(np.log(point).sum())",
-            "log_det -= float(np.log(point).sum())",
+            "log_det += 2.0 * (log_prior - float(prior.log_density(point)))",
+            "log_det += log_prior - float(prior.log_density(point))",
         ),
     ),
     error_of_the_evidence(
@@ -481,6 +494,166 @@ ERRORS = (
     error_of_the_search(
         "an orbit has as many graphs as there are renamings",
         ("skvbem/graphs/settings.py", ".values())) // dag.n_automorphisms(latents)", ".values()))"),
+    ),
+    error_of_mixtures(
+        "a component counts once for each row, whatever the row's weight",
+        (
+            "skvbem/models/mixture.py",
+            "shares = self._shares(step, block, log_weights, data.weight[rows], log_z)\n",
+            "shares = self._shares(step, block, log_weights, 0.0 * data.weight[rows] + 1.0, log_z)\n",
+        ),
+    ),
+    error_of_mixtures(
+        "rows without an observed cell count for the weights",
+        (
+            "skvbem/models/mixture.py",
+            "counted = weight if observed is None else np.where(observed, weight, 0.0)",
+            "counted = weight",
+        ),
+    ),
+    error_of_mixtures(
+        "log weights of the components are left out",
+        (
+            "skvbem/models/mixture.py",
+            "log_weights, step = self._at(natural, data)\n        n_lanes",
+            "log_weights, step = self._at(natural, data)\n        log_weights *= 0.0\n        n_lanes",
+        ),
+    ),
+    error_of_mixtures(
+        "what is left of a stick is forgotten",
+        (
+            "skvbem/models/weights.py",
+            "np.concatenate([none, np.cumsum(left, axis=0)])",
+            "np.concatenate([none, 0.0 * np.cumsum(left, axis=0)])",
+        ),
+    ),
+    error_of_mixtures(
+        "completed cells of a Gaussian are as good as observed ones",
+        (
+            "skvbem/emissions/_quadratic.py",
+            "return Observed(self, keep, shift, root, log_det, m)",
+            "return Observed(self, keep, shift, 0.0 * root, log_det, m)",
+        ),
+    ),
+    error_of_mixtures(
+        "the volume of hidden Gaussian cells is left out",
+        (
+            "skvbem/emissions/_quadratic.py",
+            "(self.n_hidden * _LOG_2PI - self.log_det_hidden) / 2",
+            "(self.n_hidden * _LOG_2PI) / 2",
+        ),
+    ),
+    error_of_mixtures(
+        "the unit of measurements is left out of their density",
+        ("skvbem/emissions/diagonal_gaussian.py", "of_mean + of_log - np.log(self.unit)", "of_mean + of_log"),
+    ),
+    error_of_mixtures(
+        "Poisson exposures are counted in rows, not in units",
+        ("skvbem/emissions/poisson.py", "sums[..., :d].shape) * self.unit]", "sums[..., :d].shape)]"),
+    ),
+    error_of_mixtures(
+        "a Student t has a degree of freedom too many",
+        (
+            "skvbem/emissions/dense_gaussian.py",
+            "((dof - m + 1) / 2)[:, None] * np.log1p(squares)",
+            "((dof - m + 2) / 2)[:, None] * np.log1p(squares)",
+        ),
+    ),
+    error_of_mixtures(
+        "multinomial coefficients are left out",
+        (
+            "skvbem/emissions/multinomial.py",
+            "log_rising(1.0, counts.sum(axis=1)) - log_rising(1.0, counts).sum(axis=1)",
+            "0.0 * log_rising(1.0, counts.sum(axis=1))",
+        ),
+    ),
+    error_of_mixtures(
+        "the natural measure of precisions is that of variances",
+        ("skvbem/families/normal_wishart.py", "(means - d - 1) / 2 * log_det", "(means + d + 1) / 2 * log_det"),
+    ),
+    error_of_mixtures(
+        "precisions are drawn with as many degrees of freedom in every direction",
+        (
+            "skvbem/families/normal_wishart.py",
+            "(dof[..., None] - np.arange(d)) / 2), 1e-300))",
+            "(dof[..., None] - np.arange(d) * 0) / 2), 1e-300))",
+        ),
+    ),
+    error_of_mixtures(
+        "seeds keep close to each other",
+        ("skvbem/models/_seeding.py", "            away = nearest\n", "            away = 1 / (1 + nearest)\n"),
+    ),
+    error_of_mixtures(
+        "seeds depend on the order of rows",
+        (
+            "skvbem/models/_seeding.py",
+            "return first[kept], total[kept]\n",
+            "return np.sort(first[kept]), total[kept][np.argsort(first[kept])]\n",
+        ),
+    ),
+    error_of_mixtures(
+        "hidden cells have no part in the information",
+        ("skvbem/models/_mixture_covariance.py", "if hidden is not None:", "if hidden is None:"),
+    ),
+    error_of_mixtures(
+        "weights and parameters of a component are taken to be independent",
+        (
+            "skvbem/models/_mixture_covariance.py",
+            "second[np.ix_(weights, of)] += crossed\n",
+            "second[np.ix_(weights, of)] += 0.0 * crossed\n",
+        ),
+    ),
+    error_of_mixtures(
+        "equal rows are allocated in one way",
+        (
+            "skvbem/models/_mixture_enumeration.py",
+            "logsumexp(own + others[::-1] + _log_ways(weight, strides))",
+            "logsumexp(own + others[::-1])",
+        ),
+    ),
+    error_of_mixtures(
+        "the exact sum forgets how the weights share the rows",
+        (
+            "skvbem/models/_mixture_enumeration.py",
+            "rest = _convolved(own, others, weight, strides) - whole",
+            "rest = _convolved(own, others, weight, strides)",
+        ),
+    ),
+    error_of_mixtures(
+        "the collapsed bound is scored by the draws that chose it",
+        ("skvbem/evidence/collapsed.py", "_CHOOSING, _SCORING = 8, 9", "_CHOOSING, _SCORING = 8, 8"),
+    ),
+    error_of_mixtures(
+        "draws gain without what is linear in them",
+        (
+            "skvbem/evidence/collapsed.py",
+            "linear = prior.log_evidence(statistics) + slope[drawn]",
+            "linear = prior.log_evidence(statistics) + 0.5 * slope[drawn]",
+        ),
+    ),
+    error_of_mixtures(
+        "Metropolis chains of mixtures forget the prior",
+        (
+            "skvbem/models/_mixture_sampling.py",
+            "log_odds = there_prior - log_prior + there",
+            "log_odds = 0.5 * (there_prior - log_prior) + there",
+        ),
+    ),
+    error_of_mixtures(
+        "chains leave missing Gaussian cells where they are expected",
+        (
+            "skvbem/emissions/_dense_step.py",
+            "observed.shift[lane, k][:, None] + root @ noise[:, which == k]",
+            "observed.shift[lane, k][:, None] + 0.0 * root @ noise[:, which == k]",
+        ),
+    ),
+    error_of_mixtures(
+        "the entropy of the components is that of rows counted once",
+        (
+            "skvbem/models/_mixture_scoring.py",
+            "total -= float(data.weight[rows] @ xlogy(q, q).sum(axis=1))",
+            "total -= float(xlogy(q, q).sum())",
+        ),
     ),
 )
 

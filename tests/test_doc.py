@@ -24,6 +24,8 @@ def page_id(page):
 def test_code_on_page_runs(page):
     if "pandas" in page.read_text("utf-8") or "as_frame" in page.read_text("utf-8"):
         pytest.importorskip("pandas")
+    if "skvbem.plotting" in page.read_text("utf-8"):
+        pytest.importorskip("matplotlib")
     said = []
     test = doctest.DocTestParser().get_doctest(page.read_text("utf-8"), {}, page.name, str(page), 0)
     doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append)

@@ -19,6 +19,7 @@ FLOORS = {
     "families": 1,
     "graphs": 1,
     "data": 1,
+    "blocks": 1,
     "tables": 1,
     "emissions": 2,
     "models": 3,

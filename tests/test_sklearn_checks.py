@@ -43,6 +43,7 @@ ESTIMATORS = {
 }
 MIXTURES = {
     "mixture": VBMixture(random_state=0),
+    "grown mixture": VBMixture("auto", n_init=2, random_state=0),
     "three components": VBMixture(3, n_init=3, random_state=0),
     **{shape: VBMixture(2, covariance_type=shape, n_init=2, random_state=0) for shape in COVARIANCE_TYPES},
     "mixture by map": VBMixture(2, method="map", n_init=2, random_state=0),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-FIRST = ("plot_coleman_panel.py", "plot_soybean_small.py", "plot_tightness.py")
+FIRST = ("plot_coleman_panel.py", "plot_soybean_small.py", "plot_tightness.py", "plot_old_faithful.py")
 
 
 def reading_order(example):

@@ -23,11 +23,11 @@ whatever units the times are written down?
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.patches import Ellipse
-from sklearn.mixture import BayesianGaussianMixture
 
 from skvbem import VBMixture
 from skvbem.datasets import load_faithful
+from skvbem.evidence import evidence_table
+from skvbem.plotting import ComponentsDisplay, StructureSearchDisplay
 
 eruptions = load_faithful(as_frame=True).data
 numbers = range(1, 7)
@@ -45,25 +45,14 @@ print("rows of each of three components:", fits[3].counts_.round(1))
 # In other units
 # --------------
 # In seconds rather than minutes all densities are smaller, and all bounds fall by as much: 272 times ln 60. The
-# differences between models stay. scikit-learn's ``BayesianGaussianMixture`` has a bound too, but leaves out what it
-# needs not for one fit: numbers of components cannot be compared by it.
+# differences between models stay. (Those of scikit-learn's ``BayesianGaussianMixture`` do not:
+# :ref:`sphx_glr_gallery_mixture_plot_beside_sklearn.py`.)
 
 seconds = eruptions * [60, 1]
 in_seconds = np.array([VBMixture(k, random_state=0).fit(seconds).lower_bound_ for k in numbers])
-theirs = [
-    BayesianGaussianMixture(n_components=k, n_init=10, max_iter=1000, random_state=0).fit(eruptions).lower_bound_
-    for k in numbers
-]
-
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-axes[0].plot(numbers, bounds - bounds.max(), "o-", label="minutes")
-axes[0].plot(numbers, in_seconds - in_seconds.max(), "x--", label="seconds")
-axes[0].set(xlabel="components", ylabel="bound, nats below the best", title="VBMixture", ylim=(-22, 2))
-axes[0].annotate(f"{bounds[0] - bounds.max():.0f}", (1, -21), ha="center")
-axes[0].legend()
-axes[1].plot(numbers, theirs, "s-", color="gray")
-axes[1].set(xlabel="components", ylabel="lower_bound_", title="BayesianGaussianMixture")
-plt.show()
+print("minutes:", (bounds - bounds.max()).round(2))
+print("seconds:", (in_seconds - in_seconds.max()).round(2))
+print("between them:", (bounds - in_seconds).round(2), "  272 ln 60:", round(272 * np.log(60), 2))
 
 # %%
 # How sure is that?
@@ -71,9 +60,14 @@ plt.show()
 # A bound lacks more where more is hidden, so its lead may be too large. Sampled evidences have no such bias, but an
 # error bar. They know that components may be exchanged.
 
-sampled = {k: fits[k].log_evidence(eruptions, kind="importance_gibbs") for k in (1, 2, 3)}
-for k, evidence in sampled.items():
-    print(f"{k}: bound {fits[k].lower_bound_:.2f}, sampled {evidence.value:.2f} ± {evidence.standard_error:.2f}")
+kinds = ["lower_bound", "importance_gibbs"]
+draws = {"importance_gibbs": {"n_draws": 1000}}
+tables = {k: evidence_table(fits[k], eruptions, kinds, options=draws) for k in (1, 2, 3)}
+for k, table in tables.items():
+    bound, sampled = (table[kind] for kind in kinds)
+    print(f"{k}: bound {bound.value:.2f}, sampled {sampled.value:.2f} ± {sampled.standard_error:.2f}")
+StructureSearchDisplay.from_evidence(tables, below_best=True, x_label="components")
+plt.show()
 
 # %%
 # Two components lead by one nat, not by five: odds of three to one. A third Gaussian might be there, to bend the tail
@@ -81,18 +75,8 @@ for k, evidence in sampled.items():
 #
 # The two kinds
 # -------------
-# Short eruptions are followed by short waits. Ellipses hold nine tenths of each component.
+# Short eruptions are followed by short waits. Ellipses hold nine tenths of each component; the third of three, which
+# is empty, is not drawn.
 
-model = fits[2]
-kind = model.predict(eruptions)
-figure, axis = plt.subplots(figsize=(6, 4.5), layout="constrained")
-for k, color in enumerate(["tab:blue", "tab:orange"]):
-    rows = eruptions[kind == k]
-    axis.scatter(rows["eruptions"], rows["waiting"], s=12, color=color, label=f"{model.weights_[k]:.0%} of eruptions")
-    values, vectors = np.linalg.eigh(model.covariances_[k])
-    width, height = 2 * np.sqrt(values * -2 * np.log(0.1))
-    angle = np.degrees(np.arctan2(*vectors[::-1, 0]))
-    axis.add_patch(Ellipse(model.means_[k], width, height, angle=angle, fill=False, color=color))
-axis.set(xlabel="eruption, minutes", ylabel="wait until the next, minutes")
-axis.legend()
+ComponentsDisplay.from_estimator(fits[3], eruptions)
 plt.show()

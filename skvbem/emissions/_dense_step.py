@@ -5,7 +5,7 @@ The formulas stand in `skvbem.emissions.dense_gaussian`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -94,6 +94,48 @@ class DenseStep(Step):
             sums = self._sums(block, shares[:, rows], rows)
             total += self._completed(sums, self._observed(*missing)) if len(missing) else sums
 
+    def of_rows(self, block: DenseTable) -> np.ndarray:
+        """Statistics of each row, hidden cells completed by their moments."""
+        n_components, d = self.shape[1:]
+        found = np.zeros((len(block), n_components, 2 + d + d * (d + 1) // 2))
+        for rows, missing in block.runs:
+            if len(missing) == d:
+                continue
+            for k, (mean, covariance) in enumerate(self._moments(block, rows, missing)):
+                products = pack_symmetric((mean[:, None] * mean).transpose(2, 0, 1)) + pack_symmetric(covariance)
+                found[rows, k] = np.concatenate([np.ones((2, mean.shape[1])), mean, products.T]).T
+        return found[..., self._own]
+
+    def hidden_covariance(self, block: DenseTable, shares: np.ndarray) -> np.ndarray | None:
+        """That of the hidden cells and of their products, which are Gaussian given the component."""
+        n_components, d = self.shape[1:]
+        hidden = [(rows, missing) for rows, missing in block.runs if 0 < len(missing) < d]
+        if not hidden:
+            return None
+        found = np.zeros((n_components, 2 + d + d * (d + 1) // 2, 2 + d + d * (d + 1) // 2))
+        for rows, missing in hidden:
+            for k, (mean, covariance) in enumerate(self._moments(block, rows, missing)):
+                found[k, 2:, 2:] += _covariance_of_products(mean, covariance, shares[rows, k])
+        return found[:, self._own[:, None], self._own]
+
+    def _moments(self, block: DenseTable, rows, missing: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Means (d, n_rows) and covariance of completed rows, component after component, of a single lane."""
+        observed, frame = self._observed(*missing), block.frame[:, rows]
+        for k in range(self.n_components):
+            of_precision = 0 if self.emission.tied else k
+            if not missing:
+                yield frame, np.zeros((len(frame), len(frame)))
+                continue
+            root = observed.root[0, of_precision]
+            yield observed.keep[0, of_precision] @ frame + observed.shift[0, k][:, None], root @ root.T
+
+    @property
+    def _own(self) -> np.ndarray:
+        """Cells of a component and of all of them, of its 1 for the mean, 1 for the precision, z and products."""
+        d = self.shape[2]
+        cells = np.arange(2 + d + d * (d + 1) // 2)
+        return np.concatenate([[0], cells[2 : 2 + d], [1], cells[2 + d :]]) if self.emission.tied else cells
+
     def _sums(self, block: DenseTable, shares: np.ndarray, rows) -> np.ndarray:
         """Sums of 1, z and its products as they are, (n_lanes, n_components, ...).
 
@@ -155,3 +197,29 @@ class DenseStep(Step):
             products = pack_symmetric((drawn[:, None] * drawn).transpose(2, 0, 1)).T
             features = np.concatenate([np.ones((1, len(block))), drawn, products]) * seen
             total[lane] += (chosen == np.arange(n_components)[:, None]).astype(float) @ features.T
+
+
+def _covariance_of_products(mean: np.ndarray, covariance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Covariance of z and of its packed products for z Gaussian about each of many means, summed with weights.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d, n)
+    covariance : ndarray of shape (d, d)
+    weight : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (d + d (d + 1) / 2, d + d (d + 1) / 2)
+    """
+    d, n = len(mean), weight.sum()
+    i, j = np.triu_indices(d)
+    total, second = mean @ weight, (mean * weight) @ mean.T
+    with_products = total[i] * covariance[:, j] + total[j] * covariance[:, i]
+
+    def crossed(a, b, c, e):
+        pairs = n * covariance[np.ix_(a, c)] + second[np.ix_(a, c)]
+        return pairs * covariance[np.ix_(b, e)] + covariance[np.ix_(a, c)] * second[np.ix_(b, e)]
+
+    products = crossed(i, j, i, j) + crossed(i, j, j, i)
+    return np.block([[n * covariance, with_products], [with_products.T, products]])

@@ -86,16 +86,23 @@ class LinearEmission(Emission):
         """ln f of rows, nats, (n_rows,)."""
         return np.broadcast_to(0.0, len(values))
 
-    def prepare(self, values: np.ndarray) -> LinearTable:
-        """A table of rows, (n_rows, n_columns), NaN where a cell is missing. The values are not copied."""
+    def survey(self, values: np.ndarray, before: LinearTable | None = None) -> LinearTable:
+        """A table without rows that knows how far the rows reach and whether they are complete, and those before."""
         values = np.asarray(values)
-        table = LinearTable(self, values, False, self.log_base(values), np.zeros(self.n_columns))
-        complete, reach = True, table.reach
+        none = LinearTable(self, values[:0], False, self.log_base(values[:0]), np.zeros(self.n_columns))
+        complete, reach = (True, none.reach) if before is None else (before.complete, before.reach)
         for at in range(0, len(values), 4096):
-            measured, observed = table[at : at + 4096].columns
+            block = values[at : at + 4096]
+            measured, observed = replace(none, values=block).columns
             complete = complete and bool(observed.all())
             reach = np.maximum(reach, np.abs(measured).max(axis=1, initial=0.0))
-        return replace(table, complete=complete, reach=reach)
+        return replace(none, complete=complete, reach=reach)
+
+    def prepare(self, values: np.ndarray, survey: LinearTable | None = None) -> LinearTable:
+        """A table of rows, (n_rows, n_columns), NaN where a cell is missing. The values are not copied."""
+        values = np.asarray(values)
+        survey = self.survey(values) if survey is None else survey
+        return replace(survey, values=values, base=self.log_base(values))
 
     def step(self, natural: np.ndarray, table: Any) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -136,6 +143,11 @@ class LinearStep(Step):
         """Add the statistics of a block to a sum."""
         sums = as_matrix(responsibilities) @ block.features.T
         total += self.emission.unfold(sums.reshape(*total.shape[:2], -1), block.complete)
+
+    def of_rows(self, block: LinearTable) -> np.ndarray:
+        """Statistics of each row, the same for all components."""
+        found = self.emission.unfold(np.ascontiguousarray(block.features.T), block.complete)
+        return np.broadcast_to(found[:, None], (len(block), self.n_components, found.shape[1]))
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""

@@ -1,14 +1,17 @@
 """Weighted moments of tables with missing cells: the origins and units in which emissions measure.
 
-Sums run over blocks of rows, so that no copy of the data is made.
+Sums run over blocks of rows, so that no copy of the data is made. Where a table is wanted it may come in `Blocks` of
+(values, weight), too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+
+from skvbem.blocks import Blocks
 
 _BLOCK = 4096
 
@@ -34,32 +37,37 @@ class Moments(NamedTuple):
     correlation: np.ndarray
 
 
-def weighted_means(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+def n_columns_of(values: np.ndarray | Blocks) -> int:
+    """Columns of a table, or of blocks of one."""
+    return (next(iter(values))[0] if isinstance(values, Blocks) else values).shape[1]
+
+
+def weighted_means(values: np.ndarray | Blocks, weight: np.ndarray | None) -> np.ndarray:
     """Means of the observed cells of each column; 0 in a column without any."""
-    d = values.shape[1]
+    d = n_columns_of(values)
     size = _largest(values, np.zeros(d))
     total, n = np.zeros(d), np.zeros(d)
-    for cells, w in _blocks(values, weight):
+    for cells, w in blocks_of_floats(values, weight):
         observed = ~np.isnan(cells)
         total += w @ np.where(observed, cells / size, 0.0)
         n += w @ observed
     return np.divide(total, n, out=np.zeros(d), where=n > 0) * size
 
 
-def weighted_moments(values: np.ndarray, weight: np.ndarray | None) -> Moments:
+def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Moments:
     """Moments of a table (n_rows, d) with weights (n_rows,); NaN where a cell is missing."""
     origin = weighted_means(values, weight)
     reach, d = _largest(values, origin), len(origin)  # in units of which no square leaves the floats
     mean, n, cross = np.zeros(d), np.zeros(d), np.zeros((d, d))
-    for cells, w in _blocks(values, weight):
+    for cells, w in blocks_of_floats(values, weight):
         observed = ~np.isnan(cells)
         mean += w @ np.where(observed, (cells - origin) / reach, 0.0)
         n += w @ observed
     mean /= np.where(n > 0, n, 1.0)
-    for cells, w in _blocks(values, weight):
+    for cells, w in blocks_of_floats(values, weight):
         above = np.where(np.isnan(cells), 0.0, (cells - origin) / reach - mean)
         cross += (w[:, None] * above).T @ above
-    n_rows = float(len(values) if weight is None else np.sum(weight))
+    n_rows = sum(float(len(part) if w is None else np.sum(w)) for part, w in _tables(values, weight))
     deviation = reach * np.sqrt(np.diagonal(cross) / np.where(n > 0, n, 1.0))
     constant = deviation <= 4 * np.finfo(float).eps * np.abs(origin)
     deviation = np.where(constant, np.where(origin != 0, np.abs(origin), 1.0), deviation)
@@ -71,16 +79,22 @@ def weighted_moments(values: np.ndarray, weight: np.ndarray | None) -> Moments:
     return Moments(origin, reach * mean, deviation, correlation)
 
 
-def _largest(values: np.ndarray, origin: np.ndarray) -> np.ndarray:
+def _largest(values: np.ndarray | Blocks, origin: np.ndarray) -> np.ndarray:
     """How far the observed cells of each column are from an origin at most; 1 if nowhere."""
-    largest = np.zeros(values.shape[1])
-    for cells, _ in _blocks(values, None):
+    largest = np.zeros(len(origin))
+    for cells, _ in blocks_of_floats(values, None):
         largest = np.fmax(largest, np.fmax.reduce(np.abs(cells - origin), axis=0, initial=0.0))
     return np.where(largest > 0, largest, 1.0)
 
 
-def _blocks(values: np.ndarray, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows as floats, and their weights."""
-    for at in range(0, len(values), _BLOCK):
-        cells = np.asarray(values[at : at + _BLOCK], dtype=float)
-        yield cells, np.ones(len(cells)) if weight is None else np.asarray(weight[at : at + _BLOCK], dtype=float)
+def _tables(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterable[tuple]:
+    """Tables and their weights, one or more."""
+    return values if isinstance(values, Blocks) else [(values, weight)]
+
+
+def blocks_of_floats(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Some rows at a time as floats, and their weights."""
+    for part, w in _tables(values, weight):
+        for at in range(0, len(part), _BLOCK):
+            cells = np.asarray(part[at : at + _BLOCK], dtype=float)
+            yield cells, np.ones(len(cells)) if w is None else np.asarray(w[at : at + _BLOCK], dtype=float)

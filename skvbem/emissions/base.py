@@ -11,7 +11,7 @@ those under the natural parameters given. A row without any observed cell contri
 
 An emission is a value that holds units of measure (an origin, scales, numbers of categories) and never parameters.
 `prepare` takes a table once, a slice of a prepared table is a *block*, and `step` does once what all blocks of an E
-step share:
+step share. (Of rows that are not in memory as a whole, `survey` learns what all of them must know.)
 
 >>> import numpy as np
 >>> from skvbem.emissions import Poisson
@@ -42,6 +42,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from skvbem.families import Dirichlet
 from skvbem.families.base import ConjugateFamily
 
 # Doubles that a block should hold, so that they stay in cache.
@@ -77,6 +78,31 @@ class Step(ABC):
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Expected statistics of a sum, (n_cells,) or (n_cells, n_lanes)."""
 
+    @abstractmethod
+    def of_rows(self, block: Any) -> np.ndarray:
+        """Expected statistics of each row, were it of a component, of a step without restarts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components, n_own)
+            The cells of the component and of all components, in order; a read-only view, perhaps.
+        """
+
+    def hidden_covariance(self, block: Any, shares: np.ndarray) -> np.ndarray | None:
+        """Covariance of a component's statistics given what is observed, summed over rows with weights.
+
+        Parameters
+        ----------
+        block : Table
+        shares : ndarray of shape (n_rows, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_components, n_own, n_own), or None
+            None where nothing but the component is hidden.
+        """
+        return None
+
     def add_drawn(
         self, block: Any, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
     ) -> None:
@@ -110,8 +136,15 @@ class Emission(ABC):
         """A prior that is the same for all components, and moves and scales with the data."""
 
     @abstractmethod
-    def prepare(self, values: Any) -> Any:
-        """A table of rows, (n_rows, n_columns), as this emission takes it."""
+    def survey(self, values: Any, before: Any = None) -> Any:
+        """A table without rows, which knows what must be known of all of them, and of those of a survey `before`."""
+
+    @abstractmethod
+    def prepare(self, values: Any, survey: Any = None) -> Any:
+        """A table of rows, (n_rows, n_columns), as this emission takes it.
+
+        Of rows that come in blocks, each is prepared with the survey of all of them: their tables are then alike.
+        """
 
     @abstractmethod
     def step(self, natural: np.ndarray, table: Any) -> Step:
@@ -145,15 +178,53 @@ class Emission(ABC):
         """A point in the units of the data, by name."""
 
     @abstractmethod
+    def quantiles(self, posterior: Any, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of a posterior of means, rates or probabilities, each by itself; as `parameters`, by name."""
+
+    @abstractmethod
     def places(self, block: Any) -> np.ndarray:
         """Rows as points (n_rows, n_axes) of a space in which their distances say how unlike they are: for starts.
 
         Each column of the data spreads by about 1; what is missing is in the middle.
         """
 
+    def is_conjugate(self, table: Any) -> bool:
+        """Whether rows of known components have statistics, so that their evidence has a closed form.
+
+        They have none where measurements are missing on which others depend.
+        """
+        return True
+
+    def counted(self, prior: Any) -> list[tuple[int, Dirichlet]]:
+        """Parts of a prior whose statistics count rows, each in one cell of a distribution at the most.
+
+        Each with its first cell.
+        """
+        return []
+
+    @property
+    def tells_components_apart(self) -> bool:
+        """Whether mixtures are identifiable, but for the names of their components, at almost all parameters.
+
+        So it is for Gaussian, Poisson and exponential columns [Teicher 1963; Yakowitz and Spragins 1968].
+        """
+        return True
+
+    @property
+    def n_outcomes(self) -> tuple[int, ...] | None:
+        """Values of each column, if columns are independent given the component and have finitely many."""
+        return None
+
     def row_order(self, table: Any) -> np.ndarray | None:
         """An order of rows in which blocks cost least, such as by what is missing; None if it does not matter."""
         return None
+
+    def size_of_terms(self, table: Any, weight: np.ndarray) -> float:
+        """Sum over rows of the terms of the log likelihood that cancel each other, without their signs, nats.
+
+        About one for each cell, but more where counts are large: rounding errors are measured against it.
+        """
+        return float(weight.sum()) * self.n_columns
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""

@@ -7,6 +7,8 @@ from typing import Self
 
 import numpy as np
 
+from skvbem.blocks import Blocks
+from skvbem.emissions._moments import n_columns_of
 from skvbem.emissions.categorical import Categorical
 from skvbem.families import Dirichlet
 
@@ -16,9 +18,9 @@ class Bernoulli(Categorical):
     """Zeros and ones, independent given the component; priors are Beta distributions: Dirichlet ones of two cells."""
 
     @classmethod
-    def for_data(cls, codes: np.ndarray, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
+    def for_data(cls, codes: np.ndarray | Blocks, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
         """The emission of zeros and ones (n_rows, n_columns), negative where missing."""
-        return cls((2,) * codes.shape[1])
+        return cls((2,) * n_columns_of(codes))
 
     def default_prior(self, n_components: int, *, concentration=(1.0, 1.0)) -> Dirichlet:
         """Beta distributions.

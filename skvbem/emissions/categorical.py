@@ -16,6 +16,7 @@ import numpy as np
 
 from skvbem._kernels import _categorical
 from skvbem._numerics import safe_log
+from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.families import Dirichlet
 
@@ -38,7 +39,7 @@ class Categorical(Emission):
     n_categories: tuple[int, ...]
 
     @classmethod
-    def for_data(cls, codes: np.ndarray, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
+    def for_data(cls, codes: np.ndarray | Blocks, weight: np.ndarray | None = None, *, n_categories=None) -> Self:
         """The emission of codes (n_rows, n_columns), 0, 1, ..., negative where missing. Weights make no difference.
 
         Parameters
@@ -46,9 +47,11 @@ class Categorical(Emission):
         codes : ndarray of int, shape (n_rows, n_columns)
         weight : ndarray of shape (n_rows,), optional
         n_categories : sequence of int, optional
-            The largest code of each column and one if None.
+            The largest code of each column and one if None, of codes that do not come in blocks.
         """
         if n_categories is None:
+            if isinstance(codes, Blocks):
+                raise ValueError("The numbers of categories of codes that come in blocks must be given.")
             n_categories = np.maximum(codes.max(axis=0, initial=0), 0) + 1
         return cls(tuple(int(n) for n in n_categories))
 
@@ -82,8 +85,8 @@ class Categorical(Emission):
             rows = [np.broadcast_to(np.asarray(row, dtype=float), n) for row, n in given]
         return Dirichlet.from_rows(rows * n_components)
 
-    def prepare(self, values: np.ndarray) -> CategoricalTable:
-        """A table of codes (n_rows, n_columns), negative where a cell is missing.
+    def survey(self, values: np.ndarray, before: CategoricalTable | None = None) -> CategoricalTable:
+        """A table without rows that knows which columns have gaps and how many rows there are, with those before.
 
         Raises
         ------
@@ -100,8 +103,17 @@ class Categorical(Emission):
                 f"Column {column} holds the code {highest[column]}, but has {sizes[column]} categories: "
                 f"codes are 0 to {sizes[column] - 1}, and negative where a cell is missing."
             )
-        join = Joint(self.n_categories, tuple(lowest < 0), max(min(_MOST_CODES, len(codes) // _ROWS_PER_CODE), 2))
-        return CategoricalTable(codes, join, join.encode(codes))
+        gappy, n_rows = lowest < 0, len(codes)
+        if before is not None:
+            gappy, n_rows = gappy | np.array(before.join.gappy), n_rows + before.n_rows
+        join = Joint(self.n_categories, tuple(gappy), max(min(_MOST_CODES, n_rows // _ROWS_PER_CODE), 2))
+        return CategoricalTable(codes[:0], join, join.encode(codes[:0]), n_rows)
+
+    def prepare(self, values: np.ndarray, survey: CategoricalTable | None = None) -> CategoricalTable:
+        """A table of codes (n_rows, n_columns), negative where a cell is missing."""
+        codes = np.asarray(values)
+        survey = self.survey(codes) if survey is None else survey
+        return replace(survey, codes=codes, joined=survey.join.encode(codes))
 
     def step(self, natural: np.ndarray, table: CategoricalTable) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -127,6 +139,20 @@ class Categorical(Emission):
             codes[missing, column] = np.argmax(responsibilities[missing] @ table, axis=1)
         return codes
 
+    def counted(self, prior: Dirichlet) -> list[tuple[int, Dirichlet]]:
+        """All of it."""
+        return [(0, prior)]
+
+    @property
+    def tells_components_apart(self) -> bool:
+        """No: that hangs on the numbers of columns and of categories."""
+        return False
+
+    @property
+    def n_outcomes(self) -> tuple[int, ...] | None:
+        """Categories of each column."""
+        return self.n_categories
+
     def places(self, block: CategoricalTable) -> np.ndarray:
         """An axis for each category of each column; different categories are 1 apart."""
         places = np.zeros((len(block), self._cells_per_component))
@@ -135,6 +161,10 @@ class Categorical(Emission):
             places[rows, first : first + size] = -np.sqrt(0.5) / size
             places[rows, first + block.codes[rows, column]] += np.sqrt(0.5)
         return places
+
+    def quantiles(self, posterior: Dirichlet, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the probabilities; those of two or more categories do not sum to 1."""
+        return self.parameters(posterior.quantiles(probability))
 
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Probabilities, (n_components, most categories of a column) by column, NaN beyond a column's categories."""
@@ -232,11 +262,14 @@ class CategoricalTable:
     codes : ndarray of int, shape (n_rows, n_columns)
     join : Joint
     joined : ndarray of int32, shape (n_rows, n_groups)
+    n_rows : int
+        Of the whole table, of which this one may be a block.
     """
 
     codes: np.ndarray
     join: Joint
     joined: np.ndarray
+    n_rows: int
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -272,6 +305,13 @@ class CategoricalStep(Step):
     def add(self, block: CategoricalTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
         """Add the statistics of a block to a sum."""
         _categorical.spread(np.ascontiguousarray(block.joined), as_matrix(responsibilities), total)
+
+    def of_rows(self, block: CategoricalTable) -> np.ndarray:
+        """1 in the cell of each observed category, the same for all components."""
+        n_cells = self.shape[2]
+        found = np.zeros((len(block), n_cells + 1))
+        found[np.arange(len(block))[:, None], self.join.members[block.joined].reshape(len(block), -1)] = 1.0
+        return np.broadcast_to(found[:, None, :n_cells], (len(block), self.n_components, n_cells))
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""

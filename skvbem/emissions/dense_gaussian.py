@@ -28,17 +28,22 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._dense_step import WIDEST_EXPANDED, DenseStep
 from skvbem.emissions._moments import weighted_moments
+from skvbem.emissions._priors import NormalPriorEmission
 from skvbem.emissions._quadratic import Quadratic
-from skvbem.emissions.base import Emission
 from skvbem.families import NormalPoint, NormalWishart
+
+# Share of the variance of standardized columns, in some direction, that is taken for rounding.
+_COLLINEAR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class DenseGaussian(Emission):
+class DenseGaussian(NormalPriorEmission):
     """Gaussian measurements with a full precision matrix.
 
     Parameters
@@ -59,7 +64,7 @@ class DenseGaussian(Emission):
     tied: bool = False
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None, *, tied: bool = False) -> Self:
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, tied: bool = False) -> Self:
         """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,)."""
         moments = weighted_moments(values, weight)
         whitener = np.linalg.inv(np.linalg.cholesky(moments.correlation)) / moments.deviation
@@ -82,60 +87,71 @@ class DenseGaussian(Emission):
         """The inverse of the whitener, lower triangular."""
         return np.tril(np.linalg.inv(self.whitener))
 
+    def collinear(self, n_samples: float) -> list[int]:
+        """Columns that are linear functions of each other, up to rounding, in the rows that made the frame.
+
+        Parameters
+        ----------
+        n_samples : float
+            Total weight of these rows, by which their correlations were shrunk.
+        """
+        root, shrinkage = self.unwhitener, self.n_columns / (n_samples + self.n_columns)
+        deviation = np.sqrt((root**2).sum(axis=1))
+        variance, axes = np.linalg.eigh(root @ root.T / deviation / deviation[:, None])
+        nothing_left = variance - shrinkage < _COLLINEAR * self.n_columns
+        return np.flatnonzero((axes[:, nothing_left] ** 2).sum(axis=1) > _COLLINEAR).tolist()
+
     @cached_property
     def log_volume(self) -> float:
         """ln|M|: the log density of the data is that in the frame plus this, nats."""
         return float(np.log(np.diagonal(self.whitener)).sum())
 
-    def default_prior(
-        self,
-        n_components: int,
-        *,
-        mean_prior=None,
-        mean_precision_prior: float = 1.0,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior=None,
-    ) -> NormalWishart:
-        """Normal-Wishart distributions, the same for all components.
+    def hyperparameters(self, family: NormalWishart) -> dict[str, np.ndarray]:
+        """What `default_prior` would have to be given, one of each for each mean or precision."""
+        return {
+            "mean": self.origin + family.mean @ self.unwhitener.T,
+            "mean_precision": family.mean_precision,
+            "degrees_of_freedom": family.degrees_of_freedom,
+            "covariance": self.unwhitener @ family.scale @ self.unwhitener.T,
+        }
 
-        Parameters
-        ----------
-        n_components : int
-        mean_prior : array_like of shape (d,), optional
-            The mean of the data if None.
-        mean_precision_prior : float, default=1.0
-            Weight of `mean_prior`, in data.
-        degrees_of_freedom_prior : float, optional
-            More than d - 1; d if None.
-        covariance_prior : array_like of shape (d, d), optional
-            `degrees_of_freedom_prior` times its inverse is the prior mean of a precision matrix. The covariance of the
-            data if None, its correlations shrunk toward 0 by d / (n + d).
-        """
-        d, n_precisions = self.n_columns, 1 if self.tied else n_components
-        mean, scale = self.mean, np.eye(d)
-        if mean_prior is not None:
-            mean = self.whitener @ (np.asarray(mean_prior, dtype=float) - self.origin)
-        if covariance_prior is not None:
-            scale = self.whitener @ np.asarray(covariance_prior, dtype=float) @ self.whitener.T
+    def _in_units(self, away: np.ndarray) -> np.ndarray:
+        return self.whitener @ away
+
+    def _prior(
+        self, n_components: int, mean: np.ndarray, mean_precision: float, dof: float, covariance: np.ndarray | None
+    ) -> NormalWishart:
+        """Normal-Wishart distributions."""
+        n_precisions, scale = 1 if self.tied else n_components, np.eye(self.n_columns)
+        if covariance is not None:
+            scale = self.whitener @ covariance @ self.whitener.T
             scale = (scale + scale.T) / 2
-        dof = float(d) if degrees_of_freedom_prior is None else float(degrees_of_freedom_prior)
         return NormalWishart.from_parameters(
             mean=np.tile(mean, (n_components, 1)),
-            mean_precision=np.full(n_components, float(mean_precision_prior)),
+            mean_precision=np.full(n_components, mean_precision),
             degrees_of_freedom=np.full(n_precisions, dof),
             scale=np.tile(scale, (n_precisions, 1, 1)),
             shared=self.tied,
         )
 
-    def prepare(self, values: np.ndarray) -> DenseTable:
+    def survey(self, values: np.ndarray, before: DenseTable | None = None) -> DenseTable:
+        """A table without rows that knows how far the rows reach, and those of a survey before."""
+        d, values = self.n_columns, np.asarray(values)
+        none = DenseTable(self, values[:0], None, np.zeros((0, d), dtype=bool), np.zeros(d))
+        reach = none.reach if before is None else before.reach
+        for at in range(0, len(values), 4096):
+            block = values[at : at + 4096]
+            pattern, patterns = _missing_patterns(block)
+            frame = replace(none, values=block, pattern=pattern, patterns=patterns).frame
+            reach = np.maximum(reach, np.abs(frame).max(axis=1, initial=0.0))
+        return replace(none, reach=reach)
+
+    def prepare(self, values: np.ndarray, survey: DenseTable | None = None) -> DenseTable:
         """A table of rows, (n_rows, d), NaN where a cell is missing. The values are not copied."""
         values = np.asarray(values)
         pattern, patterns = _missing_patterns(values)
-        table = DenseTable(self, values, pattern, patterns, np.zeros(self.n_columns))
-        reach = np.zeros(self.n_columns)
-        for at in range(0, len(values), 4096):
-            reach = np.maximum(reach, np.abs(table[at : at + 4096].frame).max(axis=1, initial=0.0))
-        return replace(table, reach=reach)
+        survey = self.survey(values) if survey is None else survey
+        return replace(survey, values=values, pattern=pattern, patterns=patterns)
 
     def row_order(self, table: DenseTable) -> np.ndarray | None:
         """Rows with the same cells missing together."""
@@ -185,10 +201,21 @@ class DenseGaussian(Emission):
                 values[rows] = filled
         return values
 
+    def is_conjugate(self, table: DenseTable) -> bool:
+        """Whether rows are observed whole or not at all."""
+        return not any(0 < len(missing) < self.n_columns for _, missing in table.runs)
+
     def places(self, block: DenseTable) -> np.ndarray:
         """Rows in standard deviations from the means of the columns."""
         deviation = np.sqrt((self.unwhitener**2).sum(axis=1))
         return np.nan_to_num((block.values - self.origin) / deviation, nan=0.0)
+
+    def quantiles(self, posterior: NormalWishart, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the means, each of which is Student t distributed."""
+        dof = (posterior.degrees_of_freedom - self.n_columns + 1)[:, None]
+        scale = np.einsum("ij,kjl,il->ki", self.unwhitener, posterior.scale, self.unwhitener)
+        reach = stdtrit(dof, probability) * np.sqrt(scale / dof / posterior.mean_precision[:, None])
+        return {"means": self.origin + posterior.mean @ self.unwhitener.T + reach}
 
     def parameters(self, point: NormalPoint) -> dict[str, np.ndarray]:
         """Means (n_components, d), covariances and precisions (n_components, d, d), or (d, d) if tied."""
@@ -281,13 +308,16 @@ class DenseTable:
 
 def _missing_patterns(values: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     """Which pattern of missing cells each row has (None if no cell is missing), and the patterns."""
-    none = None, np.zeros((0, values.shape[1]), dtype=bool)
-    if values.dtype.kind != "f":
-        return none
-    missing = np.isnan(values)
-    if not missing.any():
-        return none
-    packed = np.packbits(missing, axis=1)
-    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    n, d = values.shape
+    packed = None
+    for at in range(0, n if values.dtype.kind == "f" else 0, 4096):
+        missing = np.isnan(values[at : at + 4096])
+        if packed is None and missing.any():
+            packed = np.zeros((n, -(-d // 8)), dtype=np.uint8)
+        if packed is not None:
+            packed[at : at + 4096] = np.packbits(missing, axis=1)
+    if packed is None:
+        return None, np.zeros((0, d), dtype=bool)
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
-    return pattern.astype(np.int32).ravel(), missing[first]
+    return pattern.astype(np.int32).ravel(), np.unpackbits(packed[first], axis=1, count=d).astype(bool)

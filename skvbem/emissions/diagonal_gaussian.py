@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions._moments import weighted_moments
+from skvbem.emissions._priors import NormalPriorEmission
 from skvbem.emissions.base import Step, by_row
 from skvbem.families import NormalGamma, NormalPoint
 
@@ -28,7 +31,7 @@ MOST_EXPANDED = 1e7
 
 
 @dataclass(frozen=True, eq=False)
-class DiagonalGaussian(LinearEmission):
+class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     """Gaussian measurements, independent given the component.
 
     Parameters
@@ -47,7 +50,9 @@ class DiagonalGaussian(LinearEmission):
     spherical: bool = False
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None, *, spherical: bool = False) -> Self:
+    def for_data(
+        cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, spherical: bool = False
+    ) -> Self:
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
         moments = weighted_moments(values, weight)
         unit = moments.deviation
@@ -71,39 +76,31 @@ class DiagonalGaussian(LinearEmission):
         """Precisions of a component."""
         return 1 if self.spherical else self.n_columns
 
-    def default_prior(
-        self,
-        n_components: int,
-        *,
-        mean_prior=None,
-        mean_precision_prior: float = 1.0,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior=None,
-    ) -> NormalGamma:
-        """Normal-Gamma distributions: a Wishart prior of the whole precision matrix, restricted to this shape.
+    def hyperparameters(self, family: NormalGamma) -> dict[str, np.ndarray]:
+        """What `default_prior` would have to be given, one of each for each component."""
+        shared = self.n_columns // self.n_precisions
+        covariance = family.scale / shared * self.unit[: self.n_precisions] ** 2
+        return {
+            "mean": self.origin + family.mean * self.unit,
+            "mean_precision": family.mean_precision[:, 0],
+            "degrees_of_freedom": family.degrees_of_freedom[:, 0] / shared,
+            "covariance": covariance[:, 0] if self.spherical else covariance,
+        }
 
-        Parameters
-        ----------
-        n_components : int
-        mean_prior : array_like of shape (n_columns,), optional
-            The mean of the data if None.
-        mean_precision_prior : float, default=1.0
-            Weight of `mean_prior`, in data.
-        degrees_of_freedom_prior : float, optional
-            Of each precision; if `spherical`, times the number of columns. `n_columns` if None.
-        covariance_prior : array_like of shape (n_columns,), or float if `spherical`, optional
-            `degrees_of_freedom_prior` divided by it is the prior mean of a precision. The variances of the data if
-            None, or their mean.
-        """
+    def _in_units(self, away: np.ndarray) -> np.ndarray:
+        return away / self.unit
+
+    def _prior(
+        self, n_components: int, mean: np.ndarray, mean_precision: float, dof: float, covariance: np.ndarray | None
+    ) -> NormalGamma:
+        """Normal-Gamma distributions; a precision that d columns share has d times the degrees of freedom."""
         d, p = self.n_columns, self.n_precisions
-        mean = self.mean if mean_prior is None else (np.asarray(mean_prior, dtype=float) - self.origin) / self.unit
-        dof = float(d) if degrees_of_freedom_prior is None else float(degrees_of_freedom_prior)
         variance = np.ones(p)
-        if covariance_prior is not None:
-            variance = np.broadcast_to(np.asarray(covariance_prior, dtype=float), p) / self.unit[:p] ** 2
+        if covariance is not None:
+            variance = np.broadcast_to(covariance, p) / self.unit[:p] ** 2
         return NormalGamma.from_parameters(
             mean=np.tile(mean, (n_components, 1)),
-            mean_precision=np.full((n_components, d), float(mean_precision_prior)),
+            mean_precision=np.full((n_components, d), mean_precision),
             degrees_of_freedom=np.full((n_components, p), dof * (d // p)),
             scale=np.tile(variance * (d // p), (n_components, 1)),
         )
@@ -180,6 +177,12 @@ class DiagonalGaussian(LinearEmission):
     def places(self, block: LinearTable) -> np.ndarray:
         """Rows in units from the means of the columns."""
         return block.columns[0].T
+
+    def quantiles(self, posterior: NormalGamma, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the means, each of which is Student t distributed."""
+        dof = posterior.degrees_of_freedom
+        reach = stdtrit(dof, probability) * np.sqrt(posterior.scale / dof / posterior.mean_precision)
+        return {"means": self.origin + self.unit * (posterior.mean + reach)}
 
     def parameters(self, point: NormalPoint) -> dict[str, np.ndarray]:
         """Means (n_components, n_columns); covariances and precisions of that shape, or (n_components,)."""

@@ -11,13 +11,15 @@ from typing import Self
 
 import numpy as np
 
+from skvbem.blocks import Blocks
 from skvbem.emissions._linear import LinearEmission, LinearTable
 from skvbem.emissions._moments import weighted_means
+from skvbem.emissions._priors import RatePriorEmission
 from skvbem.families import Gamma
 
 
 @dataclass(frozen=True, eq=False)
-class Exponential(LinearEmission):
+class Exponential(RatePriorEmission, LinearEmission):
     """Exponential waiting times, independent given the component.
 
     Parameters
@@ -29,7 +31,7 @@ class Exponential(LinearEmission):
     unit: np.ndarray
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None) -> Self:
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Self:
         """The emission of times (n_rows, n_columns), all >= 0, with weights (n_rows,)."""
         mean = weighted_means(values, weight)
         return cls(np.where(mean > 0, mean, 1.0))
@@ -38,20 +40,6 @@ class Exponential(LinearEmission):
     def n_columns(self) -> int:
         """Columns of a row."""
         return len(self.unit)
-
-    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma:
-        """Gamma distributions of the rates, by default of shape 1 and with the rate of all data as their mean.
-
-        Parameters
-        ----------
-        n_components : int
-        shape : float or array_like of shape (n_columns,)
-        rate : float or array_like of shape (n_columns,), optional
-            In the time of the data; `shape` times the means of the data if None.
-        """
-        shape = np.broadcast_to(np.asarray(shape, dtype=float), self.unit.shape)
-        rate = shape if rate is None else np.broadcast_to(np.asarray(rate, dtype=float), self.unit.shape) / self.unit
-        return Gamma.from_parameters(np.tile(shape, (n_components, 1)), np.tile(rate, (n_components, 1)))
 
     def measure(self, values: np.ndarray) -> np.ndarray:
         """Times in units, (n_columns, n_rows)."""
@@ -100,6 +88,10 @@ class Exponential(LinearEmission):
         times, observed = block.columns
         return (observed * np.log(np.maximum(times, 1e-3))).T
 
+    def quantiles(self, posterior: Gamma, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the rates."""
+        return self.parameters(posterior.quantiles(probability))
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, in the time of the data, (n_components, n_columns)."""
         return {"rates": point / self.unit}
@@ -107,3 +99,7 @@ class Exponential(LinearEmission):
     @property
     def _cells_per_component(self) -> int:
         return 2 * self.n_columns
+
+    @property
+    def _unit_of_rate(self) -> np.ndarray:
+        return 1 / self.unit

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.blocks import Blocks
 from skvbem.emissions.dense_gaussian import DenseGaussian
 from skvbem.emissions.diagonal_gaussian import DiagonalGaussian
 
@@ -24,13 +25,13 @@ class Gaussian:
 
     @staticmethod
     def for_data(
-        values: np.ndarray, weight: np.ndarray | None = None, *, covariance_type: str = "full"
+        values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, covariance_type: str = "full"
     ) -> DenseGaussian | DiagonalGaussian:
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,).
 
         Parameters
         ----------
-        values : ndarray of shape (n_rows, n_columns)
+        values : ndarray of shape (n_rows, n_columns), or Blocks of (values, weight)
         weight : ndarray of shape (n_rows,), optional
         covariance_type : {"full", "tied", "diag", "spherical"}
 

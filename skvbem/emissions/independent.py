@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.emissions.base import Emission, Step
-from skvbem.families import Product
+from skvbem.families import Dirichlet, Product
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,17 @@ class Independent(Emission):
         n_cells = tuple(len(part.component_of_cell(n_components)) for part in self.parts)
         return Product(blocks, n_cells)
 
-    def prepare(self, values: Sequence[np.ndarray]) -> IndependentTable:
+    def survey(self, values: Sequence[np.ndarray], before: IndependentTable | None = None) -> IndependentTable:
+        """The surveys of the groups."""
+        surveys = (None,) * len(self.parts) if before is None else before.parts
+        found = (part.survey(*of_part) for part, *of_part in zip(self.parts, values, surveys))
+        return IndependentTable(tuple(found))
+
+    def prepare(self, values: Sequence[np.ndarray], survey: IndependentTable | None = None) -> IndependentTable:
         """A table of rows from one array for each group."""
-        return IndependentTable(tuple(part.prepare(of_part) for part, of_part in zip(self.parts, values)))
+        surveys = (None,) * len(self.parts) if survey is None else survey.parts
+        found = (part.prepare(*of_part) for part, *of_part in zip(self.parts, values, surveys))
+        return IndependentTable(tuple(found))
 
     def step(self, natural: np.ndarray, table: IndependentTable) -> Step:
         """The groups at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -77,10 +85,43 @@ class Independent(Emission):
         """The parameters of each group, by name."""
         return tuple(part.parameters(at) for part, at in zip(self.parts, point))
 
+    def is_conjugate(self, table: IndependentTable) -> bool:
+        """Whether all groups are."""
+        return all(part.is_conjugate(of_part) for part, of_part in zip(self.parts, table.parts))
+
+    def counted(self, prior: Product) -> list[tuple[int, Dirichlet]]:
+        """Those of the groups."""
+        firsts = np.cumsum([0, *prior.n_cells])[:-1].tolist()
+        parts = zip(self.parts, prior.blocks, firsts)
+        return [(first + at, of) for part, block, first in parts for at, of in part.counted(block)]
+
+    @property
+    def tells_components_apart(self) -> bool:
+        """Whether one group does: then it does so for the others."""
+        return any(part.tells_components_apart for part in self.parts)
+
+    @property
+    def n_outcomes(self) -> tuple[int, ...] | None:
+        """Those of all groups, if all have them."""
+        found: list[int] = []
+        for part in self.parts:
+            if part.n_outcomes is None:
+                return None
+            found += part.n_outcomes
+        return tuple(found)
+
+    def quantiles(self, posterior: Product, probability: float) -> tuple:  # type: ignore[override]
+        """The quantiles of each group, by name."""
+        return tuple(part.quantiles(q, probability) for part, q in zip(self.parts, posterior.blocks))
+
     def row_order(self, table: IndependentTable) -> np.ndarray | None:
         """The order of the first group to which it matters."""
         orders = (part.row_order(of_part) for part, of_part in zip(self.parts, table.parts))
         return next((order for order in orders if order is not None), None)
+
+    def size_of_terms(self, table: IndependentTable, weight: np.ndarray) -> float:
+        """The sum of the groups."""
+        return sum(part.size_of_terms(of_part, weight) for part, of_part in zip(self.parts, table.parts))
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell belongs to; -1 where it belongs to all."""
@@ -144,6 +185,24 @@ class IndependentStep(Step):
     def statistics(self, total: Any) -> np.ndarray:
         """Statistics of a sum."""
         return np.concatenate([step.statistics(of_sum) for step, of_sum in zip(self.steps, total)])
+
+    def of_rows(self, block: IndependentTable) -> np.ndarray:
+        """Statistics of each row, group after group."""
+        parts = zip(self.steps, block.parts)
+        return np.concatenate([step.of_rows(of_part) for step, of_part in parts], axis=2)
+
+    def hidden_covariance(self, block: IndependentTable, shares: np.ndarray) -> np.ndarray | None:
+        """Group by group, which are independent given the component."""
+        found = [step.hidden_covariance(of_part, shares) for step, of_part in zip(self.steps, block.parts)]
+        if all(of_group is None for of_group in found):
+            return None
+        sizes = [step.of_rows(of_part[:0]).shape[2] for step, of_part in zip(self.steps, block.parts)]
+        ends = np.cumsum(sizes)
+        whole = np.zeros((self.n_components, ends[-1], ends[-1]))
+        for of_group, size, end in zip(found, sizes, ends):
+            if of_group is not None:
+                whole[:, end - size : end, end - size : end] = of_group
+        return whole
 
     def add_drawn(
         self, block: IndependentTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: Any

@@ -12,7 +12,9 @@ from typing import Self
 import numpy as np
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._linear import LinearEmission, LinearTable
+from skvbem.emissions._moments import blocks_of_floats, n_columns_of
 from skvbem.families import Dirichlet
 
 # ln 0 as a factor: 0 times it is 0, and any count of it is past all hope.
@@ -35,7 +37,7 @@ class Multinomial(LinearEmission):
     n_trials: int = 1
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None) -> Self:
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Self:
         """The emission of counts (n_rows, n_categories) with weights (n_rows,).
 
         Raises
@@ -43,19 +45,20 @@ class Multinomial(LinearEmission):
         ValueError
             If a row has missing cells as well as observed ones.
         """
-        values = np.asarray(values)
-        if values.dtype.kind == "f":
-            missing = np.isnan(values)
+        total, n, n_before = 0.0, 0.0, 0
+        for cells, counted in blocks_of_floats(values, weight):
+            missing = np.isnan(cells)
             partial = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
             if len(partial):
                 raise ValueError(
-                    f"Row {partial[0]} of multinomial counts has a missing cell. The likelihood is that of the counts "
-                    "given their total, which is then unknown: fill the cell, or leave out the whole row."
+                    f"Row {n_before + partial[0]} of multinomial counts has a missing cell. The likelihood is that of "
+                    "the counts given their total, which is then unknown: fill the cell, or leave out the whole row."
                 )
-        totals = values.sum(axis=1, dtype=float)
-        seen = ~np.isnan(totals)
-        mean = np.average(totals[seen], weights=None if weight is None else weight[seen]) if seen.any() else 1.0
-        return cls(values.shape[1], max(round(float(mean)), 1))
+            seen = ~missing[:, 0]
+            total += float(counted[seen] @ cells[seen].sum(axis=1))
+            n += float(counted[seen].sum())
+            n_before += len(cells)
+        return cls(n_columns_of(values), max(round(total / n), 1) if n > 0 else 1)
 
     @property
     def n_columns(self) -> int:
@@ -116,13 +119,26 @@ class Multinomial(LinearEmission):
         values = np.asarray(block.values, dtype=float)
         return np.where(np.isnan(values), responsibilities @ posterior.mean().reshape(-1, self.n_categories), values)
 
+    @property
+    def tells_components_apart(self) -> bool:
+        """No: that hangs on the totals of the rows."""
+        return False
+
     def places(self, block: LinearTable) -> np.ndarray:
         """Twice the square roots of counts, which spread by about 1 around their means."""
         return 2 * np.sqrt(block.columns[0].T)
 
+    def quantiles(self, posterior: Dirichlet, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the shares."""
+        return self.parameters(posterior.quantiles(probability))
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Shares, (n_components, n_categories)."""
         return {"shares": point.reshape(-1, self.n_categories)}
+
+    def size_of_terms(self, table: LinearTable, weight: np.ndarray) -> float:
+        """Logarithms are multiplied by counts."""
+        return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1, dtype=float))
 
     @property
     def _cells_per_component(self) -> int:

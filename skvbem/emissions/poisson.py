@@ -12,13 +12,15 @@ from typing import Self
 import numpy as np
 
 from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
 from skvbem.emissions._linear import LinearEmission, LinearTable
 from skvbem.emissions._moments import weighted_means
+from skvbem.emissions._priors import RatePriorEmission
 from skvbem.families import Gamma
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson(LinearEmission):
+class Poisson(RatePriorEmission, LinearEmission):
     """Poisson counts, independent given the component.
 
     Parameters
@@ -30,7 +32,7 @@ class Poisson(LinearEmission):
     unit: np.ndarray
 
     @classmethod
-    def for_data(cls, values: np.ndarray, weight: np.ndarray | None = None) -> Self:
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Self:
         """The emission of counts (n_rows, n_columns) with weights (n_rows,)."""
         mean = weighted_means(values, weight)
         return cls(np.where(mean > 0, mean, 1.0))
@@ -39,20 +41,6 @@ class Poisson(LinearEmission):
     def n_columns(self) -> int:
         """Columns of a row."""
         return len(self.unit)
-
-    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma:
-        """Gamma distributions of the rates, by default of shape 1 and with the data's means.
-
-        Parameters
-        ----------
-        n_components : int
-        shape : float or array_like of shape (n_columns,)
-        rate : float or array_like of shape (n_columns,), optional
-            In counts of the data; `shape` divided by the means of the data if None.
-        """
-        shape = np.broadcast_to(np.asarray(shape, dtype=float), self.unit.shape)
-        rate = shape if rate is None else np.broadcast_to(np.asarray(rate, dtype=float), self.unit.shape) * self.unit
-        return Gamma.from_parameters(np.tile(shape, (n_components, 1)), np.tile(rate, (n_components, 1)))
 
     def features(self, block: LinearTable) -> np.ndarray:
         """Counts, and 1: one for all columns where nothing is missing."""
@@ -99,10 +87,22 @@ class Poisson(LinearEmission):
         roots = 2 * (np.sqrt(np.asarray(block.values, dtype=float)) - np.sqrt(self.unit))
         return np.nan_to_num(roots, nan=0.0)
 
+    def quantiles(self, posterior: Gamma, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the rates."""
+        return self.parameters(posterior.quantiles(probability))
+
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, (n_components, n_columns)."""
         return {"rates": point * self.unit}
 
+    def size_of_terms(self, table: LinearTable, weight: np.ndarray) -> float:
+        """Logarithms are multiplied by counts."""
+        return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1, dtype=float))
+
     @property
     def _cells_per_component(self) -> int:
         return 2 * self.n_columns
+
+    @property
+    def _unit_of_rate(self) -> np.ndarray:
+        return self.unit

@@ -18,8 +18,20 @@ from skvbem.vbem.fit import Fit
 
 _VERSION = "0.1.0.dev0"
 
+#: What the first batch fixes; the rest is told anew by each.
+KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
 #: Name of the attribute that holds the objective of each method.
 OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
+
+
+def has_posterior(estimator) -> bool:
+    """Whether a batch leaves a density that can be the prior of the next; an AttributeError says what it takes."""
+    if estimator.method != "vb":
+        raise AttributeError(
+            f"partial_fit of {type(estimator).__name__} needs method='vb', whose posterior is the prior of the next "
+            f"batch. Got method={estimator.method!r}."
+        )
+    return True
 
 
 class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
@@ -113,6 +125,24 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
         return after_cycle
 
+    def _check_can_go_on(self, form: posteriors.Form) -> None:
+        """Refuse to take a batch after a fit that left no density."""
+        if not form.density:
+            raise ValueError(
+                f"partial_fit continues a fit by method='vb'; this {type(self).__name__} was fitted by "
+                f"method={form.name!r}. Fit it again."
+            )
+
+    def _batch_state(self, fit: Fit, total_weight: float) -> dict:
+        """The attributes that every batch but the first leaves, whatever the model."""
+        kept = {name: value for name, value in vars(self).items() if name in KEPT_BY_PARTIAL_FIT}
+        return kept | {
+            "batch_lower_bound_": fit.objective,
+            "n_iter_": fit.n_iter,
+            "converged_": fit.converged,
+            "n_samples_": self.n_samples_ + total_weight,
+        }
+
     def _warn_unless_converged(self, fit: Fit, report: IterationReport) -> None:
         if not (fit.converged or report.stopped):
             warn(
@@ -149,6 +179,12 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
                 "work. Fit it again."
             )
         super().__setstate__(state)
+
+
+def check_count(name: str, method: str, value) -> None:
+    """Refuse what is no whole number of at least one, for a parameter of a method."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"The {name!r} parameter of {method} must be an int >= 1. Got {value!r} instead.")
 
 
 def feature_names(X) -> dict:

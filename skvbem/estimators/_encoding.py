@@ -25,6 +25,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from skvbem._compat import warn
+from skvbem.blocks import Blocks
 from skvbem.errors import DataWarning, UnknownCategoryWarning
 
 _SPAN = 1 << 16  # whole numbers within a range this wide are looked up, others are sorted
@@ -54,18 +55,26 @@ class Table:
     """Columns with names, read on demand.
 
     names : the column names if all are strings, else x0, x1, ... as in scikit-learn.
+    array : the same cells as one array, where the columns are those of one; never to be written to.
     """
 
-    def __init__(self, names: Sequence, n_samples: int, column: Callable[[int], Column]):
+    def __init__(
+        self, names: Sequence, n_samples: int, column: Callable[[int], Column], array: np.ndarray | None = None
+    ):
         named = all(isinstance(name, str) for name in names)
         self.names = list(names) if named else [f"x{j}" for j in range(len(names))]
         self.n_samples = n_samples
         self.column = column
+        self.array = array
 
     @property
     def n_columns(self) -> int:
         """Number of columns."""
         return len(self.names)
+
+    def each_column(self) -> Iterator[Column]:
+        """The columns, one after the other."""
+        return map(self.column, range(self.n_columns))
 
     def rows(self, keep: np.ndarray) -> Table:
         """The rows where `keep`, boolean of shape (n_samples,), is true."""
@@ -75,11 +84,14 @@ class Table:
             missing = None if whole.missing is None else whole.missing[keep]
             return Column(whole.values[keep], missing, whole.levels)
 
-        return Table(self.names, int(np.count_nonzero(keep)), column)
+        array = None if self.array is None else self.array[keep]
+        return Table(self.names, int(np.count_nonzero(keep)), column, array)
 
     def columns(self, positions: Sequence[int]) -> Table:
         """The columns at these positions, in this order."""
-        return Table([self.names[j] for j in positions], self.n_samples, lambda k: self.column(positions[k]))
+        all_of_them = list(positions) == list(range(self.n_columns))
+        array = self.array if self.array is None or all_of_them else self.array[:, list(positions)]
+        return Table([self.names[j] for j in positions], self.n_samples, lambda k: self.column(positions[k]), array)
 
 
 def read_table(X, owner: str) -> Table:
@@ -90,6 +102,11 @@ def read_table(X, owner: str) -> Table:
     """
     if isinstance(X, Table):
         return X
+    if isinstance(X, Blocks):
+        raise TypeError(
+            "X comes in blocks, which only fit and the scores of VBMixture take. Ask about one block at a time, as in "
+            "[model.predict(block) for block in X]; other estimators learn from batches by partial_fit."
+        )
     if is_frame(X, "pandas"):
         names, read = X.columns.tolist(), lambda j: _pandas_column(X.iloc[:, j])
     elif is_frame(X, "polars"):
@@ -130,7 +147,8 @@ def _array_table(X, owner: str) -> Table:
     if type(X) is not np.ndarray or X.ndim != 2 or 0 in X.shape:
         array = check_array(X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X")
     names = [f"x{j}" for j in range(array.shape[1])]
-    return Table(names, len(array), lambda j: Column(array[:, j], None if mask is None else mask[:, j]))
+    columns: Callable[[int], Column] = lambda j: Column(array[:, j], None if mask is None else mask[:, j])  # noqa: E731
+    return Table(names, len(array), columns, array if mask is None else None)
 
 
 def _pandas_column(series) -> Column:
@@ -379,6 +397,48 @@ def _number_dtype(levels: list, values: list) -> np.dtype | type:
     return object
 
 
+def missing_markers(missing_values, owner: str) -> set[tuple]:
+    """The (kind, value) pairs that mean "missing" by the `missing_values` parameter of an estimator."""
+    several = isinstance(missing_values, (list, tuple, set, frozenset, np.ndarray))
+    values = [_plain(v) for v in (missing_values if several else [missing_values])]
+    if _unhashable(values) is not None:
+        raise ValueError(
+            f"The 'missing_values' parameter of {owner} must be a scalar or a list of scalars. "
+            f"Got {_show(missing_values)} instead."
+        )
+    return {(_kind(v), v) for v in values if not _is_missing(v)}
+
+
+class _Seen:
+    """What a column was seen to hold, in one table or in several.
+
+    values : (kind, value) -> value, each once.
+    levels : what the data type declares, None if it declares none, or not the same in all tables.
+    dtype : data type of the cells, None where each cell has its own.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[tuple, object] = {}
+        self.levels: list | None = None
+        self.dtype: np.dtype | None = None
+        self._n_tables, self._n_dtypes = 0, 0
+
+    def add(self, coding: _Coding, levels: list | None) -> None:
+        """Take note of the values of one more table."""
+        for value in coding.values:
+            self.values.setdefault((_kind(value), value), value)
+        self.levels = levels if not self._n_tables or levels == self.levels else None
+        self._n_tables += 1
+        if not coding.values and self._n_tables > 1:  # a column of missing cells may have any type
+            return
+        if not self._n_dtypes or coding.dtype == self.dtype:
+            self.dtype = coding.dtype
+        else:
+            both = self.dtype is not None and coding.dtype is not None
+            self.dtype = np.result_type(self.dtype, coding.dtype) if both else None
+        self._n_dtypes += bool(coding.values)
+
+
 # The encoder ----------------------------------------------------------------------------------------------------------
 
 
@@ -398,6 +458,8 @@ class CategoryEncoder:
         among values of its own kind: -1 marks no cell in a column of strings, and True none in a column of numbers.
     handle_unknown : {"warn", "missing", "error"}, default="warn"
         What `encode` does with a category that fit did not see: a missing cell and a warning, a missing cell, an error.
+    if_measured : str
+        What to do with a column of fractions that are no categories, for the warning.
 
     Attributes
     ----------
@@ -411,11 +473,20 @@ class CategoryEncoder:
         The narrowest of int8, int16 and int32 that holds the largest of these numbers: int8 up to 127 categories.
     """
 
-    def __init__(self, owner: str, *, categories="auto", missing_values=np.nan, handle_unknown: str = "warn"):
+    def __init__(
+        self,
+        owner: str,
+        *,
+        categories="auto",
+        missing_values=np.nan,
+        handle_unknown: str = "warn",
+        if_measured: str = "use VBMixture",
+    ):
         self.owner = owner
         self.categories = categories
         self.missing_values = missing_values
         self.handle_unknown = handle_unknown
+        self.if_measured = if_measured
 
     def fit_encode(self, X) -> np.ndarray:
         """Codes of X, whose categories are learned on the way.
@@ -444,46 +515,79 @@ class CategoryEncoder:
         markers = self._markers()
         declared = self._declared(table.names, markers)
         codes = np.empty((table.n_samples, table.n_columns), dtype=np.int8)
-        categories, empty, observed = [], [], False
+        categories, observed = [], False
         doubts: dict[str, dict] = {}
         for j, name in enumerate(table.names):
-            column = table.column(j)
-            coding = _coding(name, column).without(markers)
-            _check_values(f"Column {name!r} of X", coding.values)
-            dtype = None
-            if name in declared:
-                levels = declared[name]
-                self._check_declared(name, coding.values, levels)
-            elif column.levels is not None:
-                levels = [v for v in map(_plain, column.levels) if (_kind(v), v) not in markers]
-                _check_values(f"Column {name!r} of X", levels)
-            else:
-                levels, dtype = _in_order(name, coding.values), coding.dtype
-                for doubt, value in _doubts(levels):
-                    doubts.setdefault(doubt, {})[name] = value
-            if not levels:
-                empty.append(name)
+            coding = _coding(name, table.column(j)).without(markers)
+            seen = _Seen()
+            seen.add(coding, table.column(j).levels)
+            levels = self._learned(name, seen, declared, markers, doubts)
+            categories.append(levels)
+            if not len(levels):
                 continue
             observed |= bool(coding.values)
-            categories.append(_category_array(levels, dtype, coding.values))
             codes = codes.astype(np.promote_types(codes.dtype, _code_dtype(len(levels))), copy=False)
-            coding.write(codes[:, j], {level: code for code, level in enumerate(levels)})
-            del column, coding  # so that two columns are never copied at the same time
+            coding.write(codes[:, j], {level: code for code, level in enumerate(levels.tolist())})
+            del coding  # so that two columns are never copied at the same time
+        self._settle(table.names, categories, observed, f"{table.n_samples} x {table.n_columns}", doubts)
+        return codes
 
+    def fit_blocks(self, tables: Iterable[Table]) -> None:
+        """Learn the categories of rows that come in blocks, as `fit_encode` would of all together.
+
+        Levels that data types declare count where all blocks declare the same.
+
+        Parameters
+        ----------
+        tables : iterable of Table
+            Of the same columns.
+        """
+        markers, names, n_rows = self._markers(), None, 0
+        for table in tables:
+            if names is None:
+                names, seen = table.names, [_Seen() for _ in table.names]
+            n_rows += table.n_samples
+            for j, name in enumerate(names):
+                column = table.column(j)
+                seen[j].add(_coding(name, column).without(markers), column.levels)
+        assert names is not None, "blocks of rows have rows"
+        declared = self._declared(names, markers)
+        doubts: dict[str, dict] = {}
+        categories = [self._learned(name, of, declared, markers, doubts) for name, of in zip(names, seen)]
+        self._settle(names, categories, any(of.values for of in seen), f"{n_rows} x {len(names)}", doubts)
+
+    def _learned(self, name: str, seen: _Seen, declared: dict, markers: set[tuple], doubts: dict) -> np.ndarray:
+        """The categories of a column, none if nothing says what they are; what may not be meant is noted."""
+        values, dtype = list(seen.values.values()), None
+        _check_values(f"Column {name!r} of X", values)
+        if name in declared:
+            levels = declared[name]
+            self._check_declared(name, values, levels)
+        elif seen.levels is not None:
+            levels = [v for v in map(_plain, seen.levels) if (_kind(v), v) not in markers]
+            _check_values(f"Column {name!r} of X", levels)
+        else:
+            levels, dtype = _in_order(name, values), seen.dtype
+            for doubt, value in _doubts(levels):
+                doubts.setdefault(doubt, {})[name] = value
+        return _category_array(levels, dtype, values) if levels else np.empty(0)
+
+    def _settle(self, names: list[str], categories: list[np.ndarray], observed: bool, size: str, doubts: dict) -> None:
+        """Keep what was learned, unless columns hold nothing."""
         if not observed:
-            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
+            raise ValueError(f"X must have an observed cell. Got {size} missing ones.")
+        empty = [name for name, levels in zip(names, categories) if not len(levels)]
         if empty:
             raise ValueError(
                 f"{_columns(empty)} of X {'has' if len(empty) == 1 else 'have'} no observed cell. Leave such a column "
                 f"out, or declare its levels with the 'categories' parameter of {self.owner}."
             )
-        self.names_ = table.names
+        self.names_ = names
         self.categories_ = categories
         self.n_categories_ = np.array([len(levels) for levels in categories])
-        self.code_dtype_ = codes.dtype
+        self.code_dtype_ = max((_code_dtype(len(levels)) for levels in categories), key=lambda dtype: dtype.itemsize)
         for doubt, values in doubts.items():
-            warn(_doubt_message(doubt, values), DataWarning)
-        return codes
+            warn(_doubt_message(doubt, values, self.if_measured), DataWarning)
 
     def encode(self, X) -> np.ndarray:
         """Codes of X by the categories learned, whatever the container and data type of X.
@@ -548,14 +652,7 @@ class CategoryEncoder:
         return np.concatenate([levels, np.array([np.nan], dtype=levels.dtype)])[codes]
 
     def _markers(self) -> set[tuple]:
-        several = isinstance(self.missing_values, (list, tuple, set, frozenset, np.ndarray))
-        values = [_plain(v) for v in (self.missing_values if several else [self.missing_values])]
-        if _unhashable(values) is not None:
-            raise ValueError(
-                f"The 'missing_values' parameter of {self.owner} must be a scalar or a list of scalars. "
-                f"Got {_show(self.missing_values)} instead."
-            )
-        return {(_kind(v), v) for v in values if not _is_missing(v)}
+        return missing_markers(self.missing_values, self.owner)
 
     def _declared(self, names: list[str], markers: set[tuple]) -> dict[str, list]:
         """Levels by column name, checked, from the `categories` parameter."""
@@ -655,8 +752,8 @@ def _doubts(levels: list) -> Iterator[tuple[str, object]]:
 _DOUBTS = {  # for one column, for several
     "constant": ("holds only one category, {}.", "hold only one category each, such as {}."),
     "fraction": (
-        "holds the fraction {}, taken as a category. If it is a measurement, use VBMixture.",
-        "hold fractions such as {}, taken as categories. If they are measurements, use VBMixture.",
+        "holds the fraction {0}, taken as a category. If it is a measurement, {1}.",
+        "hold fractions such as {0}, taken as categories. If they are measurements, {1}.",
     ),
     "negative": (
         "holds the negative value {0}, taken as a category. If it marks missing cells, pass missing_values={0}.",
@@ -669,9 +766,9 @@ _DOUBTS = {  # for one column, for several
 }
 
 
-def _doubt_message(doubt: str, values: dict[str, object]) -> str:
+def _doubt_message(doubt: str, values: dict[str, object], if_measured: str) -> str:
     one, several = _DOUBTS[doubt]
-    text = (one if len(values) == 1 else several).format(_show(next(iter(values.values()))))
+    text = (one if len(values) == 1 else several).format(_show(next(iter(values.values()))), if_measured)
     return f"{_columns(list(values))} of X {text}"
 
 

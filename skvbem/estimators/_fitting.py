@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models._program import Program
 from skvbem.tables import LabeledTable
 from skvbem.vbem.fit import Fit, best_of
-from skvbem.vbem.hyperparameters import strengthened
+from skvbem.vbem.hyperparameters import alternated, strengthened
 from skvbem.vbem.posteriors import Form
 
 
@@ -213,24 +213,14 @@ def run_from(
     base, layout = model.prior, model.layout
     rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities)]
     group_starts = np.concatenate([[0], np.cumsum(rows)])
-    for _ in range(100):
-        prior = strengthened(model.prior, fit.statistics, base, group_starts)
-        model = with_prior(model, prior)
-        ascent = DirichletAscent(model, program, form, n_threads)
-        better = best_of(ascent, fit.statistics[:, None], stop=stop, **recipe.limits)
-        gain = better.objective - fit.objective
-        fit = replace(
-            fit,
-            statistics=better.statistics,
-            objective=better.objective,
-            trace=fit.trace + better.trace,
-            n_iter=fit.n_iter + better.n_iter,
-            converged=better.converged,
-            optima=better.optima,
-        )
-        if stopped() or gain < max(recipe.tol, 1e-12 * abs(fit.objective)):
-            break
-    return fit, model
+
+    def strengthen(model: DiscreteDAG, counts: np.ndarray) -> DiscreteDAG:
+        return with_prior(model, strengthened(model.prior, counts, base, group_starts))
+
+    def ascend(model: DiscreteDAG, starts: np.ndarray) -> Fit:
+        return best_of(DirichletAscent(model, program, form, n_threads), starts, stop=stop, **recipe.limits)
+
+    return alternated(model, fit, strengthen, ascend, tol=recipe.tol, stopped=stopped)
 
 
 def with_prior(model: DiscreteDAG, prior: Dirichlet) -> DiscreteDAG:

@@ -8,20 +8,19 @@ are named.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 
+from skvbem.blocks import Blocks
 from skvbem.emissions import EMISSIONS, Emission, Independent
-from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _kind, _plain, _show, _some
+from skvbem.estimators._encoding import CategoryEncoder, Column, Table, _is_missing, _show, _some, missing_markers
+from skvbem.estimators._numbers import check_blocks, is_missing, read_numbers
 from skvbem.graphs.dag import did_you_mean
-
-_BLOCK = 2**16
-# Squares of larger numbers, and of smaller ones that are not 0, leave the floats.
-_LARGEST, _LEAST = 1e140, 1e-140
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +64,11 @@ class ColumnGroups:
     missing_values: Any
     owner: str
 
+    @property
+    def markers(self) -> set[tuple]:
+        """What means "missing" besides NaN, None and NA, as (kind, value)."""
+        return missing_markers(self.missing_values, self.owner)
+
     @classmethod
     def learned(
         cls, table: Table, emission, owner: str, *, categories="auto", missing_values=np.nan, handle_unknown="warn"
@@ -76,46 +80,85 @@ class ColumnGroups:
         ValueError, TypeError
             If the parameter, or a cell, is not what it should be.
         """
-        names = tuple(table.names)
-        groups, values = [], []
-        for family, columns in _families(table, emission, owner).items():
-            part = table.columns(columns)
-            encoder = None
-            if family == "categorical":
-                given = {k: v for k, v in categories.items() if k in part.names} if _is_mapping(categories) else "auto"
-                encoder = CategoryEncoder(
-                    owner, categories=given, missing_values=missing_values, handle_unknown=handle_unknown
-                )
-                values.append(encoder.fit_encode(part))
+        families = _families(table.names, emission, owner, lambda: list(map(_holds_numbers, table.each_column())))
+        groups = cls._unread(table, families, owner, categories, missing_values, handle_unknown)
+        values = []
+        for group in groups.groups:
+            part = table.columns(group.columns)
+            if group.encoder is None:
+                values.append(read_numbers(part, group.family, groups.markers, is_fit=True))
             else:
-                values.append(_read(part, family, missing_values, is_fit=True))
-            groups.append(Group(family, tuple(columns), tuple(part.names), encoder))
-        if _is_mapping(categories):
+                values.append(group.encoder.fit_encode(part))
+        return groups, values
+
+    @classmethod
+    def learned_from_blocks(
+        cls, tables: Blocks, emission, owner: str, *, categories="auto", missing_values=np.nan, handle_unknown="warn"
+    ) -> ColumnGroups:
+        """The groups that an `emission` parameter makes of a table whose rows come in blocks: those of all together.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the parameter, or a cell, is not what it should be.
+        """
+        first = next(iter(tables))
+        families = _families(first.names, emission, owner, lambda: _hold_numbers(first.names, tables))
+        groups = cls._unread(first, families, owner, categories, missing_values, handle_unknown)
+        for group in groups.groups:
+            of_group = tables.map(partial(_columns_of, group))
+            if group.encoder is None:
+                check_blocks(of_group, group.family, groups.markers)
+            else:
+                group.encoder.fit_blocks(of_group)
+        return groups
+
+    @classmethod
+    def _unread(
+        cls, table: Table, families: Mapping, owner: str, categories, missing_values, handle_unknown
+    ) -> ColumnGroups:
+        """Groups whose categories are still to be learned."""
+        names, groups = tuple(table.names), []
+        for family, columns in families.items():
+            part, encoder = table.columns(columns).names, None
+            if family == "categorical":
+                given: Any = "auto"
+                if isinstance(categories, Mapping):
+                    given = {k: v for k, v in categories.items() if k in part}
+                encoder = CategoryEncoder(
+                    owner,
+                    categories=given,
+                    missing_values=missing_values,
+                    handle_unknown=handle_unknown,
+                    if_measured=f"give it to 'gaussian' in the 'emission' parameter of {owner}",
+                )
+            groups.append(Group(family, tuple(columns), tuple(part), encoder))
+        if isinstance(categories, Mapping):
             _check_named(categories, groups, names, owner)
         elif not (isinstance(categories, str) and categories == "auto"):
             raise ValueError(
                 f"The 'categories' parameter of {owner} must be 'auto' or a mapping of column names to levels. Got "
                 f"{_show(categories)} instead."
             )
-        return cls(names, tuple(groups), missing_values, owner), values
+        return cls(names, tuple(groups), missing_values, owner)
 
-    def values(self, table: Table) -> list[np.ndarray]:
-        """The values of each group of another table, in the categories of the first."""
+    def values(self, table: Table, *, is_known: bool = False) -> list[np.ndarray]:
+        """The values of each group of another table, in the categories of the first; known ones are not checked."""
         if table.n_columns != len(self.names):
             raise ValueError(
                 f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.names)} features as input."
             )
         return [
-            _read(table.columns(group.columns), group.family, self.missing_values)
+            read_numbers(table.columns(group.columns), group.family, self.markers, is_known=is_known)
             if group.encoder is None
             else group.encoder.encode(table.columns(group.columns))
             for group in self.groups
         ]
 
     def emission(
-        self, values: Sequence[np.ndarray], weight: np.ndarray | None, options: Mapping[str, Mapping[str, Any]]
+        self, values: Sequence, weight: np.ndarray | None, options: Mapping[str, Mapping[str, Any]]
     ) -> Emission:
-        """The emission of the groups' values; options by family."""
+        """The emission of the groups' values, arrays or `Blocks` of (values, weight); options by family."""
         parts = []
         for group, of_group in zip(self.groups, values):
             own = dict(options.get(group.family, {}))
@@ -157,52 +200,43 @@ class ColumnGroups:
         )
 
 
-def is_missing(values: np.ndarray) -> np.ndarray:
-    """Missing cells of a group's values: NaN among floats, negative codes."""
-    return np.isnan(values) if values.dtype.kind == "f" else values < 0
-
-
-def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Whether rows have any observed cell, (n_rows,)."""
-    found = np.zeros(len(values[0]), dtype=bool)
-    for of_group in values:
-        for at in range(0, len(found), _BLOCK):
-            found[at : at + _BLOCK] |= ~is_missing(of_group[at : at + _BLOCK]).all(axis=1)
-    return found
-
-
 # Which column is what -------------------------------------------------------------------------------------------------
 
 
-def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
-    """Family -> positions of its columns."""
+def _families(
+    names: Sequence[str], emission, owner: str, hold_numbers: Callable[[], list[bool]]
+) -> dict[str, list[int]]:
+    """Family -> positions of its columns. Which of them hold numbers is asked where nothing else says it."""
     whose = f"The 'emission' parameter of {owner}"
-    known = f"'auto', one of {', '.join(map(repr, EMISSIONS))}, or a mapping of these to columns"
+    families = _some(map(repr, EMISSIONS))
     if isinstance(emission, str):
         if emission == "auto":
             found: dict[str, list[int]] = {}
-            for j in range(table.n_columns):
-                found.setdefault("gaussian" if _holds_numbers(table.column(j)) else "categorical", []).append(j)
+            for j, is_number in enumerate(hold_numbers()):
+                found.setdefault("gaussian" if is_number else "categorical", []).append(j)
             return found
         if emission in EMISSIONS:
-            return {emission: list(range(table.n_columns))}
-    if not _is_mapping(emission):
-        raise ValueError(f"{whose} must be {known}. Got {_show(emission)} instead.")
+            return {emission: list(range(len(names)))}
+    if not isinstance(emission, Mapping):
+        raise ValueError(
+            f"{whose} must be 'auto', one of {families}, or a mapping of these to columns. Got {_show(emission)} "
+            "instead."
+        )
     found = {}
     for family, columns in emission.items():
         if family not in EMISSIONS:
             raise ValueError(
-                f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Give {known}."
+                f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Families are {families}."
             )
         one = isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable)
-        found[family] = [_position(column, table, whose) for column in ([columns] if one else columns)]
+        found[family] = [_position(column, names, whose) for column in ([columns] if one else columns)]
         if not found[family]:
             raise ValueError(f"{whose} gives no column to {family!r}. Leave the family out.")
     times = Counter(position for columns in found.values() for position in columns)
-    twice = [table.names[position] for position, n in times.items() if n > 1]
+    twice = [names[position] for position, n in times.items() if n > 1]
     if twice:
         raise ValueError(f"{whose} names column {twice[0]!r} more than once. A column has one family.")
-    left = [name for position, name in enumerate(table.names) if position not in times]
+    left = [name for position, name in enumerate(names) if position not in times]
     if left:
         raise ValueError(
             f"{whose} gives no family to {_some(map(repr, left))}. Name every column of X, or leave such columns out."
@@ -210,14 +244,14 @@ def _families(table: Table, emission, owner: str) -> dict[str, list[int]]:
     return found
 
 
-def _position(column, table: Table, whose: str) -> int:
-    if isinstance(column, str) and column in table.names:
-        return table.names.index(column)
-    if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < table.n_columns:
+def _position(column, names: Sequence[str], whose: str) -> int:
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < len(names):
         return int(column)
     raise ValueError(
-        f"{whose} names {_show(column)}, which is no column of X.{did_you_mean(column, table.names)} Columns: "
-        f"{_some(map(repr, table.names))}."
+        f"{whose} names {_show(column)}, which is no column of X.{did_you_mean(column, names)} Columns: "
+        f"{_some(map(repr, names))}."
     )
 
 
@@ -232,8 +266,34 @@ def _holds_numbers(column: Column) -> bool:
     return bool(held) and all(issubclass(each, Number) and not issubclass(each, (bool, np.bool_)) for each in held)
 
 
-def _is_mapping(value) -> bool:
-    return isinstance(value, Mapping)
+def _columns_of(group: Group, table: Table) -> Table:
+    return table.columns(group.columns)
+
+
+def _hold_numbers(names: Sequence[str], tables: Blocks) -> list[bool]:
+    """Whether columns hold numbers, by the blocks in which a cell is observed."""
+    found: list[set[bool]] = [set() for _ in names]
+    of_none: list[bool] = []
+    for table in tables:
+        of_none = of_none or list(map(_holds_numbers, table.each_column()))
+        for verdicts, column in zip(found, table.each_column()):
+            cells = column.values
+            empty = column.levels is None and (
+                np.isnan(cells).all() if cells.dtype.kind == "f" else cells.dtype.kind == "O" and _all_missing(cells)
+            )
+            if not empty:
+                verdicts.add(_holds_numbers(column))
+    for name, verdicts in zip(names, found):
+        if len(verdicts) > 1:
+            raise ValueError(
+                f"Column {name!r} of X holds numbers in some blocks and categories in others. Make them one kind, or "
+                "name its family in the 'emission' parameter."
+            )
+    return [True in (verdicts or {other}) for verdicts, other in zip(found, of_none)]
+
+
+def _all_missing(cells: np.ndarray) -> bool:
+    return all(_is_missing(value) for value in cells.tolist())
 
 
 def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[str], owner: str) -> None:
@@ -242,77 +302,3 @@ def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[s
         if name not in of_categories:
             what = "which holds no categories" if name in names else "which is not a column of X"
             raise ValueError(f"The 'categories' parameter of {owner} names {_show(name)}, {what}.")
-
-
-# Numbers --------------------------------------------------------------------------------------------------------------
-
-
-def _read(table: Table, family: str, missing_values, *, is_fit: bool = False) -> np.ndarray:
-    """Measurements and counts as floats, NaN where missing; zeros and ones as codes."""
-    values = np.empty((table.n_samples, table.n_columns))
-    for j, name in enumerate(table.names):
-        values[:, j] = _numbers(name, table.column(j), missing_values)
-        _check(name, values[:, j], family)
-        if is_fit and np.isnan(values[:, j]).all():
-            raise ValueError(f"Column {name!r} of X has no observed cell. Leave such a column out.")
-    if family == "bernoulli":
-        return np.nan_to_num(values, nan=-1.0).astype(np.int8)
-    return values
-
-
-def _numbers(name: str, column: Column, missing_values) -> np.ndarray:
-    """A column as floats."""
-    cells = column.values
-    if column.levels is not None:
-        cells = np.array([*column.levels, None], dtype=object)[cells]
-    if cells.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {cells.dtype}.")
-    if cells.dtype.kind in "biuf":
-        values = cells.astype(float)
-    else:
-        values = np.array([_number(name, value) for value in cells.tolist()], dtype=float)
-    if column.missing is not None:
-        values[column.missing] = np.nan
-    several = isinstance(missing_values, (list, tuple, set, frozenset, np.ndarray))
-    for marker in map(_plain, missing_values if several else [missing_values]):
-        if _kind(marker) == "number" and marker == marker:
-            values[values == marker] = np.nan
-    if np.isinf(values).any():
-        raise ValueError(f"Column {name!r} of X holds infinity. A number must be finite, NaN where it is missing.")
-    return values
-
-
-def _number(name: str, value) -> float:
-    if _is_missing(value):
-        return np.nan
-    if isinstance(value, Number) and not isinstance(value, complex):
-        return float(value)  # type: ignore[arg-type]
-    if isinstance(value, complex):
-        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {_show(value)}.")
-    raise ValueError(
-        f"Column {name!r} of X holds {_show(value)}, where a number is expected. If it is a category, give the column "
-        "to 'categorical' in the 'emission' parameter."
-    )
-
-
-def _check(name: str, values: np.ndarray, family: str) -> None:
-    """Refuse values that no member of the family can make."""
-    with np.errstate(invalid="ignore"):
-        bad, what = {
-            "poisson": lambda v: ((v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
-            "multinomial": lambda v: ((v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
-            "exponential": lambda v: (v < 0, "waiting times are >= 0"),
-            "bernoulli": lambda v: ((v != 0) & (v != 1), "it must hold 0 and 1"),
-            "gaussian": lambda v: (np.zeros(len(v), dtype=bool), ""),
-        }[family](values)
-    size = np.abs(values)
-    with np.errstate(invalid="ignore"):
-        extreme = (size > _LARGEST) | ((size < _LEAST) & (size > 0) & (np.nanmax(size, initial=0.0) < _LEAST))
-    if extreme.any():
-        raise ValueError(
-            f"Column {name!r} of X holds {values[extreme.argmax()]:g}, whose square is no float. Measure it in another "
-            "unit."
-        )
-    bad &= ~np.isnan(values)
-    if bad.any():
-        raise ValueError(f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family!r} {what}.")

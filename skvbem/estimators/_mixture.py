@@ -1,8 +1,8 @@
-"""A mixture as fitted, and the parameters of `VBMixture` made into priors."""
+"""A mixture as fitted: what every question after `fit` is put to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,29 +11,17 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from skvbem.emissions import Emission
+from skvbem.emissions._priors import NormalPriorEmission
 from skvbem.estimators._groups import ColumnGroups
-from skvbem.families.base import ConjugateFamily
+from skvbem.families import NormalPoint, Product
+from skvbem.models._components import Components
 from skvbem.models.mixture import Mixture, MixtureAscent, MixtureData
-from skvbem.models.weights import FiniteWeights, StickBreaking, Weights
-from skvbem.vbem.fit import Fit, best_of
-from skvbem.vbem.posteriors import Form
+from skvbem.vbem.fit import Fit, best_of, continued
+from skvbem.vbem.hyperparameters import alternated, best_strength
+from skvbem.vbem.posteriors import VB, Form
 
 # Draws of the parameters behind the rows of one sample.
 _MOST_DRAWS = 1000
-#: Parameters of `VBMixture` that make the prior of each family, and what the emission calls them.
-PRIOR_PARAMETERS: dict[str, dict[str, str]] = {
-    "gaussian": {
-        "mean_prior": "mean_prior",
-        "mean_precision_prior": "mean_precision_prior",
-        "degrees_of_freedom_prior": "degrees_of_freedom_prior",
-        "covariance_prior": "covariance_prior",
-    },
-    "categorical": {"concentration_prior": "concentration"},
-    "bernoulli": {"concentration_prior": "concentration"},
-    "multinomial": {"concentration_prior": "concentration"},
-    "poisson": {"shape_prior": "shape", "rate_prior": "rate"},
-    "exponential": {"shape_prior": "shape", "rate_prior": "rate"},
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +48,64 @@ class MixtureRecipe:
         self, model: Mixture, data: MixtureData, form: Form, n_threads: int = 1, stop: Callable | None = None
     ) -> Fit:
         """The best fit."""
-        ascent = MixtureAscent(model, data, form, n_threads)
-        return best_of(ascent, self.starts, select=self.select, stop=stop, **self.limits)
+        return self._best(model, data, form, self.starts, n_threads, stop)
 
     def refit(self, model: Mixture, data: MixtureData, form: Form, fit: Fit, n_threads: int = 1) -> Fit:
         """The best fit of another form, from the starts of a fit and from where it ended."""
-        starts = np.column_stack([fit.statistics, self.starts])
-        return best_of(MixtureAscent(model, data, form, n_threads), starts, select=self.select, **self.limits)
+        return self._best(model, data, form, np.column_stack([fit.statistics, self.starts]), n_threads)
+
+    def _best(
+        self,
+        model: Mixture,
+        data: MixtureData,
+        form: Form,
+        starts: np.ndarray,
+        n_threads: int,
+        stop: Callable | None = None,
+    ) -> Fit:
+        ascent = MixtureAscent(model, data, form, n_threads)
+        fit = best_of(ascent, starts, select=self.select, stop=stop, **self.limits)
+        return in_order(ascent, fit, stop=stop, **self.limits)
+
+
+def in_order(ascent: MixtureAscent, fit: Fit, **options) -> Fit:
+    """The fit with its components in the order that the weights' prior means, if that raises the bound."""
+    model = ascent.model
+    if not model.weights.falling:
+        return fit
+    ordered = Components.of(model, fit.statistics).statistics(model)
+    if np.array_equal(ordered, fit.statistics):
+        return fit
+    again = best_of(ascent, ordered[:, None], **options)
+    return continued(fit, again) if again.objective > fit.objective else fit
+
+
+def with_best_strength(
+    model: Mixture,
+    data: MixtureData,
+    fit: Fit,
+    *,
+    limits: Mapping[str, Any],
+    n_threads: int = 1,
+    stop: Callable | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Fit, Mixture]:
+    """The fit, and the mixture, under the strength of the weights' prior that raises the bound most [Beal (2.79)]."""
+    base = model.weights
+
+    def strengthen(model: Mixture, statistics: np.ndarray) -> Mixture:
+        counts = model.prior.split(statistics)[0]
+        strength = best_strength(lambda s: float(base.of_strength(s).prior.log_evidence(counts)))
+        stronger = base.of_strength(strength)
+        if stronger.prior.log_evidence(counts) <= model.weights.prior.log_evidence(counts):
+            return model
+        return Mixture(model.emission, stronger, model.prior.blocks[1])
+
+    def ascend(model: Mixture, starts: np.ndarray) -> Fit:
+        ascent = MixtureAscent(model, data, VB, n_threads)
+        return in_order(ascent, best_of(ascent, starts, stop=stop, **limits), stop=stop, **limits)
+
+    return alternated(model, fit, strengthen, ascend, tol=limits["tol"], stopped=stopped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +125,10 @@ class FittedMixture:
     model: Mixture
     form: Form
     statistics: np.ndarray
+
+    def continues(self, groups: ColumnGroups, model: Mixture) -> bool:
+        """Whether another mixture has as many components of the same columns, read in the same way."""
+        return self.model.n_components == model.n_components and self.groups.meaning() == groups.meaning()
 
     @property
     def emission(self) -> Emission:
@@ -119,6 +162,39 @@ class FittedMixture:
         """The parameters of each group's components, by name."""
         return self.groups.as_list(self.emission.parameters(self.point[1]))
 
+    def hyperparameters(self) -> dict[str, Any]:
+        """Attributes of the prior as it was resolved and, of a density, of the posterior, as scikit-learn names them.
+
+        Those of the weights, and of a Gaussian group.
+        """
+        found: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.given}
+        blocks = {"_prior_": self.model.prior.blocks}
+        if self.form.density:
+            blocks["_"] = self.posterior.blocks
+            found["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
+        for k, part in enumerate(getattr(self.emission, "parts", (self.emission,))):
+            if not isinstance(part, NormalPriorEmission):
+                continue
+            for ending, (_, family) in blocks.items():
+                of_part = part.hyperparameters(family.blocks[k] if isinstance(family, Product) else family)
+                if ending == "_prior_":  # the same for all components
+                    found |= {f"{name}_prior_": values[0] for name, values in of_part.items()}
+                else:
+                    found |= {f"{name}_": of_part[name] for name in ("mean_precision", "degrees_of_freedom")}
+        return found
+
+    def quantiles(self, *probabilities: float) -> list[list[dict[str, np.ndarray]]]:
+        """For each probability, the quantiles of q(theta) of each group's parameters, by name."""
+        of_emission = (self.emission.quantiles(self.posterior.blocks[1], share) for share in probabilities)
+        return [self.groups.as_list(found) for found in of_emission]
+
+    def at_floor(self) -> list[int]:
+        """Components whose covariance the floor of maximum likelihood has stopped in some direction."""
+        points = self.point[1] if isinstance(self.model.prior.blocks[1], Product) else (self.point[1],)
+        stopped = [point.at_floor() for point in points if isinstance(point, NormalPoint)]
+        n = self.model.n_components
+        return np.flatnonzero(np.any([np.broadcast_to(each, n) for each in stopped] or [np.zeros(n)], axis=0)).tolist()
+
     @staticmethod
     def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """Rows drawn at a point, as the emission makes them, and their components."""
@@ -144,23 +220,26 @@ class FittedMixture:
 
     def log_joint(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
         """ln of E[pi_k] p(row | k, data), or of both at the point, for blocks of rows: (n_rows, n_components), nats."""
+        if not self.form.density:
+            yield from self._log_joint_at(self.model.prior.natural(self.point), values)
+            return
+        log_weights = np.log(self.weights)
+        for rows, block in self._blocks(self.emission.prepare(self.groups.as_emission_takes(values))):
+            yield rows, self.emission.log_predictive(block, self.posterior.blocks[1]) + log_weights
+
+    def _log_joint_at(self, natural: np.ndarray, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """The same at natural parameters (n_cells,), which need not be normalized."""
         table = self.emission.prepare(self.groups.as_emission_takes(values))
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(self.weights)
+        of_weights, of_emission = self.model.prior.split(natural)
+        step, log_weights = self.emission.step(of_emission, table), self.model.weights.log_weights(of_weights[:, None])
+        for rows, block in self._blocks(table):
+            yield rows, step.log_likelihood(block) + log_weights[:, 0]
+
+    def _blocks(self, table) -> Iterator[tuple[slice, Any]]:
         size = self.emission.block_rows(self.model.n_components)
-        natural = None if self.form.density else self.model.prior.natural(self.point)
-        step = None
-        if natural is not None:
-            step = self.emission.step(self.model.prior.split(natural)[1], table)
         for at in range(0, len(table), size):
             rows = slice(at, min(at + size, len(table)))
-            block = table[rows]
-            found = (
-                self.emission.log_predictive(block, self.posterior.blocks[1])
-                if step is None
-                else step.log_likelihood(block)
-            )
-            yield rows, found + log_weights
+            yield rows, table[rows]
 
     def log_predictive(self, values: list[np.ndarray]) -> np.ndarray:
         """Log predictive density of rows, nats, (n_rows,)."""
@@ -169,98 +248,32 @@ class FittedMixture:
             found[rows] = logsumexp(log_joint, axis=1)
         return found
 
-    def responsibilities(self, values: list[np.ndarray]) -> np.ndarray:
-        """p(component | row), (n_rows, n_components); of a row that no component can make, the weights."""
-        found = np.empty((len(values[0]), self.model.n_components))
-        for rows, log_joint in self.log_joint(values):
+    def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
+        """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""
+        natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
+        for _, shares in self._normalized(self._log_joint_at(natural[:, 0], values)):
+            yield shares
+
+    def shares(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """p(component | row) of blocks of rows, (n_rows, n_components); the weights if no component can make a row."""
+        return self._normalized(self.log_joint(values))
+
+    def _normalized(self, log_joints: Iterable[tuple[slice, np.ndarray]]) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows, log_joint in log_joints:
             impossible = ~np.isfinite(log_joint.max(axis=1))
             log_joint[impossible] = np.log(np.maximum(self.weights, 1e-300))
-            found[rows] = softmax(log_joint, axis=1)
+            yield rows, softmax(log_joint, axis=1)
+
+    def responsibilities(self, values: list[np.ndarray]) -> np.ndarray:
+        """p(component | row), (n_rows, n_components), as `shares` gives it for blocks."""
+        found = np.empty((len(values[0]), self.model.n_components))
+        for rows, shares in self.shares(values):
+            found[rows] = shares
         return found
 
-
-def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> Weights:
-    """The prior of the weights that `weight_concentration_prior_type` and `weight_concentration_prior` stand for."""
-    whose = f"The 'weight_concentration_prior' parameter of {owner}"
-    given = np.asarray(1.0 if concentration is None else concentration, dtype=float)
-    if not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(f"{whose} must be > 0. Got {concentration!r} instead.")
-    if kind == "dirichlet_process":
-        if given.ndim:
-            raise ValueError(f"{whose} must be a number for sticks broken in turn. Got {concentration!r} instead.")
-        return StickBreaking(n_components, float(given))
-    if given.ndim and given.shape != (n_components,):
-        raise ValueError(
-            f"{whose} must be a number or have one for each of the {n_components} components. Got an array of shape "
-            f"{given.shape}."
-        )
-    return FiniteWeights(np.broadcast_to(given, n_components).copy())
-
-
-def resolve_emission_prior(estimator, groups: ColumnGroups, emission: Emission, n_components: int) -> ConjugateFamily:
-    """The prior of the emission that the estimator's prior parameters stand for."""
-    options = []
-    for group in groups.groups:
-        given = {theirs: getattr(estimator, ours) for ours, theirs in PRIOR_PARAMETERS[group.family].items()}
-        _check_prior(estimator, group.family, len(group.columns))
-        given = {name: value for name, value in given.items() if value is not None}
-        if group.family == "bernoulli" and np.isscalar(given["concentration"]):
-            given["concentration"] = (given["concentration"],) * 2
-        options.append(given)
-    if len(options) == 1:
-        return emission.default_prior(n_components, **options[0])
-    return emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
-
-
-def _check_prior(estimator, family: str, d: int) -> None:
-    """Refuse parameters of a prior that make no density over d columns."""
-    owner = type(estimator).__name__
-    for name in ("concentration_prior", "shape_prior", "rate_prior"):
-        value = getattr(estimator, name)
-        if name not in PRIOR_PARAMETERS[family] or value is None:
-            continue
-        flat = np.concatenate([np.ravel(row) for row in value]) if _is_ragged(value) else np.ravel(value)
-        if not (np.isfinite(flat.astype(float)).all() and (flat.astype(float) > 0).all()):
-            raise ValueError(f"The {name!r} parameter of {owner} must be > 0. Got {value!r} instead.")
-        length = 2 if family == "bernoulli" else d
-        if not np.isscalar(value) and len(value) != length:
-            raise ValueError(
-                f"The {name!r} parameter of {owner} must be a number or have {length} entries, for {family!r}. Got "
-                f"{len(value)}."
-            )
-    if family != "gaussian":
-        return
-    dof, least = estimator.degrees_of_freedom_prior, d - 1 if estimator.covariance_type in ("full", "tied") else 0
-    if dof is not None and dof <= least:
-        raise ValueError(
-            f"The 'degrees_of_freedom_prior' parameter of {owner} must be above {least}, the number of measurements "
-            f"less one. Got {dof!r} instead."
-        )
-    _check_array(owner, "mean_prior", estimator.mean_prior, (d,))
-    shape = {"full": (d, d), "tied": (d, d), "diag": (d,), "spherical": ()}[estimator.covariance_type]
-    covariance = _check_array(owner, "covariance_prior", estimator.covariance_prior, shape)
-    if covariance is None:
-        return
-    positive = np.linalg.eigvalsh((covariance + covariance.T) / 2) if covariance.ndim == 2 else covariance
-    symmetric = covariance.ndim < 2 or np.allclose(covariance, covariance.T)
-    if not symmetric or (np.asarray(positive) <= 0).any():
-        raise ValueError(
-            f"The 'covariance_prior' parameter of {owner} must be "
-            + ("symmetric and positive definite." if covariance.ndim == 2 else "> 0.")
-            + f" Got {estimator.covariance_prior!r} instead."
-        )
-
-
-def _check_array(owner: str, name: str, value, shape: tuple) -> np.ndarray | None:
-    """A parameter as a finite array of a shape, or None."""
-    if value is None:
-        return None
-    array = np.asarray(value, dtype=float)
-    if array.shape != shape or not np.isfinite(array).all():
-        wanted = f"a finite array of shape {shape}" if shape else "a finite number"
-        raise ValueError(f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r} instead.")
-    return array
-
-
-def _is_ragged(value) -> bool:
-    return not np.isscalar(value) and any(not np.isscalar(row) for row in value)
+    def components(self, values: list[np.ndarray]) -> np.ndarray:
+        """The most probable component of each row, (n_rows,)."""
+        found = np.empty(len(values[0]), dtype=np.intp)
+        for rows, shares in self.shares(values):
+            found[rows] = shares.argmax(axis=1)
+        return found

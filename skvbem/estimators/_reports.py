@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import log, prod
+from typing import Self
 
 import numpy as np
 from scipy.special import xlogy
-from scipy.stats import beta
 
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
+from skvbem.families.dirichlet import beta_quantiles
 from skvbem.models import DiscreteDAG, queries
 
-# States that differ by less in every row of every child's table are called duplicates (total variation).
+# States that differ by less in every row of every child's table are called duplicates (total variation). For components
+# of a mixture a symmetric divergence says so: below 4 x 0.05^2 nats it holds the total variation below 0.05 [Pinsker].
 _ALIKE = 0.05
+_ALIKE_IN_NATS = 4 * _ALIKE**2
 
 
 @dataclass(frozen=True, eq=False)
 class LatentStates:
-    """The use of a latent's states.
+    """The use of a latent's states, or of a mixture's components.
 
     Parameters
     ----------
@@ -32,7 +35,8 @@ class LatentStates:
     empty : tuple of int
         The others: the data do not need them.
     duplicates : tuple of (int, int)
-        Pairs of states in use that no child tells apart by more than 0.05 in total variation.
+        Pairs of states in use that no child tells apart by more than 0.05 in total variation. Pairs of components whose
+        symmetric divergence, over the rows as they share them, is below 0.01 nats a row.
     """
 
     mass: np.ndarray
@@ -40,23 +44,39 @@ class LatentStates:
     empty: tuple[int, ...]
     duplicates: tuple[tuple[int, int], ...]
 
+    @classmethod
+    def of(cls, mass: np.ndarray, alike: Callable[[int, int], bool]) -> Self:
+        """The use of states of a mass, which of them are alike asked of pairs in use."""
+        in_use = tuple(np.flatnonzero(mass >= 1.0).tolist())
+        empty = tuple(np.flatnonzero(mass < 1.0).tolist())
+        return cls(mass, in_use, empty, tuple((a, b) for a, b in combinations(in_use, 2) if alike(a, b)))
+
+    @property
+    def effective(self) -> float:
+        """How many equally large states would be as uncertain: exp of the entropy of the shares of the mass."""
+        shares = self.mass / self.mass.sum()
+        return float(np.exp(-xlogy(shares, shares).sum()))
+
+
+def states_of_components(counts: np.ndarray, divergence: np.ndarray) -> LatentStates:
+    """The components of a mixture that are in use, empty, or duplicates by their symmetric divergence in nats a row."""
+    return LatentStates.of(counts, lambda a, b: bool(divergence[a, b] < _ALIKE_IN_NATS))
+
 
 def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, latent) -> LatentStates:
     """The states of one latent that are in use, empty, or duplicates."""
     layout, k = model.layout, model.position[latent]
     own = layout.table(counts, k)
     mass = own.reshape(-1, own.shape[-1]).sum(axis=0)
-    in_use = tuple(np.flatnonzero(mass >= 1.0).tolist())
-    empty = tuple(np.flatnonzero(mass < 1.0).tolist())
     tables = [
         np.moveaxis(layout.table(point, child), layout.parents[child].index(k), 0) for child in layout.children[k]
     ]
-    duplicates = tuple(
-        (a, b)
-        for a, b in combinations(in_use, 2)
-        if tables and all(0.5 * np.abs(table[a] - table[b]).sum(axis=-1).max() < _ALIKE for table in tables)
+    return LatentStates.of(
+        mass,
+        lambda a, b: (
+            bool(tables) and all(0.5 * np.abs(table[a] - table[b]).sum(axis=-1).max() < _ALIKE for table in tables)
+        ),
     )
-    return LatentStates(mass, in_use, empty, duplicates)
 
 
 def table_summary(tables: Mapping, counts: Mapping, concentration: Mapping | None, level: float):
@@ -80,11 +100,8 @@ def table_summary(tables: Mapping, counts: Mapping, concentration: Mapping | Non
         lower = upper = np.full(table.values.size, np.nan)
         if concentration is not None:
             a = concentration[node].values
-            rest = a.sum(axis=-1, keepdims=True) - a
-            with np.errstate(invalid="ignore"):
-                lower, upper = (beta.ppf(p, a, rest).ravel() for p in (0.5 - level / 2, 0.5 + level / 2))
-            if len(own) == 1:
-                lower = upper = np.ones(table.values.size)
+            total = a.sum(axis=-1, keepdims=True)
+            lower, upper = (beta_quantiles(a, total, p).ravel() for p in (0.5 - level / 2, 0.5 + level / 2))
         pieces.append(
             pd.DataFrame(
                 {

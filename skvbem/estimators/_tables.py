@@ -68,12 +68,15 @@ class Restarts:
     converged : ndarray of shape (n_starts,)
     n_best : int
         How many starts met the best, to 1e-6 relative or 0.01 nats: a best met once among many may not be the best.
+    traces : tuple of ndarray
+        The objective along the run of each start, nats; empty for one dropped from a tournament.
     """
 
     bounds: np.ndarray
     n_iter: np.ndarray
     converged: np.ndarray
     n_best: int
+    traces: tuple[np.ndarray, ...] = ()
 
     @classmethod
     def of(cls, fit) -> Restarts:
@@ -81,7 +84,8 @@ class Restarts:
         bounds = fit.restart_objectives
         best = np.nanmax(bounds)
         met = bounds >= best - max(0.01, 1e-6 * abs(best))
-        return cls(bounds, fit.restart_n_iter, fit.restart_converged, int(met.sum()))
+        traces = tuple(np.array(trace) for trace in fit.restart_traces)
+        return cls(bounds, fit.restart_n_iter, fit.restart_converged, int(met.sum()), traces)
 
     def __repr__(self):
         reached = self.bounds[~np.isnan(self.bounds)]

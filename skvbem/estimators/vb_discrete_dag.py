@@ -17,7 +17,7 @@ from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.errors import DataWarning
 from skvbem.estimators import _network
-from skvbem.estimators._base import VBEstimator, feature_names
+from skvbem.estimators._base import VBEstimator, check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
 from skvbem.estimators._encoding import CategoryEncoder, Table, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun, Prepared
@@ -33,18 +33,6 @@ from skvbem.models._program import Program
 from skvbem.models.completed import CompletedRows, complete_rows
 from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
-
-# What the first batch fixes; the rest is told anew by each.
-_KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
-
-
-def _online(estimator) -> bool:
-    if estimator.method != "vb":
-        raise AttributeError(
-            f"partial_fit of {type(estimator).__name__} needs method='vb', whose posterior is the prior of the next "
-            f"batch. Got method={estimator.method!r}."
-        )
-    return True
 
 
 class VBDiscreteDAG(EvidenceMixin, VBEstimator):
@@ -309,7 +297,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         report.close(lambda: state)
         return self
 
-    @available_if(_online)
+    @available_if(has_posterior)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
         """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
@@ -338,11 +326,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
             self.batch_lower_bound_ = self.lower_bound_
             return self
         network = self._fitted_
-        if not network.form.density:
-            raise ValueError(
-                f"partial_fit continues a fit by method='vb'; this {type(self).__name__} was fitted by "
-                f"method={network.form.name!r}. Fit it again."
-            )
+        self._check_can_go_on(network.form)
         data = network.rows(*self._counted(self._asked(X)[1], sample_weight))
         prior = network.model.prior + network.counts
         model = with_prior(network.model, prior)
@@ -354,13 +338,8 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         fit, _ = run_from(model, program, network.form, recipe, **self._run_options(report))
         self._warn_unless_converged(fit, report)
         network = replace(network, counts=network.counts + fit.statistics)
-        kept = {name: value for name, value in vars(self).items() if name in _KEPT_BY_PARTIAL_FIT}
-        state = kept | self._network_state(network)
+        state = self._batch_state(fit, program.total_weight) | self._network_state(network)
         state |= {
-            "batch_lower_bound_": fit.objective,
-            "n_iter_": fit.n_iter,
-            "converged_": fit.converged,
-            "n_samples_": self.n_samples_ + program.total_weight,
             "n_rows_all_missing_": self.n_rows_all_missing_ + n_empty,
             "treewidth_": max(self.treewidth_, program.treewidth),
         }
@@ -764,8 +743,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
             States of the latents.
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-            raise ValueError(f"The 'n_samples' parameter of sample must be an int >= 1. Got {n_samples!r} instead.")
+        check_count("n_samples", "sample", n_samples)
         network = self._fitted_
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn = queries.sample(network.model, network.point, int(n_samples), rng)

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
-from skvbem.data import fingerprint, marks_of
+from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
-from skvbem.estimators._base import VBEstimator, feature_names
+from skvbem.estimators._base import VBEstimator, check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
-from skvbem.estimators._encoding import read_table
+from skvbem.estimators._encoding import Table, _some, read_table
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
-from skvbem.estimators._groups import ColumnGroups, are_observed, is_missing
-from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, resolve_emission_prior, resolve_weights
+from skvbem.estimators._groups import ColumnGroups
+from skvbem.estimators._growth import Growth
+from skvbem.estimators._mixture import FittedMixture, MixtureRecipe, with_best_strength
+from skvbem.estimators._mixture_priors import (
+    OPTIMIZED,
+    check_size,
+    resolve_emission_prior,
+    resolve_weights,
+    responsibilities_of,
+    warn_of_oddities,
+)
+from skvbem.estimators._mixture_rows import MixtureRows
+from skvbem.estimators._numbers import are_observed, is_missing
+from skvbem.estimators._reports import LatentStates, states_of_components
+from skvbem.estimators._weighted_tables import WeightedTables
+from skvbem.evidence import Evidence
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.models._seeding import seeded_starts
-from skvbem.models.mixture import Mixture, MixtureData
+from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.models._mixture_data import MixtureBlocks, MixtureData
+from skvbem.models._seeding import seeded_starts, starts_of
+from skvbem.models.mixture import Mixture
 from skvbem.vbem import posteriors
+from skvbem.vbem.fit import Fit
+
+# Scores that need no more of the rows than sums over them.
+_PASSING = ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz", "mled", "importance")
 
 
 class VBMixture(EvidenceMixin, VBEstimator):
@@ -36,8 +57,9 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components. Empty ones are kept; see `counts_`.
+    n_components : int or "auto", default=1
+        Number of components. Empty ones are kept; see `counts_`. "auto" splits, joins and drops components as long as
+        that raises `lower_bound_`, which needs ``method="vb"``; see `n_components_` and `moves_`.
     emission : str or mapping, default="auto"
         What the columns hold. "auto" makes one Gaussian group of all columns of numbers, and categories of strings,
         booleans and pandas categories. A name of a family ("gaussian", "categorical", "bernoulli", "poisson",
@@ -48,8 +70,9 @@ class VBMixture(EvidenceMixin, VBEstimator):
         variance for each component.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
         A Dirichlet prior of the weights, or sticks broken in turn, where late components are small.
-    weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
-        Its concentration, for each component. Small values empty components.
+    weight_concentration_prior : float, array-like of shape (n_components,) or "optimized", default=1.0
+        Its concentration, for each component. Small values empty components. "optimized" takes the one that raises the
+        bound most [Beal (2.79)], from 0.001 to 1000; the bound is then one given that prior. Needs ``method="vb"``.
     mean_prior : array-like of shape (n_numbers,), default=None
         Prior mean of measurements; by default the mean of X.
     mean_precision_prior : float, default=1.0
@@ -71,9 +94,11 @@ class VBMixture(EvidenceMixin, VBEstimator):
         Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
     n_init : int, default=10
         Number of starts.
-    init : {"k-means++", "random", "tournament"} or array-like of shape (n_samples, n_components), default="k-means++"
+    init : {"k-means++", "random", "tournament", "hierarchical"} or array-like of shape (n_samples, n_components), \
+            default="k-means++"
         Components start around rows that lie apart, or around any rows; "tournament" draws spread starts and drops
-        half of them after 1, 2, 4, ... steps. An array gives responsibilities to start from.
+        half of them after 1, 2, 4, ... steps; "hierarchical" has one start that joins rows, two by two, where the prior
+        finds the union most probable, and spread ones beside it. An array gives responsibilities to start from.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
@@ -84,10 +109,16 @@ class VBMixture(EvidenceMixin, VBEstimator):
         What a category that fit did not see becomes.
     missing_values : scalar or list, default=np.nan
         Values that mean "missing" besides NaN, None, pandas.NA and null.
+    max_memory : float, default=4e9
+        Most bytes that the parameters of all components in all starts may take.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
     n_jobs : int, default=None
         Threads that share the rows of a large table; the result does not depend on it.
+    warm_start : bool, default=False
+        Whether a further call of `fit` starts from the last solution alone, in place of `n_init` starts, as
+        scikit-learn's mixtures do: from what it says of the rows at hand. Where the components or the columns are
+        others, the start is a fresh one.
     verbose : int, default=0
 
     Attributes
@@ -96,13 +127,23 @@ class VBMixture(EvidenceMixin, VBEstimator):
         Posterior means (VB) or the point found.
     means_, covariances_, precisions_ : ndarray
         As in scikit-learn's mixtures, if there is a Gaussian group.
+    weight_concentration_ : ndarray of shape (n_components,), or (n_components - 1, 2) of sticks
+    mean_precision_, degrees_of_freedom_ : ndarray
+        Of the posterior (``method="vb"``), the latter two if there is a Gaussian group.
+    weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
+        The prior as it was resolved, what was taken from X too.
     parameters_ : dict of str to dict of str to ndarray
         By family, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
+    component_states_ : LatentStates
+        Components in use, empty ones, duplicates that rows (of the last batch) do not tell apart, and how many there
+        are in effect.
     lower_bound_ : float
         Bound on the log evidence, total nats (``method="vb"``).
+    batch_lower_bound_ : float
+        After `partial_fit`, the bound of the last batch given those before.
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
@@ -114,8 +155,13 @@ class VBMixture(EvidenceMixin, VBEstimator):
     n_samples_ : float
         Sum of the weights of the rows.
     n_free_parameters_ : int
+    n_components_ : int
+    moves_ : list of Move
+        With ``n_components="auto"``, the moves that raised the bound: kind, number of components and bound after each.
     groups_ : dict of str to list of str
         Family -> names of its columns.
+    categories_ : dict of str to ndarray
+        Levels of each categorical column, in the order of its probabilities.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X has string column names.
@@ -141,7 +187,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "emission": "no_validation",
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
@@ -157,14 +203,16 @@ class VBMixture(EvidenceMixin, VBEstimator):
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random", "tournament"}), "array-like"],
+        "init": [StrOptions({"k-means++", "random", "tournament", "hierarchical"}), "array-like"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "acceleration": ["boolean"],
         "handle_unknown": [StrOptions({"warn", "missing", "error"})],
         "missing_values": "no_validation",
+        "max_memory": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
 
@@ -193,8 +241,10 @@ class VBMixture(EvidenceMixin, VBEstimator):
         acceleration=True,
         handle_unknown="warn",
         missing_values=np.nan,
+        max_memory=4e9,
         random_state=None,
         n_jobs=None,
+        warm_start=False,
         verbose=0,
     ):
         self.n_components = n_components
@@ -219,8 +269,10 @@ class VBMixture(EvidenceMixin, VBEstimator):
         self.acceleration = acceleration
         self.handle_unknown = handle_unknown
         self.missing_values = missing_values
+        self.max_memory = max_memory
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.verbose = verbose
 
     # Fitting ----------------------------------------------------------------------------------------------------------
@@ -233,12 +285,13 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
         Parameters
         ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            NaN, None and NA are missing cells.
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
+            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. Of rows in blocks
+            (see `blocks_of`) one block at a time is in memory.
         y : None
             Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; rows of weight 0 are as if absent.
+        sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
+            How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
 
         Returns
         -------
@@ -249,36 +302,96 @@ class VBMixture(EvidenceMixin, VBEstimator):
         ------
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
+        TooLargeError
+            If components and starts take more than `max_memory`.
         """
-        table, weight, counted = self._counted(X, sample_weight)
-        groups, values = ColumnGroups.learned(
-            table,
-            self.emission,
-            type(self).__name__,
-            categories=self.categories,
-            missing_values=self.missing_values,
-            handle_unknown=self.handle_unknown,
-        )
-        if not are_observed(values).any():
-            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
-        names = feature_names(X)
-        if table.n_samples == 1:
-            warn("X has one row: the fit is mostly prior.", DataWarning)
+        X = blocks_of(X) if is_dask(X) else X
+        self._check_together(isinstance(X, Blocks))
+        rows = self._rows(X, sample_weight)
+        names = feature_names(next(iter(X)) if isinstance(X, Blocks) else X)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        model = self._model_for(groups, values, weight)
-        data, marks, order = _compiled(model, groups, values, weight)
-        recipe = self._recipe(model, data, marks, order, counted)
-        fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
-        fitted = FittedMixture(groups, model, self._form(), fit.statistics)
+        model_of = self._models(rows)
+        model = model_of(1 if self.n_components == "auto" else self.n_components)
+        data = rows.compiled(model)
+        if len(data) == 1:
+            warn("X has one row: the fit is mostly prior.", DataWarning)
+        warn_of_oddities(rows, model.emission, model.n_components, len(data), data.total_weight)
+        if self.n_components == "auto":
+            assert isinstance(data, MixtureData)
+            model, recipe, fit, more = self._grown(model_of, data, report)
+        else:
+            recipe, more = self._recipe(model, data, rows), {}
+            fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
+        note = ""
+        if isinstance(self.weight_concentration_prior, str):
+            fit, model = with_best_strength(
+                model, data, fit, stop=self._cycle(report), stopped=lambda: report.stopped, **self._options()
+            )
+            note = "given the optimized prior"
+        fitted = FittedMixture(rows.groups, model, self._form(), fit.statistics)
         self._warn_unless_converged(fit, report)
-        state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted)
+        self._warn_of_floor(fitted)
+        state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted) | more
         state |= {
-            "_run_": FittedRun(fit, recipe, fingerprint=_fingerprint(groups, values, weight)),
+            "component_states_": self._component_states(fitted, data),
+            "_run_": FittedRun(fit, recipe, note, rows.fingerprint()),
             "n_samples_": data.total_weight,
         }
         self._publish(state)
         report.close(lambda: state)
         return self
+
+    @available_if(has_posterior)
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
+
+        Exact with one component on complete data, whatever the batches. With several, a component that an early batch
+        does not need is soon given up for good: let the first batch be large, or fit `blocks_of` all batches.
+        `batch_lower_bound_` bounds the log probability of this batch given the approximate past; the sum over batches
+        is no bound on the evidence of all data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first
+        batch. Only with ``method="vb"``.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self : VBMixture
+            Fitted.
+        """
+        if isinstance(X, Blocks):
+            raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
+        if not hasattr(self, "_fitted_"):
+            self.fit(X, sample_weight=sample_weight)
+            self.batch_lower_bound_ = self.lower_bound_
+            return self
+        fitted, _ = self._asked_of(X)
+        self._check_can_go_on(fitted.form)
+        rows = self._rows(X, sample_weight, fitted.groups)
+        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        model = fitted.model.after(fitted.statistics)
+        data = rows.compiled(model)
+        n_threads = effective_n_jobs(self.n_jobs)
+        start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
+        recipe = MixtureRecipe((), start, False, self._limits_of_run())
+        fit = recipe.run(model, data, fitted.form, n_threads, self._cycle(report))
+        self._warn_unless_converged(fit, report)
+        fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
+        state = self._batch_state(fit, data.total_weight) | self._mixture_state(fitted)
+        state["component_states_"] = self._component_states(fitted, data)
+        self._publish(state)
+        report.close(lambda: state)
+        return self
+
+    def _limits_of_run(self) -> dict:
+        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
 
     def _counted(self, X, sample_weight):
         """The rows of weight > 0, their weights, and which rows these are (None for all)."""
@@ -289,37 +402,121 @@ class VBMixture(EvidenceMixin, VBEstimator):
         counted = weights > 0
         return table.rows(counted), weights[counted], counted
 
-    def _model_for(self, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None) -> Mixture:
-        """The mixture to fit."""
-        weights = resolve_weights(
-            self.weight_concentration_prior_type,
-            self.weight_concentration_prior,
-            self.n_components,
-            type(self).__name__,
-        )
-        emission = groups.emission(values, weight, {"gaussian": {"covariance_type": self.covariance_type}})
-        return Mixture(emission, weights, resolve_emission_prior(self, groups, emission, self.n_components))
+    def _rows(self, X, sample_weight, groups: ColumnGroups | None = None) -> MixtureRows:
+        """X as read, by groups of columns that are known or else learned from it."""
+        owner = type(self).__name__
+        options = {
+            "categories": self.categories,
+            "missing_values": self.missing_values,
+            "handle_unknown": self.handle_unknown,
+        }
+        if isinstance(X, Blocks):
+            tables = WeightedTables(X, sample_weight, owner)
+            if groups is None:
+                groups = ColumnGroups.learned_from_blocks(tables.tables, self.emission, owner, **options)
+            return MixtureRows.of_blocks(groups, tables)
+        table, weight, counted = self._counted(X, sample_weight)
+        if groups is not None:
+            return MixtureRows(groups, [(groups.values(table), weight)], counted)
+        groups, values = ColumnGroups.learned(table, self.emission, owner, **options)
+        if not are_observed(values).any():
+            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
+        return MixtureRows(groups, [(values, weight)], counted)
 
-    def _recipe(self, model: Mixture, data: MixtureData, marks: np.ndarray, order, counted) -> MixtureRecipe:
+    def _models(self, rows: MixtureRows) -> Callable[[int], Mixture]:
+        """The mixture to fit, of any number of components."""
+        owner, n_starts = type(self).__name__, self.n_init if isinstance(self.init, str) else 1
+        emission = rows.emission({"gaussian": {"covariance_type": self.covariance_type}})
+
+        def model_of(n_components: int) -> Mixture:
+            check_size(emission, n_components, n_starts, self.max_memory, owner)
+            weights = resolve_weights(
+                self.weight_concentration_prior_type, self.weight_concentration_prior, n_components, owner
+            )
+            return Mixture(emission, weights, resolve_emission_prior(self, rows.groups, emission, n_components))
+
+        return model_of
+
+    def _grown(
+        self, model_of: Callable[[int], Mixture], data: MixtureData, report: IterationReport
+    ) -> tuple[Mixture, MixtureRecipe, Fit, dict]:
+        """The best fit of the mixture whose number of components no move betters."""
+        seed = self._seed(self.random_state)
+        growth = Growth(
+            model_of,
+            data,
+            n_init=self.n_init,
+            init=self.init,
+            seed=seed,
+            stop=self._cycle(report),
+            stopped=lambda: report.stopped,
+            **self._options(),
+        )
+        state, moves = growth.run()
+        return (
+            state.model,
+            MixtureRecipe(seed, state.starts, False, self._limits_of_run()),
+            state.fit,
+            {"moves_": moves},
+        )
+
+    def _check_together(self, are_in_blocks: bool) -> None:
+        """Refuse parameters that make no sense together, or of rows that come in blocks."""
+        owner = f"of {type(self).__name__}"
+        auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
+        if self.method != "vb" and (auto or optimized):
+            asked = "n_components='auto'" if auto else f"weight_concentration_prior={OPTIMIZED!r}"
+            raise ValueError(f"{asked} {owner} needs method='vb', whose bound decides. Got method={self.method!r}.")
+        if auto and not isinstance(self.init, str):
+            raise ValueError(f"n_components='auto' {owner} makes its own starts. Got responsibilities in 'init'.")
+        if auto and np.ndim(self.weight_concentration_prior):
+            raise ValueError(
+                f"n_components='auto' {owner} needs one number as 'weight_concentration_prior'. Got "
+                f"{self.weight_concentration_prior!r}."
+            )
+        if not are_in_blocks:
+            return
+        if not isinstance(self.init, str):
+            raise ValueError(f"The 'init' parameter {owner} must be a name where X comes in blocks. Got an array.")
+        if auto or self.init == "hierarchical":
+            asked = "n_components='auto'" if auto else "init='hierarchical'"
+            raise ValueError(f"{asked} {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks.")
+
+    def _options(self) -> dict:
+        """When a run stops, and how many threads it has."""
+        return {"limits": self._limits_of_run(), "n_threads": effective_n_jobs(self.n_jobs)}
+
+    def _recipe(self, model: Mixture, data: MixtureData | MixtureBlocks, rows: MixtureRows) -> MixtureRecipe:
         """Where to start and when to stop."""
         seed = self._seed(self.random_state)
-        limits = {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
+        limits = self._limits_of_run()
+        last = getattr(self, "_fitted_", None) if self.warm_start else None
+        if last is not None and last.continues(rows.groups, model):
+            shares = (part for values, *_ in rows.arranged(model) for part in last.e_step(values))
+            return MixtureRecipe(seed, model.statistics_of(shares, data)[:, None], False, limits)
         if isinstance(self.init, str):
-            starts = seeded_starts(
-                model, data, marks, self.n_init, spread=self.init != "random", rng=np.random.default_rng(seed)
-            )
+            starts = starts_of(self.init, model, data, self.n_init, np.random.default_rng(seed))
             return MixtureRecipe(seed, starts, self.init == "tournament", limits)
-        given = np.asarray(self.init, dtype=float)
-        n_rows = len(data) if counted is None else len(counted)
-        if given.shape != (n_rows, model.n_components) or not np.allclose(given.sum(axis=1), 1.0):
-            raise ValueError(
-                f"The 'init' parameter of {type(self).__name__} must have a row for each of the {n_rows} rows of X and "
-                f"a column for each of the {model.n_components} components, and rows that sum to 1. Got an array of "
-                f"shape {given.shape}."
-            )
-        given = given if counted is None else given[counted]
-        statistics = model.statistics_of(given if order is None else given[order], data)
+        statistics = model.statistics_of(self._given_responsibilities(model, data, rows), data)
         return MixtureRecipe(seed, statistics[:, None], False, limits)
+
+    def _given_responsibilities(self, model: Mixture, data, rows: MixtureRows) -> np.ndarray:
+        """Those of the `init` parameter, in the order of the rows of the data."""
+        n_rows = len(data) if rows.counted is None else len(rows.counted)
+        given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
+        given = given if rows.counted is None else given[rows.counted]
+        ((*_, order),) = rows.arranged(model)
+        return given if order is None else given[order]
+
+    def _warn_of_floor(self, fitted: FittedMixture) -> None:
+        stopped = fitted.at_floor() if self.method == "ml" else []
+        if stopped:
+            who = f"Component {stopped[0]} has" if len(stopped) == 1 else f"Components {_some(map(str, stopped))} have"
+            warn(
+                f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
+                "of X, without which the likelihood has no maximum. Take fewer components, or method='vb' or 'map'.",
+                DataWarning,
+            )
 
     @staticmethod
     def _mixture_state(fitted: FittedMixture) -> dict:
@@ -327,27 +524,49 @@ class VBMixture(EvidenceMixin, VBEstimator):
         parameters = {group.family: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
         state = {
             "_fitted_": fitted,
+            "n_components_": fitted.model.n_components,
             "weights_": fitted.weights,
             "counts_": fitted.counts,
             "parameters_": parameters,
             "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
+            "categories_": {
+                name: levels
+                for group in fitted.groups.groups
+                if group.encoder is not None
+                for name, levels in zip(group.names, group.encoder.categories_)
+            },
             "n_free_parameters_": fitted.model.prior.n_free_parameters,
         }
-        return state | {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
+        state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
+        return state | fitted.hyperparameters()
+
+    @staticmethod
+    def _component_states(fitted: FittedMixture, data: MixtureData | MixtureBlocks) -> LatentStates:
+        """Which components are in use, empty, and alike to the rows of some data."""
+        natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
+        return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 
+    def _scored(self, X, sample_weight, kind: str, random_state, options: Mapping) -> Evidence:
+        if (isinstance(X, Blocks) or is_dask(X)) and (kind not in _PASSING or options.get("alias")):
+            what = f"with alias=True {kind!r}" if kind in _PASSING else repr(kind)
+            raise ValueError(
+                f"The score {what} looks at rows in memory; X comes in blocks. Use a score that only passes over rows: "
+                f"{', '.join(map(repr, _PASSING))}."
+            )
+        return super()._scored(X, sample_weight, kind, random_state, options)
+
     def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
-        fitted, _ = self._asked(X)
+        X = blocks_of(X) if is_dask(X) else X
+        fitted = self._fitted_ if isinstance(X, Blocks) else self._asked_of(X)[0]
         run = self._scored_run()
-        table, weight, _ = self._counted(X, sample_weight)
-        values = fitted.groups.values(table)
-        self._check_fingerprint(run, _fingerprint(fitted.groups, values, weight))
-        data, _, _ = _compiled(fitted.model, fitted.groups, values, weight)
-        return self._evaluate(fitted.model, fitted.form, run, data, random_state)
+        rows = self._rows(X, sample_weight, fitted.groups)
+        self._check_fingerprint(run, rows.fingerprint())
+        return self._evaluate(fitted.model, fitted.form, run, rows.compiled(fitted.model), random_state)
 
     def _evaluate(
-        self, model: Mixture, form: posteriors.Form, run: FittedRun, data: MixtureData, random_state
+        self, model: Mixture, form: posteriors.Form, run: FittedRun, data: MixtureData | MixtureBlocks, random_state
     ) -> Evaluation:
         """What scores take: a fitted mixture on its data."""
         n_threads = effective_n_jobs(self.n_jobs)
@@ -365,7 +584,7 @@ class VBMixture(EvidenceMixin, VBEstimator):
         )
 
     def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
-        fitted, _ = self._asked(X)
+        fitted, _ = self._asked_of(X)
         run, model, groups = self._scored_run(), fitted.model, fitted.groups
         table, weight, _ = self._counted(X, sample_weight)
         like = groups.values(table)
@@ -381,9 +600,9 @@ class VBMixture(EvidenceMixin, VBEstimator):
         for of_group, as_drawn in zip(like, groups.as_list(drawn[0])):
             missing = is_missing(of_group)
             values.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
-        data, marks, _ = _compiled(model, groups, values, None)
+        data = MixtureRows(groups, [(values, None)]).compiled(model)
         rng = np.random.default_rng(seed)
-        starts = seeded_starts(model, data, marks, run.recipe.starts.shape[1], spread=True, rng=rng)
+        starts = seeded_starts(model, data, run.recipe.starts.shape[1], spread=True, rng=rng)
         recipe = replace(run.recipe, starts=starts)
         simulated = FittedRun(recipe.run(model, data, posteriors.VB), recipe)
         return self._evaluate(model, posteriors.VB, simulated, data, random_state), model.prior.natural(point)
@@ -393,12 +612,17 @@ class VBMixture(EvidenceMixin, VBEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def _asked(self, X) -> tuple[FittedMixture, list[np.ndarray]]:
-        """What was fitted, and the values of a table to ask it about."""
+    def _asked_of(self, X) -> tuple[FittedMixture, Table]:
+        """What was fitted, and a table of the same columns."""
         check_is_fitted(self)
         table = read_table(X, type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=False)
-        return self._fitted_, self._fitted_.groups.values(table)
+        return self._fitted_, table
+
+    def _asked(self, X) -> tuple[FittedMixture, list[np.ndarray]]:
+        """What was fitted, and the values of a table to ask it about."""
+        fitted, table = self._asked_of(X)
+        return fitted, fitted.groups.values(table)
 
     def score_samples(self, X):
         """Log predictive density of each row, nats; what is missing is integrated out.
@@ -443,7 +667,8 @@ class VBMixture(EvidenceMixin, VBEstimator):
         -------
         ndarray of int, shape (n_samples,)
         """
-        return self.predict_proba(X).argmax(axis=1)
+        fitted, values = self._asked(X)
+        return fitted.components(values)
 
     def transform(self, X):
         """Posterior probabilities of the components, as `predict_proba`.
@@ -474,6 +699,43 @@ class VBMixture(EvidenceMixin, VBEstimator):
         check_feature_names_in(self, input_features, generate_names=False)
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}{k}" for k in range(len(self.weights_))], dtype=object)
+
+    def credible_intervals(self, level=0.95):
+        """Equal-tailed intervals of q(theta): of means, rates, probabilities and shares, each by itself.
+
+        They are those of each component as it is: where components overlap VB is too sure of itself, so read them as a
+        lower limit of the uncertainty.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of each interval.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+            By family and parameter, the lower and upper ends, of the shapes of `parameters_`.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+        """
+        check_is_fitted(self)
+        fitted = self._fitted_
+        if not 0 < level < 1:
+            raise ValueError(
+                f"The 'level' parameter of credible_intervals must lie between 0 and 1. Got {level!r} instead."
+            )
+        if not fitted.form.density:
+            raise ValueError(
+                f"credible_intervals needs a posterior, and this fit by {fitted.form.name!r} is a point. Fit with "
+                "method='vb'."
+            )
+        return {
+            group.family: {name: (lower[name], upper[name]) for name in lower}
+            for group, lower, upper in zip(fitted.groups.groups, *fitted.quantiles(0.5 - level / 2, 0.5 + level / 2))
+        }
 
     def impute(self, X):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
@@ -512,30 +774,11 @@ class VBMixture(EvidenceMixin, VBEstimator):
         components : ndarray of int, shape (n_samples,)
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-            raise ValueError(f"The 'n_samples' parameter of sample must be an int >= 1. Got {n_samples!r} instead.")
+        check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, components = fitted.sample(int(n_samples), rng)
         return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components
-
-
-def _compiled(
-    model: Mixture, groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None
-) -> tuple[MixtureData, np.ndarray, np.ndarray | None]:
-    """The rows in the order that costs least, their marks, and that order (None for that of the table)."""
-    table = model.emission.prepare(groups.as_emission_takes(values))
-    order = model.emission.row_order(table)
-    if order is not None:
-        values, weight = [of_group[order] for of_group in values], None if weight is None else weight[order]
-        table = model.emission.prepare(groups.as_emission_takes(values))
-    complete = not any(is_missing(of_group).any() for of_group in values)
-    data = model.compile(table, weight, None if complete else are_observed(values))
-    return data, marks_of(values, slice(None)), order
-
-
-def _fingerprint(groups: ColumnGroups, values: list[np.ndarray], weight: np.ndarray | None) -> str:
-    return f"{fingerprint(values, weight, len(values[0]))} {groups.meaning()}"
 
 
 __all__ = ["VBMixture"]

@@ -67,7 +67,6 @@ def alias_gain(
     others = labelings[(labelings != np.arange(labelings.shape[1])).any(axis=1)]
     if len(others) == 0:
         return 0.0
-    concentration = None if statistics is None else (model.prior + statistics).concentration
     log_z = float(model.expect(natural[:, None], evaluation.program).log_normalizer[0])
     best = 0.0
     for s in _EXPONENTS:
@@ -76,11 +75,10 @@ def alias_gain(
             some = others[at : at + _LANES].T
             mixed = (1.0 - s) * natural[:, None] + s * natural[some]
             log_overlap = model.expect(mixed, evaluation.program).log_normalizer - log_z
-            if concentration is not None:
-                mixed = (1.0 - s) * concentration[:, None] + s * concentration[some]
-                at_q = type(model.prior)(concentration, model.prior.row_starts)
-                between = type(model.prior)(mixed, model.prior.row_starts)
-                log_overlap = log_overlap + between.log_normalizer() - at_q.log_normalizer()
+            if statistics is not None:
+                # the prior is the same at all labelings
+                between = (1.0 - s) * statistics[:, None] + s * statistics[some]
+                log_overlap = log_overlap + model.prior.log_evidence(between) - model.prior.log_evidence(statistics)
             log_overlaps.append(np.minimum(log_overlap, 0.0))
         total = logsumexp([0.0, *np.concatenate(log_overlaps)])
         best = max(best, float(np.log(len(labelings)) - total / s))

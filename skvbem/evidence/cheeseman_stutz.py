@@ -8,6 +8,9 @@ At any point theta, with expected counts N and H the entropy of the hidden varia
 
 which is the lower bound right after an M step from q(x) = p(x | y, theta) [Beal (2.151)]: a bound for every theta,
 below the converged variational one. MLED = ln BD(N) = CS - H leaves the entropy out.
+
+Of other families than tables ln BD(N) stands for the log evidence of complete data whose statistics are the expected
+ones.
 """
 
 from __future__ import annotations
@@ -51,17 +54,20 @@ def cheeseman_stutz(
 
 
 def mled(evaluation: Evaluation, *, form: str = "map", alias: bool = False) -> Evidence:
-    """The Bayesian Dirichlet score of expected counts; see `cheeseman_stutz`, which it never passes."""
+    """The log evidence of the expected complete data; see `cheeseman_stutz`, which it never passes.
+
+    Measurements on which others hang, where they are missing, stay what they are in the bound, hidden variables with an
+    entropy: a density of them would depend on their unit.
+    """
     completed = _completed(evaluation, form)
     gain = completed.alias_gain(evaluation) if alias else 0.0
     d = evaluation.model.prior.n_free_parameters
-    value = completed.log_bd + min(completed.entropy, 0.0)  # below 0 by rounding alone
-    return completed.evidence(evaluation, value + gain, "mled", True, d, gain)
+    return completed.evidence(evaluation, completed.log_bd + gain, "mled", True, d, gain)
 
 
 @dataclass(frozen=True, eq=False)
 class _Completed:
-    """Expected counts at a point, ln BD of them, and the entropy of the hidden variables there."""
+    """Expected statistics at a point, the log evidence of such data, and the entropy of the hidden states there."""
 
     form: str
     log_point: np.ndarray
@@ -89,5 +95,6 @@ def _completed(evaluation: Evaluation, form: str) -> _Completed:
     natural = prior.natural(evaluation.point(form))
     expectation = evaluation.model.expect(natural[:, None], evaluation.program)
     counts = expectation.statistics[:, 0]
-    entropy = float(expectation.log_normalizer[0] - times_log(counts, natural).sum())
-    return _Completed(form, natural, counts, float(prior.log_evidence(counts)), entropy)
+    bound = float(expectation.log_normalizer[0] - times_log(counts, natural).sum()) + float(prior.log_evidence(counts))
+    entropy = max(evaluation.model.latent_entropy(natural, evaluation.program), 0.0)  # below 0 by rounding alone
+    return _Completed(form, natural, counts, bound - entropy, entropy)

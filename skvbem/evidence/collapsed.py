@@ -1,18 +1,34 @@
-r"""The bound with the parameters integrated out: :math:`\langle\ln \mathrm{BD}(N)\rangle_{q(x)} + H(q)`.
+r"""The bound with the parameters integrated out: :math:`\langle\ln p(x, y)\rangle_{q(x)} + H(q)`.
 
 Any q(x) bounds the evidence with the parameters left exact,
 
-.. math:: \ln p(y) \ge \langle \ln p(x, y) \rangle_{q(x)} + H(q), \qquad p(x, y) = \mathrm{BD}(N(x, y)),
+.. math::
 
-no lower than the plain bound of the same q(x), :math:`\ln \mathrm{BD}(\langle N \rangle) + H(q)`, which is its
-:math:`\max_{q(\theta)} F`. Rows are independent under q, so that each count is a sum of independent 0-1 variables. Its
+    \ln p(y) &\ge \langle \ln p(x, y) \rangle_{q(x)} + H(q), \\
+    \ln p(x, y) &= A(\mathrm{prior} + u(x, y)) - A(\mathrm{prior}) + \ln f,
+
+of tables the Bayesian Dirichlet score BD(N) of the counts. It is no lower than the plain bound of the same q(x), its
+:math:`\max_{q(\theta)} F`, which has the evidence of the expected statistics in its place. A is convex, so that what is
+gained is an average of what is never negative: with A(u) for A(prior + u),
+
+.. math:: \mathrm{gain} = \langle A(u) - A(\bar u) - \nabla A(\bar u) \cdot (u - \bar u) \rangle_{q(x)}
+          = \langle \mathrm{KL}(q(\theta) \,\|\, p(\theta \mid x, y)) \rangle_{q(x)}.
+
+**Counts.** Rows are independent under q, so that each count of a table is a sum of independent 0-1 variables. Its
 distribution is found by convolution (or its averages by moments, where counts are so many that these say it all):
-nothing is drawn, and what is left out is below a bound that is stated.
+nothing is drawn, and what is left out is below a bound that is stated. So it is for networks, and for weights and
+categories of mixtures.
+
+**Other statistics**, of Gaussian, Gamma and multinomial components, have no such distribution. There the gain is
+averaged over x drawn from q(x): an estimate without bias, with a standard error, a bound on average; and in no run
+below the plain bound, as no draw is.
 
 The best q(x) of this bound gives each row the natural parameters
 :math:`\langle\ln(\lambda_c + N_c)\rangle - \langle\ln(\lambda_r + N_r)\rangle`, counts c and r of cells and of their
 table rows without the row of data itself. A sweep gives all rows the mean of these, to first order in a row's own
-share.
+share. Of other statistics it gives the mean of :math:`\nabla A(u)`, the expected natural parameters after each draw:
+what a row scores is the difference of A between the data without it and with it, next to :math:`\nabla A` in the middle
+of the two, and a row that is in doubt is in the draw or not about as often.
 """
 
 from __future__ import annotations
@@ -25,13 +41,15 @@ from skvbem._kernels._collapsed import expected_log_rising
 from skvbem._numerics import times_log
 from skvbem.evidence.aliasing import alias_gain
 from skvbem.evidence.base import Evidence, check_whole_weights
+from skvbem.evidence.chains import batches, check_at_least, run_tasks
 from skvbem.evidence.evaluation import Evaluation
 
 # Posterior probabilities are sums that round: above this they are 1.
 _CERTAIN = 1.0 - 8 * np.finfo(float).eps
+_CHOOSING, _SCORING = 8, 9
 
 
-def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, alias: bool = False) -> Evidence:
+def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, alias: bool = False) -> Evidence:
     """The collapsed lower bound: never below the plain one at the same q(x), exact where nothing is hidden.
 
     Parameters
@@ -40,41 +58,117 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, alias: bool = False)
     n_sweeps : int, default=0
         Sweeps in which q(x) ascends this bound, from the q(x) of the VB fit on; the best q(x) met counts. Four find
         most of what there is to gain, which is much where rows are few or classes overlap.
+    n_draws : int, default=64
+        Draws of x for statistics that are no counts: mixtures of measurements, counts of events, times. Without such
+        statistics nothing is drawn. The best q(x) is chosen by other draws than those that score it.
     alias : bool, default=False
         Whether q(x) is mixed over all labelings, which stays a bound; see `skvbem.evidence.aliasing.alias_gain`.
 
     Notes
     -----
     `details` hold the bound at the VB fit and after every sweep (`trace`), at the best q(x) its entropy, the expected
-    log score and the gain over the plain bound, and a bound on what cutting off tails changed (`error_bound`).
+    log evidence of complete data (`expected_log_bd`) and the gain over the plain bound, a bound on what cutting off
+    tails changed (`error_bound`), and how many draws there were.
     """
     check_whole_weights(evaluation, "collapsed")
-    if n_sweeps < 0:
-        raise ValueError(f"The score 'collapsed' needs n_sweeps >= 0. Got {n_sweeps!r} instead.")
-    prior = evaluation.model.prior
+    check_at_least("collapsed", n_sweeps=(n_sweeps, 0), n_draws=(n_draws, 2))
+    model, prior = evaluation.model, evaluation.model.prior
     natural = (prior + evaluation.fit("vb").statistics).expected_natural()
-    met = []
-    for _ in range(n_sweeps + 1):
-        met.append(_at(evaluation, natural))
-        natural = met[-1].averages.natural
-    best = max(met, key=lambda found: found.value)
+    drawn = np.setdiff1d(np.arange(len(natural)), model.counted().cells)
+    met = [_at(evaluation, natural, drawn, _CHOOSING, n_draws)] if n_sweeps or not len(drawn) else []
+    for _ in range(n_sweeps):
+        met.append(_at(evaluation, met[-1].better, drawn, _CHOOSING, n_draws))
+    if met:
+        natural = max(met, key=lambda found: found.value).natural
+    best = (
+        max(met, key=lambda found: found.value)
+        if not len(drawn)
+        else _at(evaluation, natural, drawn, _SCORING, n_draws)
+    )
     gain = alias_gain(evaluation, best.natural) if alias else 0.0
+    entropy = model.latent_entropy(best.natural, evaluation.program)
     return Evidence(
         best.value + gain,
         "collapsed_ascent" if n_sweeps else "collapsed",
         is_lower_bound=True,
+        standard_error=float(np.std(best.gains, ddof=1) / np.sqrt(n_draws)) if len(drawn) else None,
         form="vb",
         n_free_parameters=prior.n_free_parameters,
         n_samples=evaluation.n_samples,
         details={
-            "trace": tuple(found.value for found in met),
-            "entropy": best.entropy,
-            "expected_log_bd": best.averages.log_bd,
-            "gain": best.averages.log_bd - best.plain_log_bd,
-            "error_bound": best.averages.error,
+            "trace": tuple(found.value for found in met or [best]),
+            "entropy": entropy,
+            "expected_log_bd": best.value - entropy,
+            "gain": best.value - best.bound,
+            "error_bound": best.error,
+            "n_draws": n_draws if len(drawn) else 0,
             "alias": gain,
         },
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """The bound at a q(x).
+
+    Parameters
+    ----------
+    natural : ndarray of shape (n_cells,)
+        Of q(x).
+    bound : float
+        The plain bound at this q(x).
+    of_counts, error : float
+        What counts gain over it, and how far off that may be.
+    gains : ndarray of shape (n_draws,)
+        What other statistics do, draw by draw.
+    better : ndarray of shape (n_cells,)
+        Of a better q(x).
+    """
+
+    natural: np.ndarray
+    bound: float
+    of_counts: float
+    error: float
+    gains: np.ndarray
+    better: np.ndarray
+
+    @property
+    def value(self) -> float:
+        return self.bound + self.of_counts + float(self.gains.mean())
+
+
+def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int, n_draws: int) -> _At:
+    model, prior, counted = evaluation.model, evaluation.model.prior, evaluation.model.counted()
+    expectation = model.expect(natural[:, None], evaluation.program)
+    statistics = expectation.statistics[:, 0]
+    bound = float(expectation.log_normalizer[0] - times_log(statistics, natural).sum() + prior.log_evidence(statistics))
+    averages = _averages(counted.prior, model.row_marginals(natural, evaluation.program))
+    better, gains = np.empty(len(natural)), np.zeros(1)
+    better[counted.cells] = averages.natural
+    if len(drawn):
+        completed = _drawn(evaluation, natural, key, n_draws)
+        # what is counted gains apart from what is drawn: they are blocks of their own
+        completed[counted.cells] = statistics[counted.cells, None]
+        slope = (prior + statistics).expected_natural()
+        linear = prior.log_evidence(statistics) + slope[drawn] @ (completed - statistics[:, None])[drawn]
+        gains = prior.log_evidence(completed) - linear
+        better[drawn] = (prior + completed).expected_natural().mean(axis=1)[drawn]
+    of_counts = averages.log_bd - float(counted.prior.log_evidence(statistics[counted.cells]))
+    return _At(natural, bound, of_counts, averages.error, gains, better)
+
+
+def _drawn(evaluation: Evaluation, natural: np.ndarray, key: int, n_draws: int) -> np.ndarray:
+    """Statistics of complete data with what is hidden drawn from q(x), (n_cells, n_draws)."""
+    model, program = evaluation.model, evaluation.program
+    streams = evaluation.generator(key).integers(0, 2**64, size=(4, n_draws), dtype=np.uint64)
+
+    def batch(lanes):
+        mine = np.ascontiguousarray(streams[:, lanes])
+        return model.sample_latent(np.repeat(natural[:, None], mine.shape[1], axis=1), program, mine)
+
+    tasks = batches(n_draws, model.lanes_at_once(program), evaluation.n_jobs)
+    found = run_tasks(batch, tasks, n_threads=evaluation.n_jobs, required=len(tasks))
+    return np.concatenate(found, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,29 +178,6 @@ class _Averages:
     log_bd: float
     error: float
     natural: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class _At:
-    """The bound at a q(x) and its parts; `plain_log_bd` is the score of expected counts."""
-
-    natural: np.ndarray
-    entropy: float
-    averages: _Averages
-    plain_log_bd: float
-
-    @property
-    def value(self) -> float:
-        return self.averages.log_bd + self.entropy
-
-
-def _at(evaluation: Evaluation, natural: np.ndarray) -> _At:
-    model, prior = evaluation.model, evaluation.model.prior
-    expectation = model.expect(natural[:, None], evaluation.program)
-    counts = expectation.statistics[:, 0]
-    entropy = float(expectation.log_normalizer[0] - times_log(counts, natural).sum())
-    averages = _averages(prior, model.row_marginals(natural, evaluation.program))
-    return _At(natural, entropy, averages, float(prior.log_evidence(counts)))
 
 
 def _averages(prior, marginals) -> _Averages:

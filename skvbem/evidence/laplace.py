@@ -1,17 +1,20 @@
-r"""Laplace's approximation: a Gaussian at the MAP point, in softmax coordinates or in probabilities [CH (8); CH97].
+r"""Laplace's approximation: a Gaussian at the MAP point, in natural coordinates or in probabilities [CH (8); CH97].
 
 .. math::
 
     \ln p(y \mid \hat\theta) + \ln p(\hat\theta) + \tfrac{d}{2}\ln 2\pi - \tfrac12 \ln\det A,
 
-A the negative Hessian of the log posterior, exact by Louis' identity: with N expected counts and lambda the prior, per
-table row :math:`(\lambda_l + N_l)(\mathrm{diag}\,\theta_l - \theta_l\theta_l^\top)`, less the covariance of the scores
-of complete data given what was observed. The density of theta is with respect to the softmax coordinates, and so is A.
+A the negative Hessian of the log posterior, exact by Louis' identity: what a posterior after the expected statistics
+would have, for which the family is asked, less the covariance of the scores of complete data given what was observed,
+for which the model is asked. Of tables, with N expected counts and lambda the prior, the former is per table row
+:math:`(\lambda_l + N_l)(\mathrm{diag}\,\theta_l - \theta_l\theta_l^\top)`. The density of theta is with respect to the
+natural measure, the volume of the unconstrained coordinates (softmax, of tables), and so is A.
 
-Mode, density and Gaussian are those of one basis. In probabilities lambda - 1 takes the place of lambda in A, and at
-the mode, where the gradient is zero, :math:`\ln\det A` of the softmax coordinates becomes that of the probabilities by
-:math:`-2 \sum \ln\theta` over all cells. Where a cell has no counts, the Gaussian around the mode in probabilities,
-near 0, misses a factor of about 4 for a prior of 1.01; in the softmax basis it is right to a tenth.
+Mode, density and Gaussian are those of one basis. In probabilities (and rates, means and precisions) the family's
+coordinates are shifted, those of tables from lambda to lambda - 1, and at the mode, where the gradient is zero,
+:math:`\ln\det A` becomes that of the parameters by twice the log density of the natural measure with respect to them,
+of tables :math:`-2 \sum \ln\theta` over all cells. Where a cell has no counts, the Gaussian around the mode in
+probabilities, near 0, misses a factor of about 4 for a prior of 1.01; in the softmax basis it is right to a tenth.
 """
 
 from __future__ import annotations
@@ -19,10 +22,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
-from skvbem._numerics import safe_log
 from skvbem.evidence.aliasing import alias_correction
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.evaluation import FORMS, Evaluation
+from skvbem.evidence.evaluation import Evaluation
 
 _BASES = {"map": "natural", "map_probability": "probability"}
 #: Which entries of A enter, most first.
@@ -42,7 +44,8 @@ def laplace(
         inside, as there is at prior concentrations above 1, and even so the Gaussian is a poor one near 0 and 1. The
         variant "diagonal" takes the diagonal in natural coordinates.
     variant : {"full", "block", "diagonal"}, default="full"
-        Whether all entries of A enter, those between parameters of one table, or the diagonal alone.
+        Whether all entries of A enter, those between parameters of one table (or one component of a mixture), or the
+        diagonal alone.
     max_states : int, default=4096
         Most joint states of what is hidden in one row, which the full variant sums over.
     alias : bool, default=False
@@ -72,17 +75,21 @@ def laplace(
         raise ValueError(f"The score 'laplace' needs form='map' or 'map_probability', a mode. Got {form!r} instead.")
     model, prior = evaluation.model, evaluation.model.prior
     point = evaluation.point(form)
-    if not point.all():
+    natural = prior.natural(point)
+    if np.isneginf(natural).any():
         raise ValueError(
             "Laplace's approximation does not exist at this MAP fit: its mode in probabilities lies at the edge, with "
-            f"{np.count_nonzero(point == 0)} probabilities of 0. Take form='map', or a prior above 1."
+            f"{np.count_nonzero(np.isneginf(natural))} probabilities of 0. Take form='map', or a prior above 1."
         )
-    expectation = model.expect(safe_log(point)[:, None], evaluation.program)
-    mass = prior.row_sums(FORMS[form].offset(prior) + expectation.statistics[:, 0])
+    expectation = model.expect(natural[:, None], evaluation.program)
+    in_probabilities = _BASES[form] == "probability"
+    coordinates = (prior + expectation.statistics[:, 0]).coordinates
+    if in_probabilities:
+        coordinates = coordinates + prior.probability_shift
     log_det, reasons = None, []
     for name in VARIANTS[VARIANTS.index(variant) :]:
         blocks = model.score_covariance(point, evaluation.program, joint=name == "full", max_states=max_states)
-        log_det, reason = _log_det(prior, point, mass, blocks, name == "diagonal")
+        log_det, reason = _log_det(prior, point, coordinates, blocks, name == "diagonal")
         if reason is None:
             break
         reasons.append(f"{name}: {reason}")
@@ -99,8 +106,9 @@ def laplace(
         )
     log_likelihood, d = float(expectation.log_normalizer[0]), prior.n_free_parameters
     log_prior = float(prior.log_density(point, basis=_BASES[form]))
-    if _BASES[form] == "probability":
-        log_det -= 2.0 * float(np.log(point).sum())
+    if in_probabilities:
+        # the change of variables, squared, where the gradient is zero
+        log_det += 2.0 * (log_prior - float(prior.log_density(point)))
     correction = alias_correction(evaluation) if alias else 0.0
     return Evidence(
         log_likelihood + log_prior + 0.5 * d * np.log(2 * np.pi) - 0.5 * log_det + correction,
@@ -121,20 +129,14 @@ def laplace(
     )
 
 
-def _log_det(prior, point, mass, blocks, diagonal: bool) -> tuple[float | None, str | None]:
+def _log_det(prior, point, coordinates, blocks, diagonal: bool) -> tuple[float | None, str | None]:
     """ln det A, or None and the reason why there is none."""
-    starts, sizes = prior.row_starts, np.diff(prior.row_starts)
-    alone = np.ones(prior.n_rows, dtype=bool)
+    alone = np.ones(prior.n_free_parameters, dtype=bool)
     total = 0.0
     for block in blocks:
-        alone[block.rows] = False
+        alone[block.free] = False
         information = np.negative(block.covariance, out=block.covariance)
-        at = 0
-        for row in block.rows.tolist():
-            theta = point[starts[row] : starts[row + 1] - 1]
-            here = slice(at, at + len(theta))
-            information[here, here] += mass[row] * (np.diag(theta) - np.outer(theta, theta))
-            at += len(theta)
+        information += prior.information(point, coordinates, block.free)
         if diagonal:
             entries = np.diag(information)
             if np.any(entries <= 0):
@@ -144,12 +146,6 @@ def _log_det(prior, point, mass, blocks, diagonal: bool) -> tuple[float | None, 
         try:
             total += 2.0 * float(np.log(np.diag(cholesky(information, lower=True, check_finite=False))).sum())
         except LinAlgError:
-            return None, f"{np.count_nonzero(eigvalsh(information) <= 0)} of {at} eigenvalues are not positive"
-    # det (diag theta - theta theta') over all but the last state is the product of all theta
-    theta = point[prior.per_cell(alone)]
-    if diagonal:
-        rest = alone.copy()
-        free = prior.per_cell(rest)
-        free[starts[1:] - 1] = False
-        return total + float(np.log(prior.per_cell(mass)[free] * point[free] * (1.0 - point[free])).sum()), None
-    return total + float(np.log(theta).sum() + ((sizes - 1) * np.log(mass))[alone].sum()), None
+            negative = np.count_nonzero(eigvalsh(information) <= 0)
+            return None, f"{negative} of {len(information)} eigenvalues are not positive"
+    return total + prior.log_det_information(point, coordinates, np.flatnonzero(alone), diagonal), None

@@ -1,9 +1,10 @@
 r"""Annealed importance sampling as published: Metropolis chains on :math:`p(\theta) p(y \mid \theta)^\tau` [BG §4.2].
 
-At every inverse temperature all rows of all tables are proposed anew from Dirichlets about where they are, with
-concentrations no lower than the prior's, and taken or left together. The hidden variables are summed out throughout, so
-that weights of rows need not be whole. How far proposals reach is tuned by a pilot run, so that the chains themselves
-do not adapt and stay unbiased.
+At every inverse temperature all parameters are proposed anew about where they are, and taken or left together: rows of
+a network's tables from Dirichlets, with concentrations no lower than the prior's, parameters of a mixture from a
+Gaussian in unconstrained coordinates, as wide in each as the prior is. The hidden variables are summed out throughout,
+so that weights of rows need not be whole. How far proposals reach is tuned by a pilot run, so that the chains
+themselves do not adapt and stay unbiased.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def metropolis_ais(
     -------
     Evidence
         `details["acceptance"]` (n_steps,) is the share of the chains whose proposal was taken, `details["strengths"]`
-        the concentrations of the proposals.
+        how near to where they are parameters are proposed: the concentrations of Dirichlets; of a mixture the prior's
+        precision over that of the proposals.
     """
     kind = "ais_metropolis"
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
@@ -146,4 +148,4 @@ def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptanc
 
 
 def _prior_draws(model, streams: np.ndarray) -> np.ndarray:
-    return model.draw_points(np.zeros((len(model.prior.concentration), streams.shape[1])), streams)
+    return model.draw_points(np.zeros((len(model.prior.coordinates), streams.shape[1])), streams)

@@ -16,20 +16,26 @@ from skvbem.evidence.smc import smc
 
 _STARTS = ("certain_statistics", "relabelings", "draw_points")
 _CHAINS = (*_STARTS, "paths", "workspace", "anneal", "log_normalizers")
+_COLLAPSED = ("counted", "row_marginals", "sample_latent", "lanes_at_once", "latent_entropy")
 _METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
 
 _SCORES = (
     Score("lower_bound", lower_bound, form="vb"),
-    Score("collapsed", collapsed, ("row_marginals",), form="vb"),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("row_marginals",), form="vb"),
+    Score("collapsed", collapsed, _COLLAPSED, form="vb"),
+    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _COLLAPSED, form="vb"),
     Score("laplace", laplace, ("score_covariance",), form="map"),
-    Score("cheeseman_stutz", cheeseman_stutz, form="map"),
-    Score("cheeseman_stutz_dagger", partial(cheeseman_stutz, corrected=True), ("identifiable_dimension",), form="map"),
-    Score("mled", mled, needs=("complete_counts",), form="map"),
+    Score("cheeseman_stutz", cheeseman_stutz, ("latent_entropy",), form="map"),
+    Score(
+        "cheeseman_stutz_dagger",
+        partial(cheeseman_stutz, corrected=True),
+        ("identifiable_dimension", "latent_entropy"),
+        form="map",
+    ),
+    Score("mled", mled, ("latent_entropy",), form="map"),
     Score("draper", draper, form="map"),
     Score("bicp", bicp, form="map"),
     Score("bic", bic, form="ml"),
-    Score("exact", exact, ("completions", "complete_counts")),
+    Score("exact", exact, ("log_evidence_by_enumeration",)),
     Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True),
     Score(
         "ais_prior",

@@ -33,6 +33,9 @@ from skvbem.errors import NoInteriorModeError
 class ConjugateFamily(ABC):
     """A value: one or many members of a conjugate family, batch axes last."""
 
+    #: What statistics are added to, (n_cells, ...).
+    coordinates: np.ndarray
+
     @abstractmethod
     def __add__(self, statistics: np.ndarray) -> Self:
         """The posterior of this prior after complete data with these statistics [Beal (2.98), (2.99)]."""
@@ -96,6 +99,53 @@ class ConjugateFamily(ABC):
     def from_unconstrained(self, free: np.ndarray) -> Any:
         """The point with these coordinates."""
 
+    @abstractmethod
+    def from_natural(self, natural: np.ndarray) -> Any:
+        """The point with these natural parameters."""
+
+    @abstractmethod
+    def jacobian(self, point: Any) -> np.ndarray:
+        """Derivatives of the natural parameters by the unconstrained coordinates at a point, (n_cells, n_free)."""
+
+    @abstractmethod
+    def information(self, point: Any, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
+        """Minus the second derivatives of coordinates . natural(point) by unconstrained coordinates.
+
+        Parameters
+        ----------
+        point
+            A single one.
+        coordinates : ndarray of shape (n_cells,)
+            Additive ones, such as those of a posterior.
+        free : ndarray of int, shape (n,), optional
+            Unconstrained coordinates to look at; all if None.
+
+        Returns
+        -------
+        ndarray of shape (n, n)
+        """
+
+    @property
+    @abstractmethod
+    def probability_shift(self) -> np.ndarray:
+        """What coordinates become less, or more, where the density is with respect to the parameters, (n_cells,).
+
+        The natural density at shifted coordinates is proportional to the density with respect to the parameters.
+        """
+
+    def log_det_information(
+        self, point: Any, coordinates: np.ndarray, free: np.ndarray, diagonal: bool = False
+    ) -> float:
+        """ln of the determinant of `information` among some unconstrained coordinates; NaN if it is not positive.
+
+        With `diagonal` of its diagonal alone.
+        """
+        if diagonal:
+            entries = np.diag(self.information(point, coordinates, free))
+            return float(np.log(entries).sum()) if np.all(entries > 0) else np.nan
+        sign, log_det = np.linalg.slogdet(self.information(point, coordinates, free))
+        return float(log_det) if sign > 0 else np.nan
+
     def kl(self, other: Self) -> np.ndarray:
         """KL(self || other), nats, summed over the block."""
         added = self.statistics_above(other)
@@ -156,6 +206,11 @@ class FlatFamily(ConjugateFamily):
     @staticmethod
     def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
         return (statistics * natural).sum(axis=0)
+
+
+def some_of(matrix: np.ndarray, free: np.ndarray | None) -> np.ndarray:
+    """Rows and columns of a square matrix."""
+    return matrix if free is None else matrix[np.ix_(free, free)]
 
 
 def no_interior_mode(family: str, named: str, value: float, least: str) -> NoInteriorModeError:

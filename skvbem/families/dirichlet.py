@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy.special import betaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
 from skvbem.errors import NoInteriorModeError
@@ -55,6 +56,11 @@ class Dirichlet(ConjugateFamily):
     def __add__(self, statistics: np.ndarray) -> Self:
         concentration = self._like(statistics) + statistics
         return type(self)(concentration, self.row_starts)
+
+    @property
+    def coordinates(self) -> np.ndarray:  # type: ignore[override]
+        """The concentrations."""
+        return self.concentration
 
     def statistics_above(self, prior: Self) -> np.ndarray:
         """Counts added to `prior`, of the shape of the concentrations."""
@@ -105,6 +111,10 @@ class Dirichlet(ConjugateFamily):
     def mean(self) -> np.ndarray:
         """E[theta]: the predictive distribution of the next draw."""
         return self.concentration / self.per_cell(self.row_sums(self.concentration))
+
+    def quantiles(self, probability: float) -> np.ndarray:
+        """Quantiles of every probability by itself, (n_cells, ...)."""
+        return beta_quantiles(self.concentration, self.per_cell(self.row_sums(self.concentration)), probability)
 
     def mode(self, basis: str = "natural") -> np.ndarray:
         """The point of highest density, in the basis asked for.
@@ -183,6 +193,55 @@ class Dirichlet(ConjugateFamily):
         weights = np.exp(logs)
         return weights / self.per_cell(self.row_sums(weights))
 
+    def from_natural(self, natural: np.ndarray) -> np.ndarray:
+        """The point with these logarithms."""
+        return np.exp(natural)
+
+    def jacobian(self, point: np.ndarray) -> np.ndarray:
+        """Derivatives of ln theta: 1 for the cell itself, less theta, within each row."""
+        row_of, free = self._row_of, self._free_cells
+        same = row_of[:, None] == row_of[free]
+        return same * ((np.arange(len(point))[:, None] == free) - point[free])
+
+    def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
+        """The row's sum times (diag theta - theta theta'), row by row."""
+        cells = self._free_cells if free is None else self._free_cells[free]
+        row, theta = self._row_of[cells], point[cells]
+        mass = self.row_sums(coordinates)[row]
+        return (row[:, None] == row) * (np.diag(mass * theta) - (mass * theta)[:, None] * theta)
+
+    def log_det_information(
+        self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray, diagonal: bool = False
+    ) -> float:
+        """As in the base class; of whole rows, the sum of ln theta and of (cells - 1) ln sum, without a matrix."""
+        cells, sizes = self._free_cells[free], np.diff(self.row_starts)
+        rows = np.zeros(self.n_rows, dtype=bool)
+        rows[self._row_of[cells]] = True
+        mass = self.row_sums(coordinates)
+        if np.any(mass[rows] <= 0):
+            return np.nan
+        if diagonal:
+            return float(np.log(mass[self._row_of[cells]] * point[cells] * (1.0 - point[cells])).sum())
+        if len(free) != (sizes[rows] - 1).sum():
+            return super().log_det_information(point, coordinates, free)
+        theta, mass = point[self.per_cell(rows)], mass[rows]
+        return float(np.log(theta).sum() + (sizes[rows] - 1) @ np.log(mass))
+
+    @property
+    def probability_shift(self) -> np.ndarray:
+        """-1 in every cell, but 0 in rows of one cell, which are no parameters."""
+        return np.where(self.per_cell(np.diff(self.row_starts)) == 1, 0.0, -1.0)
+
+    @property
+    def _row_of(self) -> np.ndarray:
+        """The row of each cell."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.row_starts))
+
+    @property
+    def _free_cells(self) -> np.ndarray:
+        """All cells but the last of each row: those of the unconstrained coordinates."""
+        return np.delete(np.arange(len(self.concentration)), self.row_starts[1:] - 1)
+
     def _like(self, statistics: np.ndarray) -> np.ndarray:
         """Concentrations with as many axes as the statistics have."""
         extra = np.ndim(statistics) - self.concentration.ndim
@@ -191,3 +250,16 @@ class Dirichlet(ConjugateFamily):
     @staticmethod
     def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
         return times_log(statistics, natural).sum(axis=0)
+
+
+def beta_quantiles(concentration: np.ndarray, total: np.ndarray, probability: float) -> np.ndarray:
+    """Quantiles of one of several Dirichlet probabilities, a Beta variable; of the only one there is, 1.
+
+    Parameters
+    ----------
+    concentration, total : ndarray
+        Its own concentration, and the sum of all.
+    probability : float
+    """
+    rest = total - concentration
+    return np.where(rest > 0, betaincinv(concentration, np.where(rest > 0, rest, 1.0), probability), 1.0)

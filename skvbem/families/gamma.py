@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising
-from skvbem.families.base import FlatFamily, no_interior_mode
+from skvbem.families.base import FlatFamily, no_interior_mode, some_of
 
 # A rate without a single event: e to the -690, so that its logarithm stays a number.
 _NO_RATE = 1e-300
@@ -91,6 +92,10 @@ class Gamma(FlatFamily):
         """E[lambda], (n_components, n_features, ...)."""
         return self.shape / self.rate
 
+    def quantiles(self, probability: float) -> np.ndarray:
+        """Quantiles of every rate by itself, (n_components, n_features, ...)."""
+        return gammaincinv(self.shape, probability) / self.rate
+
     def log_normalizer(self) -> np.ndarray:
         """A = sum of ln Gamma(shape) - shape ln(rate), nats."""
         shape, rate = self._pair(self.coordinates)
@@ -146,6 +151,32 @@ class Gamma(FlatFamily):
     def from_unconstrained(self, free: np.ndarray) -> np.ndarray:
         """Rates with these logarithms."""
         return np.exp(free).reshape(self.n_components, self.n_features, *free.shape[1:])
+
+    def from_natural(self, natural: np.ndarray) -> np.ndarray:
+        """Rates with these natural parameters."""
+        return -self._pair(natural)[1]
+
+    def jacobian(self, point: np.ndarray) -> np.ndarray:
+        """Derivatives of (ln lambda, -lambda) by ln lambda."""
+        by_shape, by_rate = self._places
+        found = np.zeros((len(self.coordinates), point.size))
+        found[by_shape, np.arange(point.size)] = 1.0
+        found[by_rate, np.arange(point.size)] = -point.ravel()
+        return found
+
+    def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
+        """Rate coordinates times rates, on the diagonal."""
+        return some_of(np.diag(coordinates[self._places[1]] * point.ravel()), free)
+
+    @property
+    def probability_shift(self) -> np.ndarray:
+        """-1 for shapes."""
+        return self._flat(*(np.full((self.n_components, self.n_features), x) for x in (-1.0, 0.0)))
+
+    @property
+    def _places(self) -> np.ndarray:
+        """Cells of the shapes, and of the rates, in the order of the unconstrained coordinates."""
+        return self._pair(np.arange(len(self.coordinates))).reshape(2, -1)
 
     def _log_natural_measure(self, point: np.ndarray) -> np.ndarray:
         return -np.log(point).sum(axis=(0, 1))

@@ -26,7 +26,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from skvbem._numerics import digamma, log_gamma, log_rising
-from skvbem.families.base import FlatFamily, no_interior_mode
+from skvbem.families.base import FlatFamily, no_interior_mode, some_of
 
 _LOG_2PI = np.log(2 * np.pi)
 #: Least variance of a most likely point, in the family's unit: the variance of all data, where an emission chose it.
@@ -38,6 +38,11 @@ class NormalPoint(NamedTuple):
 
     mean: np.ndarray
     precision: np.ndarray
+
+    def at_floor(self) -> np.ndarray:
+        """Which precisions a floor of the variance has stopped in some direction, (n_precisions,)."""
+        largest = np.linalg.eigvalsh(self.precision)[:, -1] if self.precision.ndim == 3 else self.precision.max(axis=1)
+        return largest > 0.999 / VARIANCE_FLOOR
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +221,59 @@ class NormalGamma(FlatFamily):
         cells = free.reshape(self.n_components, -1, *free.shape[1:])
         precision = np.exp(cells[:, self.n_features :])
         return NormalPoint(cells[:, : self.n_features] / np.sqrt(precision), precision)
+
+    def from_natural(self, natural: np.ndarray) -> NormalPoint:
+        """The point with these natural parameters."""
+        _, _, total, square = self._split(natural)
+        return NormalPoint(-0.5 * total / square, -2 * square)
+
+    def jacobian(self, point: NormalPoint) -> np.ndarray:
+        r"""Of :math:`-\tfrac12 m^2, \tfrac12\rho, e^{\rho/2} m, -\tfrac12 e^\rho`, m a mean in its deviations."""
+        of_mean, of_log, total, square = self._places(self.coordinates)
+        means, logs = self._free_places
+        root, which = np.sqrt(point.precision), self._precision_of
+        mean = root[:, which] * point.mean
+        found = np.zeros((len(self.coordinates), self.n_free_parameters))
+        found[of_mean, means] = -mean
+        found[of_log, logs] = 0.5
+        found[total, means] = root[:, which]
+        found[total, logs[:, which]] = 0.5 * root[:, which] * mean
+        found[square, logs] = -0.5 * point.precision
+        return found
+
+    def information(self, point: NormalPoint, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
+        """Of a mean its precision; of a log precision, and of both, what sums and squares say."""
+        kappa, _, total, square = self._split(coordinates)
+        means, logs = self._free_places
+        root, which = np.sqrt(point.precision), self._precision_of
+        drawn = 0.5 * root[:, which] * total
+        found = np.zeros((self.n_free_parameters,) * 2)
+        found[means, means] = kappa
+        found[means, logs[:, which]] = found[logs[:, which], means] = -drawn
+        of_logs = self._shared(0.5 * drawn * root[:, which] * point.mean)
+        found[logs, logs] = 0.5 * square * point.precision - of_logs
+        return some_of(found, free)
+
+    @property
+    def probability_shift(self) -> np.ndarray:
+        """Degrees of freedom become more by the means of a precision, less 2."""
+        shift = np.zeros(len(self.coordinates))
+        shift[self._places(self.coordinates)[1]] = self.n_features // self.n_precisions - 2
+        return shift
+
+    def _places(self, cells: np.ndarray) -> list[np.ndarray]:
+        return self._split(np.arange(len(cells)))
+
+    @property
+    def _free_places(self) -> list[np.ndarray]:
+        """Unconstrained coordinates of means, and of log precisions, (n_components, ...)."""
+        places = np.arange(self.n_free_parameters).reshape(self.n_components, -1)
+        return np.split(places, [self.n_features], axis=1)
+
+    @property
+    def _precision_of(self) -> np.ndarray:
+        """Which precision of its component each mean stands on."""
+        return np.arange(self.n_features) * (self.n_precisions == self.n_features)
 
     def _log_natural_measure(self, point: NormalPoint) -> np.ndarray:
         means = self.n_features // self.n_precisions

@@ -42,7 +42,8 @@ from skvbem._numerics import (
     safe_cholesky,
     unpack_symmetric,
 )
-from skvbem.families.base import FlatFamily, no_interior_mode
+from skvbem.families._wishart_curvature import Factored, wishart_information, wishart_jacobian
+from skvbem.families.base import FlatFamily, no_interior_mode, some_of
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 
 _LOG_2PI = np.log(2 * np.pi)
@@ -277,6 +278,29 @@ class NormalWishart(FlatFamily):
         turned = of_means.reshape(*batch, n_means, d, 1)
         mean = np.linalg.solve(np.broadcast_to(factor.swapaxes(-1, -2), (*batch, n_means, d, d)), turned)[..., 0]
         return _trail(mean, factor @ factor.swapaxes(-1, -2))
+
+    def from_natural(self, natural: np.ndarray) -> NormalPoint:
+        """The point with these natural parameters."""
+        _, _, weighted, square = self._split(natural)
+        precision = unpack_symmetric(-2 * square / pairings(self.n_features), self.n_features)
+        return _trail(np.linalg.solve(precision, weighted[..., None])[..., 0], precision)
+
+    def jacobian(self, point: NormalPoint) -> np.ndarray:
+        """Derivatives of the natural parameters by the unconstrained coordinates, (n_cells, n_free_parameters)."""
+        places = self._split(np.arange(len(self.coordinates)))
+        return wishart_jacobian(places, Factored.at(point))
+
+    def information(self, point: NormalPoint, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
+        """Minus the second derivatives of coordinates . natural(point) by unconstrained coordinates."""
+        return some_of(wishart_information(self._split(coordinates), Factored.at(point)), free)
+
+    @property
+    def probability_shift(self) -> np.ndarray:
+        """Degrees of freedom become more by the means of a precision, less d + 1."""
+        shift = np.zeros(len(self.coordinates))
+        means = self.n_components if self.shared else 1
+        shift[self._split(np.arange(len(shift)))[1]] = means - self.n_features - 1
+        return shift
 
     def _log_natural_measure(self, point: NormalPoint) -> np.ndarray:
         precision = _lead(point)[1]

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from skvbem._numerics import times_log
-from skvbem.families.base import ConjugateFamily
+from skvbem.families.base import ConjugateFamily, some_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,11 @@ class Product(ConjugateFamily):
     def statistics_above(self, prior: Self) -> np.ndarray:
         """What was added to `prior`, (n_cells, ...)."""
         return np.concatenate([mine.statistics_above(other) for mine, other in zip(self.blocks, prior.blocks)])
+
+    @property
+    def coordinates(self) -> np.ndarray:  # type: ignore[override]
+        """Those of all blocks, (n_cells, ...)."""
+        return np.concatenate([block.coordinates for block in self.blocks])
 
     @property
     def n_free_parameters(self) -> int:
@@ -103,6 +109,24 @@ class Product(ConjugateFamily):
         ends = np.cumsum([block.n_free_parameters for block in self.blocks])
         parts = np.split(free, ends[:-1])
         return tuple(block.from_unconstrained(part) for block, part in zip(self.blocks, parts))
+
+    def from_natural(self, natural: np.ndarray) -> tuple:
+        """The point of each block."""
+        return tuple(block.from_natural(part) for block, part in zip(self.blocks, self.split(natural)))
+
+    def jacobian(self, point: tuple) -> np.ndarray:
+        """Block by block."""
+        return block_diag(*(block.jacobian(part) for block, part in zip(self.blocks, point)))
+
+    def information(self, point: tuple, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
+        """Block by block."""
+        parts = zip(self.blocks, point, self.split(coordinates))
+        return some_of(block_diag(*(block.information(part, of_block) for block, part, of_block in parts)), free)
+
+    @property
+    def probability_shift(self) -> np.ndarray:
+        """Those of the blocks."""
+        return np.concatenate([block.probability_shift for block in self.blocks])
 
     @staticmethod
     def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:

@@ -27,17 +27,17 @@ _BLOCK = 2**21
 
 @dataclass(frozen=True, eq=False)
 class ScoreCovariance:
-    """Covariance of the scores of some table rows, and no covariance with any others.
+    """Covariance of some of the scores of complete data, and no covariance with any others.
 
     Parameters
     ----------
-    rows : ndarray of int
-        The table rows.
+    free : ndarray of int, shape (d,)
+        The unconstrained coordinates by which these scores are derivatives.
     covariance : ndarray of shape (d, d)
-        Of the scores of all their cells but the last of each, in order, summed over rows of data.
+        Summed over rows of data.
     """
 
-    rows: np.ndarray
+    free: np.ndarray
     covariance: np.ndarray
 
 
@@ -66,7 +66,7 @@ def score_covariance(program: Program, point: np.ndarray, joint: bool, max_state
         mean = probability[:, free] - probability[:, n_cells + row_of[free]] @ diags_array(point[free])
         mean = diags_array(np.sqrt(marginals.weight)) @ mean
         products = _joint_products(program, point, marginals, free) if joint else _products(counts, point, free, row_of)
-        found.append(ScoreCovariance(rows, products - _gram(mean.tocsr())))
+        found.append(ScoreCovariance(free - row_of[free], products - _gram(mean.tocsr())))
     return found
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skvbem._kernels import _contexts
+from skvbem.families import Dirichlet
 from skvbem.models._program import Program
 
 
@@ -33,6 +34,21 @@ class RowMarginals:
     probability: np.ndarray
     weight: np.ndarray
     known: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The part of a prior whose statistics are counts of independent rows.
+
+    Parameters
+    ----------
+    cells : ndarray of int
+        Its cells among all statistics, in order.
+    prior : Dirichlet
+    """
+
+    cells: np.ndarray
+    prior: Dirichlet
 
 
 def row_marginals(program: Program, natural: np.ndarray) -> RowMarginals:

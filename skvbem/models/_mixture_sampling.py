@@ -7,7 +7,6 @@ from a generator of its own, block of rows after block of rows, whatever chains 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,12 @@ from skvbem.models._symmetries import ListedRelabelings, Relabelings, relabeling
 from skvbem.models.weights import Weights
 
 if TYPE_CHECKING:
-    from skvbem.models.mixture import MixtureData
+    from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 
 # Log likelihoods that chains side by side may hold.
 _MOST_AT_ONCE = 2**21
+# Logarithms of probabilities that are next to none, from which a step still leads somewhere.
+_LOWEST = -690.0
 
 
 class MixtureSampling:
@@ -44,13 +45,14 @@ class MixtureSampling:
         slope = self._log_z(natural, data) + self.prior.log_evidence(statistics)
         return Path(statistics, natural, slope)
 
-    def certain_statistics(self, data: MixtureData, rng: np.random.Generator) -> np.ndarray:
+    def certain_statistics(self, data: MixtureData | MixtureBlocks, rng: np.random.Generator) -> np.ndarray:
         """The part of expected statistics that components have no say in, (n_cells,): what two E steps agree on."""
-        naturals = [
-            (self.prior + self.statistics_of(rng.dirichlet(np.ones(self.n_components), len(data)), data))
-            for _ in range(2)
-        ]
-        one, other = self.expect(np.stack([each.expected_natural() for each in naturals], axis=1), data).statistics.T
+        alike = np.ones(self.n_components)
+        naturals = []
+        for _ in range(2):
+            drawn = (rng.dirichlet(alike, len(segment)) for segment in data.segments())
+            naturals.append((self.prior + self.statistics_of(drawn, data)).expected_natural())
+        one, other = self.expect(np.stack(naturals, axis=1), data).statistics.T
         return np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
 
     def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
@@ -66,43 +68,79 @@ class MixtureSampling:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
         return np.stack([self._log_z((1 - t) * path.natural + t * log_point, workspace) for t in temperatures])
 
-    def log_likelihoods(self, data: MixtureData, log_points: np.ndarray) -> np.ndarray:
+    def log_likelihoods(self, data: MixtureData | MixtureBlocks, log_points: np.ndarray) -> np.ndarray:
         """ln p(data | theta), nats, of many points (n_cells, n_points)."""
         width = self.lanes_at_once(data)
         some = [log_points[:, at : at + width] for at in range(0, log_points.shape[1], width)]
         return np.concatenate([self._log_z(np.ascontiguousarray(points), data) for points in some])
 
-    def lanes_at_once(self, data: MixtureData) -> int:
+    def lanes_at_once(self, data: MixtureData | MixtureBlocks) -> int:
         """Chains that run side by side, 1 to 32."""
         return min(max(_MOST_AT_ONCE // (len(data) * self.n_components), 1), 32)
 
     def workspace(self, data: MixtureData, n_lanes: int) -> MixtureData:
-        """The rows one by one, those of weight 0 left out."""
-        if (data.weight == 1.0).all():
-            return data
-        rows = np.repeat(np.arange(len(data)), data.weight.astype(np.int64))
-        return replace(data, table=data.table[rows], weight=np.ones(len(rows)))
+        """The data: chains need no memory of their own."""
+        return data
 
     def anneal(
         self, workspace: MixtureData, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gibbs chains along paths of their own; see `skvbem.models._sampling.Sampling.anneal`."""
-        rngs = _generators(streams)
+        rngs, rows = _generators(streams), workspace.one_by_one
         log_ratios = np.empty((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
         for step, (here, there) in enumerate(pairwise(temperatures)):
             slope = path.slope - (path.statistics * log_point).sum(axis=0)
-            before = self._log_z((1 - here) * path.natural + here * log_point, workspace) if here != there else 0.0
-            after, drawn = self._completed((1 - there) * path.natural + there * log_point, workspace, rngs)
+            before = self._log_z((1 - here) * path.natural + here * log_point, rows) if here != there else 0.0
+            after, drawn = self._completed((1 - there) * path.natural + there * log_point, rows, rngs)
             log_ratios[step] = (after - before if here != there else 0.0) + (there - here) * slope
             log_point[:] = self._drawn((1 - there) * path.statistics + there * drawn, rngs)
         _move_on(streams, rngs)
         return log_ratios, drawn
 
+    def metropolis(
+        self,
+        workspace: MixtureData,
+        temperatures: np.ndarray,
+        strengths: np.ndarray,
+        streams: np.ndarray,
+        log_point: np.ndarray,
+        log_likelihood: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Metropolis chains along p(theta) p(data | theta)^t; see `skvbem.models._sampling.Sampling.metropolis`.
+
+        All unconstrained coordinates move together by Gaussian steps, of variances those of a Gaussian at the prior's
+        mode over the strength. The density is with respect to these coordinates, and the step the same both ways.
+        """
+        prior, rngs = self.prior, _generators(streams)
+        mode = prior.mode()
+        width = 1 / np.sqrt(np.diag(prior.information(mode, prior.coordinates)))
+        free = prior.to_unconstrained(prior.from_natural(np.maximum(log_point, _LOWEST)))
+        log_prior = (prior.coordinates[:, None] * log_point).sum(axis=0)
+        shape = (len(strengths), log_point.shape[1])
+        log_ratios, accepted = np.empty(shape), np.empty(shape, dtype=bool)
+        for step, (here, there, strength) in enumerate(zip(temperatures, temperatures[1:], strengths)):
+            log_ratios[step] = (there - here) * log_likelihood
+            noise = np.stack([rng.standard_normal(len(free)) for rng in rngs], axis=1)
+            proposed = free + width[:, None] / np.sqrt(strength) * noise
+            with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+                natural = prior.natural(prior.from_unconstrained(proposed))
+            lost = ~np.isfinite(natural).all(axis=0)  # out of the floats: stay
+            natural[:, lost] = log_point[:, lost]
+            there_prior = np.where(lost, -np.inf, (prior.coordinates[:, None] * natural).sum(axis=0))
+            there_likelihood = self._log_z(natural, workspace)
+            log_odds = there_prior - log_prior + there * (there_likelihood - log_likelihood)
+            taken = np.log([rng.random() for rng in rngs]) < log_odds
+            accepted[step] = taken
+            free[:, taken], log_point[:, taken] = proposed[:, taken], natural[:, taken]
+            log_prior[taken], log_likelihood[taken] = there_prior[taken], there_likelihood[taken]
+        _move_on(streams, rngs)
+        return log_ratios, accepted
+
     def sample_latent(self, natural: np.ndarray, data: MixtureData, streams: np.ndarray) -> np.ndarray:
         """Complete-data statistics with components drawn from q(x) at natural parameters (n_cells, n_lanes)."""
         rngs = _generators(streams)
-        _, drawn = self._completed(natural, self.workspace(data, natural.shape[1]), rngs)
+        _, drawn = self._completed(natural, data.one_by_one, rngs)
         _move_on(streams, rngs)
         return drawn
 
@@ -127,20 +165,19 @@ class MixtureSampling:
         points = [self.prior.natural(posterior.sample(rng)) for posterior, rng in zip(posteriors, rngs)]
         return np.stack(points, axis=1)
 
-    def _at(self, natural: np.ndarray, data: MixtureData) -> tuple[np.ndarray, Step]:
+    def _at(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> tuple[np.ndarray, Step]:
         """Log weights (n_lanes, n_components) and the emission at natural parameters (n_cells, n_lanes)."""
         of_weights, of_emission = self.prior.split(natural)
         log_weights = np.ascontiguousarray(self.weights.log_weights(of_weights).T)
         return log_weights, self.emission.step(np.ascontiguousarray(of_emission), data.table)
 
-    def _log_z(self, natural: np.ndarray, data: MixtureData) -> np.ndarray:
+    def _log_z(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
         """ln Z of q(x) at natural parameters (n_cells, n_lanes), (n_lanes,)."""
         log_weights, step = self._at(natural, data)
         log_z = np.zeros(natural.shape[1])
-        size = self.emission.block_rows(self.n_components, natural.shape[1])
-        for at in range(0, len(data), size):
-            joint = np.ascontiguousarray(step.log_likelihood(data.table[at : at + size]).swapaxes(-1, -2))
-            _mixture.shares(log_weights, np.ascontiguousarray(data.weight[at : at + size]), joint, log_z)
+        for block, weight in data.blocks(self.emission.block_rows(self.n_components, natural.shape[1])):
+            joint = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+            _mixture.shares(log_weights, np.ascontiguousarray(weight), joint, log_z)
         return log_z
 
     def _completed(

@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from skvbem._kernels import _contexts
+from skvbem._kernels._enumeration import log_sum_over_completions
+from skvbem._numerics import times_log
 from skvbem.errors import TooLargeError
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.dimension import identifiable_dimension
 from skvbem.models._aliases import listed, log_n_labelings
-from skvbem.models._completions import Completions, completions
+from skvbem.models._completions import completions
 from skvbem.models._covariance import ScoreCovariance, score_covariance
 from skvbem.models._layout import Layout
-from skvbem.models._marginals import RowMarginals, row_marginals
+from skvbem.models._marginals import Counted, RowMarginals, row_marginals
 from skvbem.models._program import Program
 
 
@@ -25,20 +27,41 @@ class Scoring:
     dag: DAG
     layout: Layout
     prior: Dirichlet
+    expect: Callable
     tables: Callable
     relabelings: Callable
+
+    def counted(self) -> Counted:
+        """All of the prior."""
+        return Counted(np.arange(self.layout.n_cells), self.prior)
 
     def row_marginals(self, natural: np.ndarray, program: Program) -> RowMarginals:
         """Where each distinct row of data falls in the tables under q(x) at natural parameters (n_cells,)."""
         return row_marginals(program, natural)
 
+    def latent_entropy(self, natural: np.ndarray, program: Program) -> float:
+        """Entropy of what is hidden under q(x) at natural parameters (n_cells,), nats."""
+        found = self.expect(natural[:, None], program)
+        return float(found.log_normalizer[0] - times_log(found.statistics[:, 0], natural).sum())
+
     def complete_counts(self, program: Program) -> np.ndarray:
         """Counts in which nothing is hidden, (n_cells,)."""
         return _contexts.complete_counts(program.contraction)
 
-    def completions(self, program: Program, max_terms: int) -> list[Completions]:
-        """All ways to complete the rows, in groups whose sums multiply; TooLargeError beyond `max_terms` of them."""
-        return completions(program, max_terms)
+    def log_evidence_by_enumeration(self, program: Program, max_terms: int) -> tuple[float, int]:
+        """The log evidence, nats, and the number of ways to complete the rows; TooLargeError beyond `max_terms`."""
+        prior = self.prior
+        groups, complete = completions(program, max_terms), self.complete_counts(program)
+        row_of = np.repeat(np.arange(prior.n_rows), np.diff(prior.row_starts))
+        row_prior, counts = prior.row_sums(prior.concentration), complete.astype(np.int64)
+        row_counts = prior.row_sums(counts)
+        value = float(prior.log_evidence(complete))
+        for group in groups:
+            value += log_sum_over_completions(
+                prior.concentration, row_prior, row_of, counts, row_counts, group.weight, group.choice_starts,
+                group.cell_starts, group.cells,
+            )  # fmt: skip
+        return value, max(sum(group.n_terms for group in groups), 1)
 
     def score_covariance(
         self, point: np.ndarray, program: Program, *, joint: bool = True, max_states: int = 4096
@@ -57,7 +80,7 @@ class Scoring:
         Returns
         -------
         list of ScoreCovariance
-            Blocks. Table rows in no block have no part in what is hidden.
+            Blocks. Coordinates in no block have no part in what is hidden.
         """
         return score_covariance(program, point, joint, max_states)
 

@@ -9,11 +9,11 @@ Statistics are flat: those of the weights first, then those of the emission.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from copy import copy
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,41 +23,21 @@ from skvbem.emissions.base import Step
 from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
+from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 from skvbem.models._mixture_sampling import MixtureSampling
+from skvbem.models._mixture_scoring import MixtureScoring
 from skvbem.models.expectation import Expectation
 from skvbem.models.weights import Weights
 
 # Parts of the rows whose sums are kept apart, and added in order: what threads share, whatever their number.
 _N_PARTS = 8
+# Stands for the log likelihood of a row that a component cannot make, nats.
+_LOWEST = -1e30
 # Rows times components times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**18
 
 
-@dataclass(frozen=True, eq=False)
-class MixtureData:
-    """Rows as a mixture takes them.
-
-    Parameters
-    ----------
-    table : Table
-        As the emission prepared it, rows in the order in which blocks cost least.
-    weight : ndarray of shape (n_rows,)
-        How often each row counts; 0 for a row without any observed cell, which says nothing of its component.
-    total_weight : float
-        The n of every score, of all rows.
-    has_whole_weights : bool
-    """
-
-    table: Any
-    weight: np.ndarray
-    total_weight: float
-    has_whole_weights: bool = True
-
-    def __len__(self) -> int:
-        return len(self.weight)
-
-
-class Mixture(MixtureSampling):
+class Mixture(MixtureSampling, MixtureScoring):
     """A mixture with its prior.
 
     Parameters
@@ -74,12 +54,24 @@ class Mixture(MixtureSampling):
         cells = emission.component_of_cell(self.n_components)
         self.prior = Product((weights.prior, emission_prior), (weights.n_cells, len(cells)))
 
+    def after(self, statistics: np.ndarray) -> Self:
+        """The mixture whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
+        later = copy(self)
+        later.prior = self.prior + statistics
+        return later
+
     @property
     def n_cells(self) -> int:
         """Numbers that statistics take."""
         return sum(self.prior.n_cells)
 
-    def compile(self, table: Any, weight: np.ndarray | None = None, observed: np.ndarray | None = None) -> MixtureData:
+    def compile(
+        self,
+        table: Any,
+        weight: np.ndarray | None = None,
+        observed: np.ndarray | None = None,
+        marks: Callable[[slice], np.ndarray] | None = None,
+    ) -> MixtureData:
         """Rows made ready for many E steps.
 
         Parameters
@@ -90,17 +82,30 @@ class Mixture(MixtureSampling):
             How often each row counts.
         observed : ndarray of bool, shape (n_rows,), optional
             Whether a row has any observed cell.
+        marks : callable, optional
+            Numbers of a slice of rows, equal for equal rows alone: what starts around rows need.
         """
-        weight = np.ones(len(table)) if weight is None else np.asarray(weight, dtype=float)
-        counted = weight if observed is None else np.where(observed, weight, 0.0)
-        whole = bool((weight == np.floor(weight)).all())
-        return MixtureData(table, np.ascontiguousarray(counted), float(weight.sum()), whole)
+        once = np.broadcast_to(1.0, len(table))
+        counts = once if weight is None else np.asarray(weight, dtype=float)
+        counted = counts if observed is None else np.where(observed, counts, 0.0)
+        whole = weight is None or bool((counts == np.floor(counts)).all())
+        return MixtureData(table, counted, float(counts.sum()), whole, marks)
 
-    def expect(self, natural: np.ndarray, data: MixtureData, n_threads: int = 1) -> Expectation:
+    def expect(self, natural: np.ndarray, data: MixtureData | MixtureBlocks, n_threads: int = 1) -> Expectation:
         """The E step [Beal (2.54)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
         log_weights, step = self._at(natural, data)
         n_lanes = natural.shape[1]
         size = self.emission.block_rows(self.n_components, n_lanes)
+        total, log_z, counts = step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components))
+        for segment in data.segments():
+            for other in self._sums(segment, log_weights, step, size, n_threads):
+                total, log_z, counts = _added(total, other[0]), log_z + other[1], counts + other[2]
+        of_emission = step.statistics(total).reshape(-1, n_lanes)
+        return Expectation(np.concatenate([self.weights.statistics(counts.T), of_emission]), log_z)
+
+    def _sums(self, data: MixtureData, log_weights: np.ndarray, step: Step, size: int, n_threads: int) -> list:
+        """Sums of the emission, of ln Z and of responsibilities, of consecutive parts of the rows."""
+        n_lanes = len(log_weights)
 
         def sums(part: range) -> tuple[Any, np.ndarray, np.ndarray]:
             total, log_z, counts = step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components))
@@ -115,14 +120,8 @@ class Mixture(MixtureSampling):
         parts = _parts(range(0, len(data), size))
         if n_threads > 1 and len(parts) > 1 and len(data) * self.n_components * n_lanes > _WORTH_THREADS:
             with ThreadPoolExecutor(min(n_threads, len(parts))) as pool:
-                found = list(pool.map(sums, parts))
-        else:
-            found = [sums(part) for part in parts]
-        total, log_z, counts = found[0]
-        for other in found[1:]:
-            total, log_z, counts = _added(total, other[0]), log_z + other[1], counts + other[2]
-        of_emission = step.statistics(total).reshape(-1, n_lanes)
-        return Expectation(np.concatenate([self.weights.statistics(counts.T), of_emission]), log_z)
+                return list(pool.map(sums, parts))
+        return [sums(part) for part in parts]
 
     @staticmethod
     def _shares(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
@@ -137,19 +136,56 @@ class Mixture(MixtureSampling):
         found = self.emission.expected_log_likelihood(table, of_emission)
         return found + self.weights.log_weights(of_weights[:, None])[:, 0]
 
-    def statistics_of(self, responsibilities: np.ndarray, data: MixtureData) -> np.ndarray:
+    def divergences(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
+        r"""How unlike the rows find their components, (n_components, n_components), nats a row, 0 on the diagonal.
+
+        :math:`\langle\ln p_a - \ln p_b\rangle_a + \langle\ln p_b - \ln p_a\rangle_b`, averages over the rows as far
+        as they belong to a, and to b; NaN for components without any. No unit of measure enters.
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+        data : MixtureData or MixtureBlocks
+        """
+        log_weights, step = self._at(natural[:, None], data)
+        n = self.n_components
+        total, counts, log_z = np.zeros((n, n)), np.zeros(n), np.zeros(1)
+        for block, weight in data.blocks(self.emission.block_rows(n)):
+            logs = np.array(step.log_likelihood(block)[0].T)
+            shares = self._shares(step, block, log_weights, weight, log_z)[0]
+            counts += shares.sum(axis=-1)
+            total += shares @ np.where(np.isfinite(logs), logs, _LOWEST).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = total / counts[:, None]
+        own = np.diagonal(mean)
+        return own[:, None] - mean + own - mean.T
+
+    def statistics_of(
+        self, responsibilities: np.ndarray | Iterable[np.ndarray], data: MixtureData | MixtureBlocks
+    ) -> np.ndarray:
         """Statistics (n_cells,) of responsibilities (n_rows, n_components), in the order of the rows of the data.
 
-        Missing cells that have statistics are taken as they are expected under the prior.
+        They may come in pieces, none of which goes on into another segment of the data. Missing cells that have
+        statistics are taken as they are expected under the prior.
         """
-        shares = responsibilities * data.weight[:, None]
+        whole = responsibilities if isinstance(responsibilities, np.ndarray) else None
+        pieces = iter(responsibilities)
         of_emission = self.prior.blocks[1].expected_natural()
         step = self.emission.step(of_emission, data.table)
-        total = step.zeros()
+        total, counts, n_before = step.zeros(), np.zeros(self.n_components), 0
         size = self.emission.block_rows(self.n_components)
-        for at in range(0, len(data), size):
-            step.add(data.table[at : at + size], shares[at : at + size], total)
-        return np.concatenate([self.weights.statistics(shares.sum(axis=0)[:, None])[:, 0], step.statistics(total)])
+        for segment in data.segments():
+            first = 0
+            while first < len(segment):
+                piece = next(pieces) if whole is None else whole[n_before : n_before + len(segment)]
+                for at in range(0, len(piece), size):
+                    rows = slice(first + at, first + min(at + size, len(piece)))
+                    shares = piece[at : at + size] * segment.weight[rows, None]
+                    counts = np.vstack([counts, shares]).sum(axis=0)  # row after row, wherever blocks end
+                    step.add(segment.table[rows], shares, total)
+                first += len(piece)
+            n_before += len(segment)
+        return np.concatenate([self.weights.statistics(counts[:, None])[:, 0], step.statistics(total)])
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
@@ -164,15 +200,16 @@ class MixtureAscent:
     Parameters
     ----------
     model : Mixture
-    data : MixtureData
+    data : MixtureData or MixtureBlocks
     form : Form
     n_threads : int
         Threads among which rows are shared; the result does not depend on it.
     """
 
-    def __init__(self, model: Mixture, data: MixtureData, form, n_threads: int = 1):
+    def __init__(self, model: Mixture, data: MixtureData | MixtureBlocks, form, n_threads: int = 1):
         self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
-        self.magnitude = data.total_weight * (1 + model.emission.n_columns)
+        blocks = data.blocks(model.emission.block_rows(model.n_components))
+        self.magnitude = data.total_weight + sum(model.emission.size_of_terms(*block) for block in blocks)
         self.signed = model.prior.signed
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
@@ -183,7 +220,10 @@ class MixtureAscent:
             if not len(live):
                 break
             at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
-            natural, penalty = self.form.of(prior, at)
+            try:
+                natural, penalty = self.form.of(prior, at)
+            except NoInteriorModeError:
+                raise self.failure() from None
             found = self.model.expect(natural, self.data, self.n_threads)
             trace[step, live] = found.log_normalizer + penalty
             statistics[:, live] = found.statistics

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +22,20 @@ class Weights(ABC):
 
     #: Whether components may be renamed without a change of the prior.
     exchangeable: bool
+    #: Whether the prior means early components to be larger than late ones.
+    falling: bool = False
     n_components: int
+    concentration: Any
 
     @property
     @abstractmethod
     def prior(self) -> Dirichlet:
         """The family."""
+
+    @property
+    @abstractmethod
+    def sticks(self) -> np.ndarray:
+        """Beta distributions of the share of each component among itself and those after it, (n_components - 1, 2)."""
 
     @property
     def n_cells(self) -> int:
@@ -45,9 +54,22 @@ class Weights(ABC):
     def counts(self, statistics: np.ndarray) -> np.ndarray:
         """The counts of components (n_components, ...) that made statistics (n_cells, ...)."""
 
+    @property
+    @abstractmethod
+    def given(self) -> float | np.ndarray:
+        """The concentration as users know it: a number if all components have the same."""
+
+    @abstractmethod
+    def of_strength(self, strength: float) -> Weights:
+        """The prior whose concentrations are those of this one times a number."""
+
     @abstractmethod
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """E[pi], (n_components,)."""
+
+    @abstractmethod
+    def concentrations(self, family: Dirichlet) -> np.ndarray:
+        """Of a prior or posterior: (n_components,), or (n_components - 1, 2) of sticks."""
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics with the components in another order."""
@@ -80,6 +102,12 @@ class FiniteWeights(Weights):
         """One distribution."""
         return Dirichlet.from_rows([self.concentration])
 
+    @property
+    def sticks(self) -> np.ndarray:
+        """Concentrations of each component, and of all after it together."""
+        after = np.cumsum(self.concentration[::-1])[::-1]
+        return np.stack([self.concentration[:-1], after[1:]], axis=1)
+
     def log_weights(self, natural: np.ndarray) -> np.ndarray:
         """The natural parameters themselves."""
         return natural
@@ -92,9 +120,22 @@ class FiniteWeights(Weights):
         """The statistics themselves."""
         return statistics
 
+    @property
+    def given(self) -> float | np.ndarray:
+        """A number if all components have the same, or (n_components,)."""
+        return float(self.concentration[0]) if self.exchangeable else self.concentration
+
+    def of_strength(self, strength: float) -> FiniteWeights:
+        """The prior whose concentrations are those of this one times a number."""
+        return FiniteWeights(strength * self.concentration)
+
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """E[pi], (n_components,)."""
         return posterior.mean()
+
+    def concentrations(self, family: Dirichlet) -> np.ndarray:
+        """One for each component."""
+        return family.concentration
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +154,17 @@ class StickBreaking(Weights):
     concentration: float
 
     exchangeable = False
+    falling = True
 
     @cached_property
     def prior(self) -> Dirichlet:
         """One Beta distribution for each component but the last; of one component, what never varies."""
         return Dirichlet.from_rows([[1.0, self.concentration]] * (self.n_components - 1) or [[1.0]])
+
+    @property
+    def sticks(self) -> np.ndarray:
+        """The prior itself."""
+        return np.tile([1.0, self.concentration], (self.n_components - 1, 1))
 
     def log_weights(self, natural: np.ndarray) -> np.ndarray:
         """ln v_k, and ln (1 - v_j) of those before."""
@@ -138,9 +185,22 @@ class StickBreaking(Weights):
         """The counts of components that made statistics."""
         return statistics if self.n_components == 1 else np.concatenate([statistics[0::2], statistics[-1:]])
 
+    @property
+    def given(self) -> float:
+        """alpha."""
+        return self.concentration
+
+    def of_strength(self, strength: float) -> StickBreaking:
+        """The prior whose concentration is that of this one times a number."""
+        return StickBreaking(self.n_components, strength * self.concentration)
+
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """E[pi]: sticks are independent."""
         if self.n_components == 1:
             return np.ones(1)
         mean = posterior.mean()
         return np.concatenate([mean[0::2], [1.0]]) * np.concatenate([[1.0], np.cumprod(mean[1::2])])
+
+    def concentrations(self, family: Dirichlet) -> np.ndarray:
+        """The two of each Beta distribution: of the component, and of all after it."""
+        return family.concentration.reshape(-1, 2) if self.n_components > 1 else np.empty((0, 2))

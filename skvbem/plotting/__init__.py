@@ -6,9 +6,19 @@ can be changed further; its ``plot`` draws again elsewhere. matplotlib is needed
 """
 
 from skvbem.plotting.bound_display import BoundDisplay
+from skvbem.plotting.class_profile_display import ClassProfileDisplay
+from skvbem.plotting.components_display import ComponentsDisplay
 from skvbem.plotting.dag_display import DAGDisplay
 from skvbem.plotting.rank_display import RankDisplay
 from skvbem.plotting.shared_parent_display import SharedParentDisplay
 from skvbem.plotting.structure_search_display import StructureSearchDisplay
 
-__all__ = ["BoundDisplay", "DAGDisplay", "RankDisplay", "SharedParentDisplay", "StructureSearchDisplay"]
+__all__ = [
+    "BoundDisplay",
+    "ClassProfileDisplay",
+    "ComponentsDisplay",
+    "DAGDisplay",
+    "RankDisplay",
+    "SharedParentDisplay",
+    "StructureSearchDisplay",
+]

@@ -1,4 +1,4 @@
-"""`BoundDisplay`: how a fit's bound rose, and where its starts ended."""
+"""`BoundDisplay`: how the bound of each start rose, and where the starts ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BEST, _OTHER = "#2f6ea5", "#9aa5b1"
 
 
 class BoundDisplay:
-    """The way of the best start's bound to its end, beside the ends of all starts.
+    """The way of each start's bound to its end, the best one's in bold, beside the ends of all starts.
 
     Make one with :meth:`from_estimator`; the constructor only stores.
 
@@ -25,6 +25,8 @@ class BoundDisplay:
         How many starts met the best.
     objective : str, default="lower bound"
         What is plotted, for the labels.
+    traces : sequence of array-like, default=()
+        The objective along the runs of all starts, nats.
 
     Attributes
     ----------
@@ -46,11 +48,12 @@ class BoundDisplay:
     2
     """
 
-    def __init__(self, trace, bounds, n_best, *, objective="lower bound"):
+    def __init__(self, trace, bounds, n_best, *, objective="lower bound", traces=()):
         self.trace = trace
         self.bounds = bounds
         self.n_best = n_best
         self.objective = objective
+        self.traces = traces
 
     @classmethod
     def from_estimator(cls, estimator, *, axes=None):
@@ -60,7 +63,7 @@ class BoundDisplay:
         ----------
         estimator : fitted estimator with `lower_bounds_` and `restarts_`
         axes : sequence of two matplotlib Axes, default=None
-            For the best start's run and for the ends of all starts; by default in a new figure.
+            For the runs of the starts and for their ends; by default in a new figure.
 
         Returns
         -------
@@ -70,7 +73,10 @@ class BoundDisplay:
         check_is_fitted(estimator, ["lower_bounds_", "restarts_"])
         restarts = estimator.restarts_
         objective = {"vb": "lower bound", "map": "log posterior", "ml": "log likelihood"}[estimator.method]
-        return cls(estimator.lower_bounds_, restarts.bounds, restarts.n_best, objective=objective).plot(axes=axes)
+        display = cls(
+            estimator.lower_bounds_, restarts.bounds, restarts.n_best, objective=objective, traces=restarts.traces
+        )
+        return display.plot(axes=axes)
 
     def plot(self, axes=None):
         """Plot the objective.
@@ -102,16 +108,18 @@ class BoundDisplay:
             raise ValueError(f"The 'axes' parameter of BoundDisplay must hold 2 axes. Got {len(axes)}.")
         run, ends = axes
 
-        trace = np.asarray(self.trace, dtype=float)
-        below = trace[-1] - trace
-        rising = below > 0
-        run.plot(np.arange(len(trace))[rising], below[rising], color=_BEST, linewidth=1.8)
-        if rising.any():
+        best = np.asarray(self.trace, dtype=float)
+        rises = bool((best < best[-1]).any())
+        if rises:
+            for trace in self.traces:
+                self._draw_run(run, np.asarray(trace, dtype=float), best[-1], color=_OTHER, linewidth=0.8, alpha=0.7)
+            self._draw_run(run, best, best[-1], color=_BEST, linewidth=1.8, zorder=3)
             run.set_yscale("log")
         else:
             run.text(0.5, 0.5, "at its end from the start", ha="center", va="center", transform=run.transAxes)
             run.set(xticks=[], yticks=[])
-        run.set(xlabel="point of the run", ylabel="nats below its end", title=f"Best start: {self.objective}")
+        title = f"Runs: {self.objective}" if len(self.traces) > 1 else f"Best start: {self.objective}"
+        run.set(xlabel="point of the run", ylabel="nats below the best end", title=title)
 
         bounds = np.asarray(self.bounds, dtype=float)
         bounds = np.sort(bounds[~np.isnan(bounds)])[::-1]
@@ -121,15 +129,24 @@ class BoundDisplay:
             (slice(self.n_best, None), _OTHER, f"ended lower: {len(bounds) - self.n_best}"),
         ):
             if len(rank[part]):
-                ends.plot(rank[part], bounds[part], "o", color=color, markersize=5, label=label)
+                ends.plot(
+                    rank[part], bounds[part], "o", color=color, markersize=5, label=label, zorder=2 + (color == _BEST)
+                )
         ends.set(xlabel="starts, best first", ylabel=f"{self.objective} (nats)", title="Where the starts ended")
         if np.ptp(bounds) < 0.01:
             ends.set_ylim(bounds[0] - 1, bounds[0] + 1)
         ends.ticklabel_format(axis="y", useOffset=False)
         ends.legend(frameon=False, loc="best")
-        for ax in axes[0 if rising.any() else 1 :]:
+        for ax in axes[0 if rises else 1 :]:
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         for ax in axes:
             ax.spines[["top", "right"]].set_visible(False)
         self.axes_, self.figure_ = axes, run.figure
         return self
+
+    @staticmethod
+    def _draw_run(ax, trace, end, **style):
+        """How far a run is below the best end, point by point."""
+        below = end - trace
+        rising = below > 0
+        ax.plot(np.arange(len(trace))[rising], below[rising], **style)

@@ -16,6 +16,7 @@ _N_PARAMETERS = "n_free_parameters"
 # Candidates that are named: at most so many, of at least so much posterior probability.
 _MOST_NAMED, _LEAST_NAMED = 8, 0.01
 _NAMED, _OTHER = "#a9c6e2", "#9aa5b1"
+_BARS = "bars: standard error"
 # So few candidates with equal x stand as far apart as the best of many do.
 _FEW = 8
 _TICKS = np.array([0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000])
@@ -24,15 +25,15 @@ _TICKS = np.array([0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000])
 class StructureSearchDisplay:
     """Scores of the candidates of a search against numbers of parameters, or against a parameter; the best is bold.
 
-    Make one with :meth:`from_estimator`; the constructor only stores.
+    Make one with :meth:`from_estimator`, or with :meth:`from_evidence` of models fitted one by one; the constructor
+    only stores.
 
     Parameters
     ----------
     x : ndarray of shape (n_candidates,)
         Where the candidates stand.
     scores : mapping of str to ndarray of shape (n_candidates,)
-        More is better; NaN for a candidate without the score. If there is one, and probabilities, it is drawn in nats
-        below the best, small differences larger than great ones; else as it is.
+        More is better; NaN for a candidate without the score.
     standard_errors : mapping of str to ndarray of shape (n_candidates,), default=None
         Of the scores that have them; drawn as bars, one up and one down. For rows held out, those of the differences
         from the best: splits differ more than candidates.
@@ -42,6 +43,8 @@ class StructureSearchDisplay:
         What these candidates are called, right of the axes; None if `x` tells candidates apart.
     best_index : int, default=None
         The candidate that won by the one score; by default the highest of each.
+    below_best : bool, default=False
+        Whether scores are drawn in nats below their best, small differences larger than great ones; else as they are.
     x_label, y_label, title : str
 
     Attributes
@@ -80,6 +83,7 @@ class StructureSearchDisplay:
         probabilities=None,
         names=None,
         best_index=None,
+        below_best=False,
         x_label="free parameters",
         y_label="score",
         title="",
@@ -90,6 +94,7 @@ class StructureSearchDisplay:
         self.probabilities = probabilities
         self.names = names
         self.best_index = best_index
+        self.below_best = below_best
         self.x_label = x_label
         self.y_label = y_label
         self.title = title
@@ -150,8 +155,76 @@ class StructureSearchDisplay:
             probabilities=shares,
             names=names,
             best_index=best,
+            below_best=shares is not None,
             x_label=x_label,
-            **_descriptions(search, chosen, shares is not None),
+            **_descriptions(search, chosen, shares is not None, bool(errors)),
+        ).plot(ax=ax)
+
+    @classmethod
+    def from_evidence(cls, tables, *, below_best=False, x_label="n_components", ax=None):
+        """Plot scores of models that a number tells apart, such as of mixtures with 1, 2, ... components.
+
+        Parameters
+        ----------
+        tables : mapping of float to mapping of str to Evidence
+            Number -> score -> what it says, as `skvbem.evidence.evidence_table` returns. A score that one table has and
+            another has not is left out there.
+        below_best : bool, default=False
+            Whether each score is drawn in nats below its own best, small differences larger than great ones.
+        x_label : str, default="n_components"
+            What the number is.
+        ax : matplotlib Axes, default=None
+            By default in a new figure.
+
+        Returns
+        -------
+        StructureSearchDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If `tables` are no mapping of numbers to mappings of scores, or hold no score.
+
+        Examples
+        --------
+        >>> from skvbem import VBMixture
+        >>> from skvbem.datasets import load_faithful
+        >>> from skvbem.evidence import evidence_table
+        >>> from skvbem.plotting import StructureSearchDisplay
+        >>> X = load_faithful().data
+        >>> kinds = ["lower_bound", "bic"]
+        >>> fits = {k: VBMixture(k, n_init=3, random_state=0).fit(X) for k in (1, 2, 3)}
+        >>> tables = {k: evidence_table(fit, X, kinds) for k, fit in fits.items()}
+        >>> display = StructureSearchDisplay.from_evidence(tables)
+        >>> sorted(text.get_text() for text in display.ax_.texts)
+        ['bic', 'lower_bound']
+        """
+        need_matplotlib(cls.__name__)
+        wanted = f"The 'tables' parameter of {cls.__name__} must map numbers to mappings of scores to Evidence."
+        if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
+            raise TypeError(f"{wanted} Got {type(tables).__name__} instead.")
+        strange = [place for place in tables if not _are_numbers([place])]
+        kinds = list(dict.fromkeys(kind for table in tables.values() for kind in table))
+        if strange or not kinds:
+            raise ValueError(f"{wanted} Got {repr(strange[0]) if strange else 'no score'}.")
+
+        def column(kind: str, attribute: str) -> np.ndarray:
+            found = [getattr(table[kind], attribute) if kind in table else None for table in tables.values()]
+            return np.array([np.nan if value is None else value for value in found], dtype=float)
+
+        scores = {kind: column(kind, "value") for kind in kinds}
+        errors = {kind: column(kind, "standard_error") for kind in kinds}
+        errors = {kind: found for kind, found in errors.items() if not np.isnan(found).all()}
+        return cls(
+            np.array(list(tables), dtype=float),
+            scores,
+            standard_errors=errors,
+            below_best=below_best,
+            x_label=x_label,
+            y_label="nats below its best" if below_best else "nats",
+            title=(f"{kinds[0]}   " if len(kinds) == 1 else "") + (_BARS if errors else ""),
         ).plot(ax=ax)
 
     def plot(self, ax=None):
@@ -182,7 +255,7 @@ class StructureSearchDisplay:
             for name, values in scores.items()
         }
         x, told_apart = staggered(np.asarray(self.x, dtype=float), next(iter(scores.values())))
-        if self.probabilities is not None:
+        if self.below_best:
             scores = {name: values - values[best[name]] for name, values in scores.items()}
         for position, (name, values) in enumerate(scores.items()):
             color, marker = series(position)
@@ -193,8 +266,8 @@ class StructureSearchDisplay:
         ax.margins(x=0.03)
         plain_axes(ax)
         _tick_values(ax, np.asarray(self.x, dtype=float))
-        if self.probabilities is not None:
-            _scale_in_nats_below(ax, values)
+        if self.below_best:
+            _scale_in_nats_below(ax, np.concatenate(list(scores.values())))
         if len(scores) > 1:
             label_at_right(ax, _names_of_series(x, scores))
         elif self.probabilities is not None:
@@ -328,13 +401,13 @@ def _are_numbers(values: Sequence) -> bool:
     return all(isinstance(value, Real) and not isinstance(value, bool) for value in np.ma.asarray(values).tolist())
 
 
-def _descriptions(search, chosen: Sequence[str], below_best: bool) -> dict[str, str]:
+def _descriptions(search, chosen: Sequence[str], below_best: bool, with_errors: bool) -> dict[str, str]:
     """What the heights are, and what else should be known of them."""
     if not hasattr(search, "structure_posterior_"):
         note = "bars: standard error of the difference from the best"
         return {"y_label": "mean score of rows held out", "title": note}
     if len(chosen) > 1:
-        return {"y_label": "score (nats)"}
+        return {"y_label": "score (nats)", "title": _BARS if with_errors else ""}
     kind = getattr(search.scorer_, "kind", chosen[0]) if chosen[0] == "score" else chosen[0]
     name = f"log evidence ({kind})"
     if not below_best:

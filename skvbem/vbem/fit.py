@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Fit:
     converged : bool
     restart_objectives, restart_n_iter, restart_converged : ndarray of shape (n_starts,)
         Where every start ended; NaN and 0 for a start dropped from a tournament.
+    restart_traces : tuple of tuple of float
+        The objective along the run of every start; empty for one dropped from a tournament.
     optima : ndarray of shape (n_cells, n_optima)
         Statistics of the different optima that the starts ended in, the best first.
     """
@@ -45,6 +47,7 @@ class Fit:
     restart_objectives: np.ndarray
     restart_n_iter: np.ndarray
     restart_converged: np.ndarray
+    restart_traces: tuple[tuple[float, ...], ...]
     optima: np.ndarray
 
 
@@ -86,6 +89,9 @@ def best_of(
     best = result.best
     objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
     objectives[lanes], n_iter[lanes], converged[lanes] = result.objective, result.n_iter, result.converged
+    traces: list[tuple[float, ...]] = [()] * n_starts
+    for lane, trace in zip(lanes.tolist(), result.traces):
+        traces[lane] = tuple(trace)
     return Fit(
         np.ascontiguousarray(result.statistics[:, best]),
         float(result.objective[best]),
@@ -95,7 +101,21 @@ def best_of(
         objectives,
         n_iter,
         converged,
+        tuple(traces),
         result.statistics[:, distinct_optima(result.objective, len(starts))],
+    )
+
+
+def continued(fit: Fit, further: Fit) -> Fit:
+    """A fit and a run that went on from where it ended, as one; its starts are those of the fit."""
+    return replace(
+        fit,
+        statistics=further.statistics,
+        objective=further.objective,
+        trace=fit.trace + further.trace,
+        n_iter=fit.n_iter + further.n_iter,
+        converged=further.converged,
+        optima=further.optima,
     )
 
 

@@ -8,15 +8,21 @@ bounded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from skvbem.families import Dirichlet
+from skvbem.vbem.fit import Fit, continued
+
+Model = TypeVar("Model")
 
 #: Strengths are sought between these multiples of the prior given.
 STRENGTHS = (1e-3, 1e3)
+_MOST_TURNS = 100
 
 
 def strengthened(prior: Dirichlet, counts: np.ndarray, base: Dirichlet, group_starts: np.ndarray) -> Dirichlet:
@@ -33,21 +39,65 @@ def strengthened(prior: Dirichlet, counts: np.ndarray, base: Dirichlet, group_st
         First row of each group, and the end.
     """
     concentration = prior.concentration.copy()
-    low, high = np.log(STRENGTHS)
-    grid = np.linspace(low, high, 25)
     for first, last in pairwise(group_starts):
         cells = slice(base.row_starts[first], base.row_starts[last])
         starts = base.row_starts[first : last + 1] - base.row_starts[first]
         shape, n = base.concentration[cells], counts[cells]
 
-        def loss(log_strength, shape=shape, n=n, starts=starts):
-            return -float(Dirichlet(np.exp(log_strength) * shape, starts).log_evidence(n))
+        def log_evidence(strength, shape=shape, n=n, starts=starts):
+            return float(Dirichlet(strength * shape, starts).log_evidence(n))
 
-        losses = [loss(s) for s in grid]
-        k = int(np.argmin(losses))
-        found = minimize_scalar(loss, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded")
-        choices = [(losses[k], grid[k]), (float(found.fun), float(found.x))]
-        value, log_strength = min(choices)
-        if value < -float(Dirichlet(concentration[cells], starts).log_evidence(n)):
-            concentration[cells] = np.exp(log_strength) * shape
+        strength = best_strength(log_evidence)
+        if log_evidence(strength) > float(Dirichlet(concentration[cells], starts).log_evidence(n)):
+            concentration[cells] = strength * shape
     return Dirichlet(concentration, prior.row_starts)
+
+
+def best_strength(log_evidence: Callable[[float], float]) -> float:
+    """The strength of a prior, between those of `STRENGTHS`, under which complete data are most probable."""
+    low, high = np.log(STRENGTHS)
+    grid = np.linspace(low, high, 25)
+
+    def loss(log_strength: float) -> float:
+        return -log_evidence(float(np.exp(log_strength)))
+
+    losses = [loss(s) for s in grid]
+    k = int(np.argmin(losses))
+    found = minimize_scalar(loss, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded")
+    return float(np.exp(min((losses[k], grid[k]), (float(found.fun), float(found.x)))[1]))
+
+
+def alternated(
+    model: Model,
+    fit: Fit,
+    strengthen: Callable[[Model, np.ndarray], Model],
+    ascend: Callable[[Model, np.ndarray], Fit],
+    *,
+    tol: float,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Fit, Model]:
+    """Strengths of the prior and runs in turn, until the bound gains less than `tol`; the fit and its model.
+
+    Parameters
+    ----------
+    model : model
+    fit : Fit
+        Of the model as it is.
+    strengthen : callable of (model, statistics) to model
+        The model with a prior under which its bound is not lower.
+    ascend : callable of (model, starts) to Fit
+    tol : float
+        Total nats.
+    stopped : callable
+        Whether a run was asked to stop, so that no other should follow.
+    """
+    for _ in range(_MOST_TURNS):
+        if stopped():
+            break
+        model = strengthen(model, fit.statistics)
+        better = ascend(model, fit.statistics[:, None])
+        gain = better.objective - fit.objective
+        fit = continued(fit, better)
+        if gain < max(tol, 1e-12 * abs(fit.objective)):
+            break
+    return fit, model

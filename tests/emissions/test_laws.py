@@ -1,9 +1,12 @@
 """What every emission owes, on random problems of each."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS, n_rows, row_of, rows_of
 
+from skvbem.blocks import Blocks
 from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, relabeled
 
 approx = pytest.approx
@@ -234,3 +237,95 @@ def test_places_tell_rows_apart_and_know_no_unit(problems):
         assert np.isfinite(places).all()
         for i in range(len(table)):
             assert problem.emission.places(table[i : i + 1])[0] == approx(places[i], rel=1e-12, abs=1e-12)
+
+
+def test_quantiles_are_those_of_draws_of_the_posterior(make, rng):
+    """Of each mean, rate, probability by itself: its rank among draws is the probability asked for."""
+    for _ in range(3):
+        problem = make(rng, gaps=0.2)
+        emission, n_draws = problem.emission, 2000
+        _, _, posterior = some_posterior(problem, rng)
+        draws = [as_groups(emission.parameters(posterior.sample(rng))) for _ in range(n_draws)]
+        for share in (0.1, 0.5, 0.95):
+            for group, quantiles in enumerate(as_groups(emission.quantiles(posterior, share))):
+                for name, found in quantiles.items():
+                    drawn = np.array([draw[group][name] for draw in draws])
+                    assert found.shape == drawn.shape[1:]
+                    below = np.mean(drawn < found, axis=0)[~np.isnan(found) & (np.ptp(drawn, axis=0) > 0)]
+                    assert np.all(abs(below - share) < 5 * np.sqrt(share * (1 - share) / n_draws))
+
+
+def as_groups(of_emission):
+    return of_emission if isinstance(of_emission, tuple) else (of_emission,)
+
+
+def test_blocks_prepared_with_the_survey_of_all_are_blocks_of_the_whole_table(problems, rng):
+    """Wherever they are cut."""
+    for problem in problems:
+        emission, values, n = problem.emission, problem.values, n_rows(problem.values)
+        _, table, posterior = some_posterior(problem, rng)
+        natural, shares = posterior.expected_natural(), random_shares(rng, n, problem.n_components)
+        ends = [0, *np.sort(rng.choice(np.arange(1, n), 2, replace=False)).tolist(), n]
+        parts = [slice(a, b) for a, b in pairwise(ends)]
+        survey = None
+        for part in parts:
+            survey = emission.survey(rows_of(values, part), survey)
+        assert len(survey) == 0
+        if hasattr(table, "reach"):  # which decides between two forms of a square
+            assert survey.reach == approx(table.reach)
+        step, whole = emission.step(natural, survey), emission.step(natural, table)
+        total, wanted = step.zeros(), whole.zeros()
+        found = [step.log_likelihood(emission.prepare(rows_of(values, part), survey)) for part in parts]
+        assert np.concatenate(found) == approx(whole.log_likelihood(table), rel=1e-12, abs=1e-10)
+        for part in parts:
+            step.add(emission.prepare(rows_of(values, part), survey), shares[part], total)
+        whole.add(table, shares, wanted)
+        expected = whole.statistics(wanted)
+        assert step.statistics(total) == approx(expected, rel=1e-10, abs=terms(expected))
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in ("categorical", "independent")])
+def test_units_of_blocks_are_those_of_the_whole_table(name, gaps, rng):
+    values = PROBLEMS[name](rng, n_rows=50, gaps=gaps).values
+    weight = rng.uniform(0.1, 2.0, 50)
+    options = {"covariance_type": name} if name in COVARIANCE_TYPES else {}
+    make = EMISSIONS["gaussian" if options else name].for_data
+    blocks = Blocks(lambda: ((values[a:b], weight[a:b]) for a, b in pairwise([0, 7, 7, 30, 50])))
+    one, other = make(values, weight, **options), make(blocks, **options)
+    for key, unit in vars(one).items():
+        assert getattr(other, key) == approx(unit, rel=1e-12, abs=1e-12), key
+
+
+def test_statistics_of_rows_add_up(problems, rng):
+    """Those of each row under each component, in the component's cells and those of all."""
+    for problem in problems:
+        _, table, posterior = some_posterior(problem, rng)
+        emission, n_components = problem.emission, problem.n_components
+        natural, shares = posterior.expected_natural(), random_shares(rng, len(table), n_components)
+        of_rows = emission.step(natural, table).of_rows(table[0 : len(table)])
+        component = emission.component_of_cell(n_components)
+        found = np.zeros(len(component))
+        for k in range(n_components):
+            found[(component == k) | (component == -1)] += shares[:, k] @ of_rows[:, k]
+        expected = emission.statistics(table, shares, natural)
+        assert found == approx(expected, rel=1e-9, abs=terms(expected))
+
+
+def test_what_is_hidden_varies_as_draws_do(problems, rng):
+    """The covariance of a component's statistics, by drawing what is missing; None where nothing is drawn."""
+    for problem in problems[:3]:
+        _, table, posterior = some_posterior(problem, rng)
+        emission, n_components, n_draws = problem.emission, problem.n_components, 1500
+        natural = posterior.expected_natural()
+        found = emission.step(natural, table).hidden_covariance(table[0:4], np.ones((4, n_components)))
+        if found is None:
+            assert problem.conjugate or emission.is_conjugate(table[0:4])
+            continue
+        assert not emission.is_conjugate(table)
+        lanes = emission.step(np.repeat(natural[:, None], n_draws, axis=1), table)
+        component, total = emission.component_of_cell(n_components), lanes.zeros()
+        lanes.add_drawn(table[0:4], np.zeros((n_draws, 4), dtype=int), [rng] * n_draws, total)
+        drawn = lanes.statistics(total)[(component == 0) | (component == -1)]
+        covariance, spread = np.cov(drawn), drawn.std(axis=1)
+        error = 8 * np.outer(spread, spread) / np.sqrt(n_draws)
+        assert np.all(abs(covariance - found[0]) <= error + 1e-9)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import integrate, stats
 from sklearn.base import clone
-from sklearn.mixture import GaussianMixture
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from skvbem import DAG, StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma, load_faithful
 from skvbem.emissions import COVARIANCE_TYPES
+from skvbem.errors import DataWarning
 from skvbem.evidence import certify_evidence
 
 approx = pytest.approx
@@ -82,6 +83,38 @@ def test_likelihoods_of_full_gaussians(n_components):
     assert model.covariances_[order[0]] == approx(peer.covariances_[order[1]], rel=1e-3)
     assert model.precisions_[order[0]] == approx(peer.precisions_[order[1]], rel=1e-3)
     assert model.weights_[order[0]] == approx(peer.weights_[order[1]], rel=1e-4)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+def test_hyperparameters_are_those_of_scikit_learn(covariance_type, rng):
+    """Prior and posterior of one component, which no start decides."""
+    X = rng.normal(size=(30, 2)) @ np.array([[2.0, 0.5], [0.0, 0.3]]) + [10.0, -3.0]
+    prior = {
+        "mean_prior": np.array([9.0, -2.0]),
+        "mean_precision_prior": 0.7,
+        "degrees_of_freedom_prior": 3.5,
+        "covariance_prior": {
+            "full": np.array([[2.0, 0.1], [0.1, 0.5]]),
+            "diag": np.array([2.0, 0.5]),
+            "spherical": 1.5,
+        }[covariance_type],
+        "weight_concentration_prior": 0.8,
+    }
+    ours = VBMixture(1, covariance_type=covariance_type, **prior).fit(X)
+    theirs = BayesianGaussianMixture(
+        covariance_type=covariance_type, weight_concentration_prior_type="dirichlet_distribution", reg_covar=0, **prior
+    ).fit(X)
+    for name in (*(f"{name}_" for name in prior), "weight_concentration_", "mean_precision_", "degrees_of_freedom_"):
+        assert getattr(ours, name) == approx(getattr(theirs, name), rel=1e-9), name
+    for name in ("means_", "covariances_", "precisions_"):
+        assert getattr(ours, name) == approx(getattr(theirs, name), rel=1e-9), name
+    point = VBMixture(1, covariance_type=covariance_type, method="ml").fit(X)
+    assert not hasattr(point, "mean_precision_")
+    assert point.mean_prior_ == approx(X.mean(axis=0))
+    sticks = VBMixture(3, weight_concentration_prior_type="dirichlet_process", random_state=0).fit(X)
+    assert sticks.weight_concentration_prior_ == 1.0
+    after = np.cumsum(sticks.counts_[::-1])[::-1]
+    assert sticks.weight_concentration_ == approx(1 + np.column_stack([sticks.counts_[:-1], after[1:]]))
 
 
 # Categories are those of the network ----------------------------------------------------------------------------------
@@ -308,8 +341,9 @@ def test_evidence_is_that_of_the_data_of_the_fit(rng):
     assert model.log_evidence(X[::-1]).value == approx(model.lower_bound_)
     with pytest.raises(ValueError, match="is other data"):
         model.log_evidence(X[:-1])
-    with pytest.raises(TypeError, match=r"The score .laplace. needs .* which Mixture does not have"):
-        model.log_evidence(X, kind="laplace")
+
+    laplace = model.log_evidence(X, kind="laplace", alias=True)
+    assert laplace.value == approx(model.log_evidence(X, kind="ais").value, abs=0.5)
 
 
 def test_sticks_and_empty_components(rng):
@@ -397,3 +431,104 @@ def test_priors_by_column(rng):
     assert one.lower_bound_ != other.lower_bound_
     unit = VBMixture(2, emission="poisson", shape_prior=[1.0, 2.0], rate_prior=[0.5, 1.0], random_state=0).fit(X)
     assert np.isfinite(unit.lower_bound_)
+
+
+def test_credible_intervals_hold_the_parameters_and_need_a_posterior(rng):
+    frame = pd.DataFrame({"a": rng.normal(size=60), "b": rng.choice(["x", "y", "z"], 60), "c": rng.poisson(3, 60)})
+    model = VBMixture(2, emission={"gaussian": "a", "categorical": "b", "poisson": "c"}, n_init=2, random_state=0)
+    model.fit(frame)
+    assert {name: levels.tolist() for name, levels in model.categories_.items()} == {"b": ["x", "y", "z"]}
+    wide, narrow = (model.credible_intervals(level) for level in (0.95, 0.5))
+    for family, parameter in (("gaussian", "means"), ("categorical", "probabilities"), ("poisson", "rates")):
+        ends = (wide[family][parameter][0], narrow[family][parameter][0], model.parameters_[family][parameter])
+        assert np.all(np.diff([*ends, narrow[family][parameter][1], wide[family][parameter][1]], axis=0) > 0)
+    with pytest.raises(ValueError, match=r"'level' parameter of credible_intervals .* Got 95 instead"):
+        model.credible_intervals(95)
+    with pytest.raises(ValueError, match=r"fit by 'map' is a point\. Fit with method='vb'"):
+        VBMixture(2, method="map", n_init=1, random_state=0).fit(frame[["a"]]).credible_intervals()
+
+
+# Reports --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-20, 1e20])
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_planted_duplicates_and_empty_components(scale, covariance_type, rng):
+    """Two clumps, the first shared evenly by two components, and one component without rows."""
+    X = clumps(rng, apart=8.0) * scale
+    given = np.zeros((len(X), 4))
+    given[:60, :2], given[60:, 2] = 0.5, 1.0
+    model = VBMixture(4, covariance_type=covariance_type, method="ml", init=given).fit(X)
+    states = model.component_states_
+    assert states.mass == approx([30.0, 30.0, 60.0, 0.0], abs=0.1)
+    assert (states.in_use, states.empty, states.duplicates) == ((0, 1, 2), (3,), ((0, 1),))
+    assert states.effective == approx(np.exp(1.5 * np.log(2)), rel=1e-3)
+
+
+@pytest.mark.parametrize("emission", ["categorical", "bernoulli", "poisson", "multinomial", "exponential"])
+def test_planted_duplicates_of_every_family(emission, rng):
+    kind = np.repeat([0, 1], 60)
+    X = rng.poisson(2 + 28 * kind[:, None], size=(120, 2)).astype(float)
+    if emission in ("categorical", "bernoulli"):
+        X = (rng.random((120, 8)) < 0.05 + 0.9 * kind[:, None]).astype(float)
+    elif emission == "multinomial":
+        X[:, 0] = 10
+    given = np.zeros((120, 4))
+    given[:60, :2], given[60:, 2] = 0.5, 1.0
+    states = VBMixture(4, emission=emission, method="ml", init=given).fit(X).component_states_
+    assert (states.in_use, states.empty, states.duplicates) == ((0, 1, 2), (3,), ((0, 1),))
+
+
+def test_components_of_a_bayesian_fit_are_told_apart(rng):
+    frame, _ = mixed_frame(rng)
+    states = VBMixture(2, emission=MIXED, random_state=0).fit(frame).component_states_
+    assert (states.in_use, states.empty, states.duplicates) == ((0, 1), (), ())
+    assert 1.9 < states.effective <= 2.0
+    many = VBMixture(6, weight_concentration_prior=0.01, random_state=0).fit(clumps(rng)).component_states_
+    assert (len(many.in_use), len(many.empty), many.duplicates) == (2, 4, ())
+    assert many.effective == approx(2.0, abs=0.05)
+
+
+def test_divergence_is_that_of_two_gaussians(rng):
+    """Of two with unit variances, (distance / sd)^2, when rows are as the components say."""
+    X = np.concatenate([rng.normal(size=(20_000, 1)), rng.normal(size=(20_000, 1)) + 6.0])
+    given = np.repeat(np.eye(2), 20_000, axis=0)
+    fitted = VBMixture(2, covariance_type="tied", method="ml", init=given).fit(X)._fitted_
+    data = fitted.model.compile(fitted.emission.prepare(X))
+    natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
+    found = fitted.model.divergences(natural[:, 0], data)
+    assert found == approx(np.array([[0.0, 36.0], [36.0, 0.0]]), rel=0.02)
+
+
+# Maximum likelihood without a maximum ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("kind", ["one row", "repeats", "a line"])
+def test_singular_fits_end_at_the_floor(covariance_type, kind, rng):
+    """Of the variance of X, below which none goes: the objective still rises, and all is finite."""
+    X = clumps(rng, apart=8.0)
+    if kind == "one row":
+        X = X[:61]
+    elif kind == "repeats":
+        X[60:] = X[60]
+    else:
+        X[60:, 1] = 2 * X[60:, 0] + 3
+    given = np.zeros((len(X), 2))
+    given[:60, 0] = given[60:, 1] = 1.0
+    model = VBMixture(2, covariance_type=covariance_type, method="ml", init=given)
+    if kind == "a line" and covariance_type != "full":
+        model.fit(X)  # a line has width in both columns
+    else:
+        message = (
+            r"^Component 1 has no width in some direction: the variance there is the floor of 1e-06 times that of X"
+        )
+        with pytest.warns(DataWarning, match=message):
+            model.fit(X)
+        least = (
+            np.linalg.eigvalsh(model.covariances_[1])[0] if covariance_type == "full" else model.covariances_[1].min()
+        )
+        assert 1e-8 * X.var() < least < 1e-5 * X.var()
+    assert np.isfinite(model.log_likelihood_)
+    assert np.isfinite(model.score_samples(X)).all()
+    assert (np.diff(model.lower_bounds_) >= -1e-9 * np.abs(model.lower_bounds_[1:])).all()

@@ -217,3 +217,54 @@ def test_data_are_most_likely_at_the_most_likely_point(cases, rng):
         for size in (1e-3, 0.3):
             aside = prior.from_unconstrained(free + size * rng.normal(size=free.shape))
             assert np.all(prior._inner(case.more, prior.natural(aside)) <= top + 1e-12 * abs(top) + 1e-12)
+
+
+def test_derivatives_by_unconstrained_coordinates_are_those_of_differences(cases, rng):
+    """First ones of the natural parameters, second ones of their product with coordinates."""
+    for case in cases[:15]:
+        prior, weights, h = case.at((case.coordinates + case.more)[:, 0] * 1.0), case.more[:, 0], 1e-5
+        free = prior.to_unconstrained(prior.mode()) + 0.1 * rng.normal(size=prior.n_free_parameters)
+        steps = h * np.eye(len(free))
+
+        def natural(free, prior=prior):
+            return prior.natural(prior.from_unconstrained(free))
+
+        def gradient(free, prior=prior, weights=weights):
+            return weights @ prior.jacobian(prior.from_unconstrained(free))
+
+        jacobian, information = (
+            np.stack([(f(free + e) - f(free - e)) / (2 * h) for e in steps], axis=1) for f in (natural, gradient)
+        )
+        point = prior.from_unconstrained(free)
+        found = prior.jacobian(point)
+        assert found == approx(jacobian, abs=1e-9 * (1 + abs(found).max()))
+        found = prior.information(point, weights)
+        assert found == approx(-information, abs=1e-9 * (1 + abs(found).max()))
+        some = rng.permutation(len(free))[: 1 + len(free) // 2]
+        assert prior.information(point, weights, some).tolist() == found[np.ix_(some, some)].tolist()
+        for of in (some, np.arange(len(free))):
+            sign, log_det = np.linalg.slogdet(prior.information(point, prior.coordinates, of))
+            if sign > 0:
+                assert prior.log_det_information(point, prior.coordinates, of) == approx(log_det, abs=1e-8)
+                diagonal = np.log(np.diag(prior.information(point, prior.coordinates, of))).sum()
+                assert prior.log_det_information(point, prior.coordinates, of, True) == approx(diagonal, abs=1e-8)
+
+
+def test_points_come_back_from_natural_parameters(cases, rng):
+    for case in cases:
+        prior = case.prior + case.more
+        natural = prior.natural(prior.mode())
+        assert prior.natural(prior.from_natural(natural)) == approx(natural, rel=1e-9, abs=1e-9)
+
+
+def test_shifted_coordinates_give_the_density_with_respect_to_the_parameters(cases, rng):
+    """Up to a factor, which is the same at all points."""
+    for case in cases[:15]:
+        prior = case.at((case.coordinates + case.more)[:, 0] * 1.0)
+        free = prior.to_unconstrained(prior.mode())
+        found = []
+        for _ in range(4):
+            point = prior.from_unconstrained(free + 0.3 * rng.normal(size=free.shape))
+            measure = prior.log_density(point, "probability") - prior.log_density(point)
+            found.append(measure - prior.probability_shift @ prior.natural(point))
+        assert found == approx(np.full(4, found[0]), rel=1e-9, abs=1e-8)

@@ -206,9 +206,12 @@ def test_from_estimator_checks_what_it_gets(fitted):
 def test_bound_display_shows_the_run_and_all_ends(fitted):
     display = BoundDisplay.from_estimator(fitted)
     assert display.figure_ is display.axes_[0].figure is display.axes_[1].figure
-    run = display.axes_[0].lines[0].get_ydata()
-    gaps = fitted.lower_bounds_[-1] - fitted.lower_bounds_
-    assert run == pytest.approx(gaps[gaps > 0])
+    *runs, best = (line.get_ydata() for line in display.axes_[0].lines)
+    for drawn, trace in zip([*runs, best], [*fitted.restarts_.traces, fitted.lower_bounds_], strict=True):
+        gaps = fitted.lower_bounds_[-1] - trace
+        assert drawn == pytest.approx(gaps[gaps > 0])
+    for trace, bound in zip(fitted.restarts_.traces, fitted.restarts_.bounds):
+        assert trace[-1] == pytest.approx(bound)
     ends = np.concatenate([line.get_ydata() for line in display.axes_[1].lines])
     assert ends == pytest.approx(np.sort(fitted.restarts_.bounds)[::-1])
     assert len(display.axes_[1].lines[0].get_ydata()) == fitted.restarts_.n_best

@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skvbem import DAG, BipartiteSpace, DAGSpace, LabeledTable, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma
+from skvbem.evidence import Evidence
 from skvbem.plotting import DAGDisplay, RankDisplay, SharedParentDisplay, StructureSearchDisplay
 from skvbem.plotting._candidates import short_names, varying
 from skvbem.plotting._labels import percent, spread
@@ -263,6 +264,54 @@ def test_labels_too_many_for_their_room_keep_their_gaps():
 )
 def test_nothing_that_is_neither_impossible_nor_certain_is_said_to_be(share, text):
     assert percent(share) == text
+
+
+def as_tables(scores):
+    """{number: {score: (value, error)}} as tables of evidence."""
+
+    def evidence(name, value, error):
+        return Evidence(value, name, False, error, "vb", n_free_parameters=1, n_samples=10.0)
+
+    return {k: {name: evidence(name, *found) for name, found in table.items()} for k, table in scores.items()}
+
+
+def test_evidence_of_models_fitted_one_by_one():
+    numbers = {
+        1: {"ais": (-30.0, 0.2), "bic": (-33.0, None)},
+        4: {"ais": (-20.0, 0.5), "bic": (-26.0, None)},
+        2: {"ais": (-21.0, None), "bic": (-25.0, None), "laplace": (-22.0, None)},
+    }
+    display = StructureSearchDisplay.from_evidence(as_tables(numbers))
+    assert sorted(texts(display.ax_)) == ["ais", "bic", "laplace"]
+    for line, name in zip(display.ax_.lines, ("ais", "bic", "laplace")):
+        assert line.get_xdata() == pytest.approx([1, 2, 4])
+        found = [numbers[k].get(name, (np.nan,))[0] for k in (1, 2, 4)]
+        assert line.get_ydata() == pytest.approx(found, nan_ok=True)
+    bold = {tuple(place[:2]) for place in marks(display.ax_) if place[2] == marks(display.ax_)[:, 2].max()}
+    assert bold == {(4, -20), (2, -25), (2, -22)}
+    (bars,) = (c for c in display.ax_.collections if type(c).__name__ == "LineCollection")
+    heights = {segment[0, 0]: np.ptp(segment[:, 1]) / 2 for segment in bars.get_segments() if len(segment)}
+    assert {k: height for k, height in heights.items() if not np.isnan(height)} == pytest.approx({1: 0.2, 4: 0.5})
+    assert "standard error" in display.ax_.get_title(loc="left")
+    check_apart(display)
+    below = StructureSearchDisplay.from_evidence(as_tables(numbers), below_best=True)
+    for line, name in zip(below.ax_.lines, ("ais", "bic")):
+        found = np.array([numbers[k][name][0] for k in (1, 2, 4)])
+        assert line.get_ydata() == pytest.approx(found - found.max())
+    assert below.ax_.get_ylim()[0] < -10
+    one = StructureSearchDisplay.from_evidence(as_tables({k: {"bic": table["bic"]} for k, table in numbers.items()}))
+    assert one.ax_.get_title(loc="left").strip() == "bic"
+
+
+def test_evidence_must_be_tables_of_numbers():
+    with pytest.raises(TypeError, match=r"'tables' parameter .* must map numbers .* Got list"):
+        StructureSearchDisplay.from_evidence([1.0])
+    with pytest.raises(TypeError, match="Got dict"):
+        StructureSearchDisplay.from_evidence({1: -3.0})
+    with pytest.raises(ValueError, match="Got 'two'"):
+        StructureSearchDisplay.from_evidence(as_tables({"two": {"bic": (-1.0, None)}}))
+    with pytest.raises(ValueError, match="Got no score"):
+        StructureSearchDisplay.from_evidence({1: {}})
 
 
 # RankDisplay ----------------------------------------------------------------------------------------------------------

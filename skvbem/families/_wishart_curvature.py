@@ -1,0 +1,114 @@
+r"""Derivatives of a Normal-Wishart's natural parameters by its unconstrained coordinates.
+
+With :math:`\Lambda = C C^\top`, C lower triangular, the coordinates are :math:`m_k = C^\top \mu_k`, then
+:math:`\rho_i = 2 \ln C_{ii}`, then :math:`C_{ij} / C_{ii}` below the diagonal. In them the natural parameters are
+:math:`-\tfrac12 |m|^2`, :math:`\tfrac12 \sum_i \rho_i - \tfrac d2 \ln 2\pi`, :math:`C m` and
+:math:`-\tfrac12 C C^\top`, and only rows of C are not linear: each depends on its own coordinates alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+
+
+@dataclass(frozen=True, eq=False)
+class Factored:
+    """A point by its factors.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n_precisions, d, d)
+        C.
+    mean : ndarray of shape (n_components, d)
+        m, one for each mean.
+    """
+
+    factor: np.ndarray
+    mean: np.ndarray
+
+    @classmethod
+    def at(cls, point) -> Self:
+        """Of a single point, axes (n_components, d) and (n_precisions, d, d)."""
+        factor = np.linalg.cholesky(point.precision)
+        return cls(factor, (factor.swapaxes(-1, -2) @ point.mean[..., None])[..., 0])
+
+    def means_of(self, precision: int) -> range:
+        """The means that stand on a precision."""
+        n = len(self.mean)
+        return range(n) if len(self.factor) == 1 else range(precision, precision + 1)
+
+    @cached_property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Unconstrained coordinates of means (n_components, d), and of the factors (n_precisions, d (d + 1) / 2)."""
+        (n, d), p = self.mean.shape, len(self.factor)
+        ends = np.cumsum([n * d, p * d, p * d * (d - 1) // 2])
+        means, pivots, below = np.split(np.arange(ends[-1]), ends[:-1])
+        of_factors = [pivots.reshape(p, d), below.reshape(p, -1)]
+        return means.reshape(n, d), np.concatenate(of_factors, axis=1)
+
+    @cached_property
+    def row_of(self) -> np.ndarray:
+        """The row of C that each coordinate of a factor moves."""
+        d = self.mean.shape[1]
+        return np.concatenate([np.arange(d), np.tril_indices(d, -1)[0]])
+
+    def rows(self, precision: int) -> tuple[np.ndarray, np.ndarray]:
+        """First derivatives of that row (n, d), and second ones, (n, n, d), of which those of other rows are 0."""
+        factor, d = self.factor[precision], self.mean.shape[1]
+        below, columns = np.tril_indices(d, -1)
+        first = np.concatenate([0.5 * factor, factor[below, below][:, None] * np.eye(d)[columns]])
+        second = np.zeros((len(first), len(first), d))
+        second[np.arange(d), np.arange(d)] = 0.25 * factor
+        entries = np.arange(d, len(first))
+        second[below, entries] = second[entries, below] = 0.5 * first[entries]
+        return first, second
+
+
+def wishart_jacobian(cells: Sequence[np.ndarray], at: Factored) -> np.ndarray:
+    """Derivatives of natural parameters, whose cells for means, logs, sums and squares these are, (n_cells, n_free)."""
+    of_mean, of_log, total, square = cells
+    means, factors = at.places
+    d = means.shape[1]
+    found = np.zeros((sum(cell.size for cell in cells), means.size + factors.size))
+    found[of_mean[:, None], means] = -at.mean
+    for precision, own in enumerate(factors):
+        first, _ = at.rows(precision)
+        factor = at.factor[precision]
+        found[of_log[precision], own[:d]] = 0.5
+        moved = np.zeros((len(own), d, d))
+        moved[np.arange(len(own)), at.row_of] = first @ factor.T
+        products = pack_symmetric(moved + moved.swapaxes(-1, -2))
+        found[square[precision][:, None], own] = -0.5 * pairings(d)[:, None] * products.T
+        for k in at.means_of(precision):
+            found[total[k][:, None], means[k]] = factor
+            found[total[k][at.row_of], own] = first @ at.mean[k]
+    return found
+
+
+def wishart_information(coordinates: Sequence[np.ndarray], at: Factored) -> np.ndarray:
+    """Minus the second derivatives of coordinates . natural parameters, (n_free, n_free)."""
+    kappa, _, total, square = coordinates
+    means, factors = at.places
+    d = means.shape[1]
+    found = np.zeros((means.size + factors.size,) * 2)
+    found[means, means] = kappa[:, None]
+    for precision, own in enumerate(factors):
+        first, second = at.rows(precision)
+        scale = unpack_symmetric(square[precision], d)
+        # - d2 of t' C m and + d2 of tr(S C C') / 2
+        pull = scale @ at.factor[precision]
+        of_factors = (first @ first.T) * scale[np.ix_(at.row_of, at.row_of)]
+        for k in at.means_of(precision):
+            drawn = total[k][at.row_of][:, None] * first
+            found[own[:, None], means[k]] = -drawn
+            found[means[k][:, None], own] = -drawn.T
+            pull = pull - np.outer(total[k], at.mean[k])
+        found[own[:, None], own] = of_factors + (second * pull[at.row_of][:, None]).sum(axis=-1)
+    return found
