@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from contextlib import contextmanager
@@ -98,10 +99,11 @@ def go_wrong(fault, log, x):
 
 
 class Unsendable(Exception):
-    """Cannot be unpickled."""
+    """Cannot be pickled, whatever a library makes of exceptions."""
 
     def __init__(self, x, what):
         super().__init__(f"{what}: {x}")
+        self.held = threading.Lock()
 
 
 def search_over(n, *, faults=None, log=None, seconds=0.0, **options):

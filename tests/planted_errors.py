@@ -101,7 +101,11 @@ ERRORS = (
     ),
     error(
         "weights of rows with hidden parts are forgotten",
-        ("skvbem/models/_assembly.py", "weights = None if weight is None else picked(weight)", "weights = None"),
+        (
+            "skvbem/models/_assembly.py",
+            "self._weight = None if weight is None else picked(weight)",
+            "self._weight = None",
+        ),
     ),
     error(
         "weights of complete families are forgotten",
@@ -186,8 +190,8 @@ ERRORS = (
         "the scale of messages is lost",
         (
             KERNELS + "_contraction.pyx",
-            "                        log_z[lane] += weight * (powers[lane] * LN_2)\n",
-            "                        log_z[lane] += 0.0\n",
+            "log_scale[lane] += self.mass[self.slot_mass[slot] + value] * (power * LN_2)",
+            "log_scale[lane] += 0.0",
         ),
     ),
     error(

@@ -185,3 +185,10 @@ def test_without_the_compiled_part_one_error_says_what_to_type(tmp_path):
     assert "python -m pip install ." in last
     deeper = run_python("from skvbem.families import Dirichlet", tmp_path, "-S")
     assert "The compiled part of skvbem is missing" in deeper.stderr
+
+
+def test_every_module_is_installed():
+    build = Path(__file__).parents[1] / "skvbem" / "meson.build"
+    named = build.read_text()
+    modules = [path.name for path in build.parent.glob("*.py")]
+    assert [name for name in modules if f"'{name}'" not in named] == []

@@ -45,8 +45,8 @@ import numpy as np
 from skvbem.families import Dirichlet
 from skvbem.families.base import ConjugateFamily
 
-# Doubles that a block should hold, so that they stay in cache.
-_BLOCK_DOUBLES = 3 * 2**15
+# Doubles that a block should hold: so many that they stay in cache, and that threads seldom wait for the interpreter.
+_BLOCK_DOUBLES = 3 * 2**16
 
 
 class Table(Protocol):

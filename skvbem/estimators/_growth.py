@@ -138,8 +138,8 @@ class Growth:
     def _moves(self, state: State) -> Iterator[State]:
         """What can be reached from a state, cheap and likely moves first."""
         n = state.model.n_components
+        yield from self._without_empty(state)
         splits = self._splits(state)
-        yield from self._fewer(state, self._nearly_empty(state))
         yield from self._all_split(state, splits)
         more = list(self._one_split(state, splits))
         yield from more
@@ -194,14 +194,11 @@ class Growth:
         fewer = [parts.joined(*pair) for pair in pairs] + [parts.without(np.array([k])) for k in small]
         yield from self._reached(state, fewer, "join")
 
-    def _nearly_empty(self, state: State) -> np.ndarray:
-        """Components of less than one row, when there are several."""
+    def _without_empty(self, state: State) -> Iterator[State]:
+        """All components of less than one row dropped, if there are several."""
         small = np.flatnonzero(state.components.counts < 1.0)
-        return small if 1 < len(small) < state.model.n_components else small[:0]
-
-    def _fewer(self, state: State, gone: np.ndarray) -> Iterator[State]:
-        if len(gone):
-            yield from self._reached(state, [state.components.without(gone)], "join")
+        if 1 < len(small) < state.model.n_components:
+            yield from self._reached(state, [state.components.without(small)], "join")
 
     def _reached(self, state: State, starts: list[Components], kind: str) -> Iterator[State]:
         """Where the best of some mixtures of one size ends."""

@@ -146,10 +146,11 @@ class ConjugateFamily(ABC):
         sign, log_det = np.linalg.slogdet(self.information(point, coordinates, free))
         return float(log_det) if sign > 0 else np.nan
 
-    def kl(self, other: Self) -> np.ndarray:
-        """KL(self || other), nats, summed over the block."""
+    def kl(self, other: Self, expected_natural: np.ndarray | None = None) -> np.ndarray:
+        """KL(self || other), nats, summed over the block; the expected natural parameters may be given if known."""
         added = self.statistics_above(other)
-        return self._inner(added, self.expected_natural()) - other.log_normalizer_increment(added)
+        natural = self.expected_natural() if expected_natural is None else expected_natural
+        return self._inner(added, natural) - other.log_normalizer_increment(added)
 
     def log_evidence(self, statistics: np.ndarray) -> np.ndarray:
         """Log marginal likelihood of complete data with these statistics under this prior, nats."""

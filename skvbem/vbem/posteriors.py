@@ -45,7 +45,8 @@ class Form:
         """Natural parameters, of the shape of the statistics, and the penalty (n_lanes,), nats; for any family."""
         if self.density:
             posterior = prior + statistics
-            return posterior.expected_natural(), -posterior.kl(prior)
+            natural = posterior.expected_natural()
+            return natural, -posterior.kl(prior, natural)
         point = self.point_of(prior, statistics)
         if self.prior_share == 0.0:
             return prior.natural(point), np.zeros(statistics.shape[1:])

@@ -307,4 +307,4 @@ from skvbem import VBMixture, blocks_of
 VBMixture().fit(blocks_of([np.eye(2)]))
 assert "dask" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)

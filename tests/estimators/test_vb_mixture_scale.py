@@ -51,7 +51,7 @@ print((status("VmHWM") - before) / X.nbytes)
 def test_memory_beside_a_large_table(method, covariance_type):
     """At most 0.3 X, whatever is computed of it."""
     done = subprocess.run(
-        [sys.executable, "-c", PEAK, method, covariance_type], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-c", PEAK, method, covariance_type], capture_output=True, text=True, check=True
     )
     assert float(done.stdout) <= 0.3
 
@@ -80,7 +80,7 @@ print(status("VmHWM") - before)
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc, as Linux has it")
 def test_memory_of_blocks_does_not_grow_with_their_number():
     few, many = (
-        float(subprocess.run([sys.executable, "-c", PEAK_OF_BLOCKS, n], capture_output=True, check=True).stdout)
+        float(subprocess.run([sys.executable, "-P", "-c", PEAK_OF_BLOCKS, n], capture_output=True, check=True).stdout)
         for n in ("10", "30")
     )
     assert few <= 40e6  # a block is 4 MB, and is made of a few such arrays
