@@ -1,4 +1,4 @@
-r"""Starts of mixtures: rows are taken for the middles of components, every other row goes to the nearest.
+r"""Starts from seeds: some rows are the middles of components or states, every other row goes to the nearest.
 
 Seeds are drawn among the distinct rows, in an order that their values decide, so that a start is the same for any order
 of rows, for weights as for repeats, and for any chunks. Spread seeds (k-means++, Arthur & Vassilvitskii 2007) are drawn
@@ -8,13 +8,14 @@ times (Lloyd).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skvbem.data import mixed
 
 if TYPE_CHECKING:
+    from skvbem.models.hmm import HMM, HMMData
     from skvbem.models.mixture import Mixture, MixtureData
 
 # Distinct rows among which seeds are drawn, and how often the seeds move to the means of theirs.
@@ -24,14 +25,20 @@ _ELSEWHERE = 0.1
 
 
 def seeded_starts(
-    model: Mixture, data: MixtureData, marks: np.ndarray, n_starts: int, *, spread: bool, rng: np.random.Generator
+    model: Mixture | HMM,
+    data: MixtureData | HMMData,
+    marks: np.ndarray,
+    n_starts: int,
+    *,
+    spread: bool,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
 
     Parameters
     ----------
-    model : Mixture
-    data : MixtureData
+    model : Mixture or HMM
+    data : MixtureData or HMMData
     marks : ndarray of uint64, shape (n_rows,)
         Equal for equal rows alone.
     n_starts : int
@@ -39,7 +46,7 @@ def seeded_starts(
         Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
-    rows, weight = candidates(marks, data.weight, int(rng.integers(2**63)))
+    rows, weight = candidates(marks, data.row_weight, int(rng.integers(2**63)))
     places = np.concatenate([model.emission.places(data.table[k : k + 1]) for k in rows.tolist()])
     seeds = [_seeds(places, weight, model.n_components, spread, start) for start in rng.spawn(n_starts)]
     return _nearest(model, data, np.stack(seeds))
@@ -89,19 +96,14 @@ def _squares(places: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     return (seeds**2).sum(axis=-1) - 2 * places @ seeds.T
 
 
-def _nearest(model: Mixture, data: MixtureData, seeds: np.ndarray) -> np.ndarray:
+def _nearest(model: Any, data: Any, seeds: np.ndarray) -> np.ndarray:
     """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
-    n_starts, n_components, _ = seeds.shape
-    natural = np.repeat(model.prior.blocks[1].expected_natural()[:, None], n_starts, axis=1)
-    step = model.emission.step(natural, data.table)
-    total, counts = step.zeros(), np.zeros((n_components, n_starts))
-    size = model.emission.block_rows(n_components, n_starts)
-    for at in range(0, len(data), size):
-        block, weight = data.table[at : at + size], data.weight[at : at + size]
-        squares = _squares(model.emission.places(block), seeds.reshape(-1, seeds.shape[-1]))
-        own = squares.reshape(len(weight), n_starts, n_components).argmin(axis=-1).T
-        shares = (own[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
-        shares += _ELSEWHERE / n_components * weight
-        counts += shares.sum(axis=-1).T
-        step.add(block, shares.swapaxes(-1, -2), total)
-    return np.concatenate([model.weights.statistics(counts), step.statistics(total)])
+    n_starts, n_components, n_axes = seeds.shape
+
+    def shares_of(rows: slice) -> np.ndarray:
+        squares = _squares(model.emission.places(data.table[rows]), seeds.reshape(-1, n_axes))
+        own = squares.reshape(-1, n_starts, n_components).argmin(axis=-1).T
+        shares = (own[:, None] == np.arange(n_components)[:, None]) * (1 - _ELSEWHERE)
+        return shares + _ELSEWHERE / n_components
+
+    return model.statistics_from(shares_of, data, n_starts)

@@ -9,7 +9,7 @@ Statistics are flat: those of the weights first, then those of the emission.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,11 @@ class MixtureData:
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    @property
+    def row_weight(self) -> np.ndarray:
+        """How often each row counts, as other models' data say it."""
+        return self.weight
 
 
 class Mixture(MixtureSampling):
@@ -132,14 +137,21 @@ class Mixture(MixtureSampling):
 
         Missing cells that have statistics are taken as they are expected under the prior.
         """
-        shares = responsibilities * data.weight[:, None]
-        of_emission = self.prior.blocks[1].expected_natural()
-        step = self.emission.step(of_emission, data.table)
-        total = step.zeros()
-        size = self.emission.block_rows(self.n_components)
+        return self.statistics_from(lambda rows: responsibilities[rows].T[None], data, 1)[:, 0]
+
+    def statistics_from(self, shares_of: Callable[[slice], np.ndarray], data: MixtureData, n_lanes: int) -> np.ndarray:
+        """Statistics (n_cells, n_lanes) of responsibilities of a block of rows, (n_lanes, n_components, n_rows)."""
+        natural = np.repeat(self.prior.blocks[1].expected_natural()[:, None], n_lanes, axis=1)
+        step = self.emission.step(natural, data.table)
+        total, counts = step.zeros(), np.zeros((self.n_components, n_lanes))
+        size = self.emission.block_rows(self.n_components, n_lanes)
         for at in range(0, len(data), size):
-            step.add(data.table[at : at + size], shares[at : at + size], total)
-        return np.concatenate([self.weights.statistics(shares.sum(axis=0)[:, None])[:, 0], step.statistics(total)])
+            rows = slice(at, at + size)
+            shares = shares_of(rows) * data.weight[rows]
+            counts += shares.sum(axis=-1).T
+            step.add(data.table[rows], shares.swapaxes(-1, -2), total)
+        of_emission = step.statistics(total).reshape(-1, n_lanes)
+        return np.concatenate([self.weights.statistics(counts), of_emission])
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
