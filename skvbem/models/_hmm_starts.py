@@ -1,9 +1,9 @@
 """Starts of hidden Markov models: three kinds in turn, since each finds optima that the others miss.
 
 - Seeds that keep away from each other, as for mixtures (`skvbem.models._seeding`), and the mean chain of the prior.
-- Seeds drawn among all rows, which tell apart states that differ in spread rather than place, and a chain drawn from the
-  prior, for states that are told apart by what follows.
-- Stretches of time that share a state, for chains that stay: rows say little of where such a chain is, neighbors much.
+- Seeds drawn among all rows, which tell apart states that differ in spread rather than place, and a chain drawn from
+  the prior, for states that are told apart by what follows.
+- Stretches of time that share a state, for chains that stay: rows say little of where those are, neighbors much.
 
 The statistics of the first two are those expected at what the seeds' rows emit under that chain, so that masks are kept
 to and neighbors in time have their say. All are the same for any order of sequences, and for weights as for repeats.
