@@ -2,8 +2,8 @@
 
 A stretch is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
 over twice: once forward, when what each piece hands on to the next is all that is kept, and then piece by piece from
-the end, forward and backward within the piece. Log likelihoods are kept from one pass to the next where they take little
-memory, and found again where not: then no array grows with rows times states.
+the end, forward and backward within the piece. Log likelihoods are kept from one pass to the next where they take
+little memory, and found again where not: then no array grows with rows times states.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from itertools import pairwise
 import numpy as np
 
 from skvbem._kernels import _hmm
-
 
 # Log likelihoods that a long sequence may keep.
 _MOST_KEPT = 2**25
