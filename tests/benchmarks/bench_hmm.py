@@ -8,8 +8,8 @@
 - memory: peak of a step beside the data at 1 000 000 steps, K = 20, and hmmlearn's.
 - threads: one and two, on many sequences.
 
-A step is a full iteration of variational Bayes with its bound. Seconds are those of the processor, one thread, the least
-of all rounds, since others may use the machine; ratios are between those.
+A step is a full iteration of variational Bayes with its bound. Seconds are those of the processor, one thread, the
+least of all rounds, since others may use the machine; ratios are between those.
 """
 
 from __future__ import annotations
