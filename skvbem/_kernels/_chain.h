@@ -15,6 +15,7 @@
 #include "_lanes.h"
 
 #define SKVBEM_FLOOR 1e-150
+#define SKVBEM_LOG_FLOOR -345.0 /* a little above its logarithm */
 #define SKVBEM_LOST 1e-12
 #define SKVBEM_SOME_ROWS 64
 
@@ -65,33 +66,48 @@ static void skvbem_prepare_chain(skvbem_chain *chain) {
     }
 }
 
-/* Densities of all rows over the largest of each, time by time, and raised to the floor. */
+/* Densities of all rows over the largest of each, time by time, and raised to the floor; marks of rows where any was. */
 SKVBEM_CLONES
 static void skvbem_prepare_rows(const skvbem_chain *chain, skvbem_rows *rows) {
-    const intptr_t n_states = chain->n_states, width = chain->width;
-    double some[SKVBEM_SOME_ROWS], top[SKVBEM_SOME_ROWS], low[SKVBEM_SOME_ROWS];
-    for (intptr_t first = 0; first < rows->n_rows; first += SKVBEM_SOME_ROWS) {
-        const intptr_t n = rows->n_rows - first < SKVBEM_SOME_ROWS ? rows->n_rows - first : SKVBEM_SOME_ROWS;
+    const intptr_t n_states = chain->n_states, width = chain->width, m = SKVBEM_SOME_ROWS;
+    double some[4 * SKVBEM_SOME_ROWS], top[SKVBEM_SOME_ROWS], bottom[SKVBEM_SOME_ROWS];
+    for (intptr_t first = 0; first < rows->n_rows; first += m) {
+        const intptr_t n = rows->n_rows - first < m ? rows->n_rows - first : m;
         double *restrict out = rows->likelihood + first * width;
-        for (intptr_t i = 0; i < n; i++) top[i] = -INFINITY, low[i] = 0.0;
+        for (intptr_t i = 0; i < n; i++) top[i] = -INFINITY, bottom[i] = INFINITY;
         for (intptr_t k = 0; k < n_states; k++) {
             const double *restrict x = rows->log_likelihood + k * rows->n_rows + first;
-            for (intptr_t i = 0; i < n; i++) top[i] = x[i] > top[i] ? x[i] : top[i];
-        }
-        for (intptr_t i = 0; i < n; i++) top[i] = top[i] == -INFINITY ? 0.0 : top[i];
-        for (intptr_t k = 0; k < n_states; k++) {
-            const double *restrict x = rows->log_likelihood + k * rows->n_rows + first;
-            for (intptr_t i = 0; i < n; i++) some[i] = skvbem_exp(x[i] - top[i]);
             for (intptr_t i = 0; i < n; i++) {
-                low[i] = some[i] < SKVBEM_FLOOR ? 1.0 : low[i];
-                some[i] = some[i] < SKVBEM_FLOOR ? SKVBEM_FLOOR : some[i];
+                top[i] = x[i] > top[i] ? x[i] : top[i];
+                bottom[i] = x[i] < bottom[i] ? x[i] : bottom[i];
             }
-            for (intptr_t i = 0; i < n; i++) out[i * width + k] = some[i];
         }
-        for (intptr_t k = n_states; k < width; k++)
-            for (intptr_t i = 0; i < n; i++) out[i * width + k] = 0.0;
-        memcpy(rows->top + first, top, n * sizeof(double));
-        memcpy(rows->raised + first, low, n * sizeof(double));
+        for (intptr_t i = 0; i < n; i++) {
+            top[i] = top[i] == -INFINITY ? 0.0 : top[i];
+            bottom[i] = bottom[i] - top[i] < SKVBEM_LOG_FLOOR ? 1.0 : 0.0;
+        }
+        for (intptr_t k = 0; k < width; k += 4) { /* four states at a time, so that rows are written along */
+            for (intptr_t l = 0; l < 4; l++) {
+                double *restrict e = some + l * m;
+                if (k + l < n_states) {
+                    const double *restrict x = rows->log_likelihood + (k + l) * rows->n_rows + first;
+                    for (intptr_t i = 0; i < n; i++) {
+                        const double y = skvbem_exp(x[i] - top[i]);
+                        e[i] = y < SKVBEM_FLOOR ? SKVBEM_FLOOR : y;
+                    }
+                } else {
+                    for (intptr_t i = 0; i < n; i++) e[i] = 0.0;
+                }
+            }
+            for (intptr_t i = 0; i < n; i++) {
+                double *restrict four = out + i * width + k;
+                four[0] = some[i];
+                four[1] = some[m + i];
+                four[2] = some[2 * m + i];
+                four[3] = some[3 * m + i];
+            }
+        }
+        for (intptr_t i = 0; i < n; i++) rows->top[first + i] = top[i], rows->raised[first + i] = bottom[i];
     }
 }
 

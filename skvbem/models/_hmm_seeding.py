@@ -3,6 +3,8 @@
 A row goes to the state of the nearest of some seeds (see `skvbem.models._seeding`), and with a share that changes from
 start to start to states drawn for that seed. In all starts but the first, where a state leads to is drawn, too: in
 sequences of few symbols no row tells states apart by itself, but the ways on from them do.
+In one start of four, stretches of time share a state that is drawn for them: where states overlap and stay, rows say
+little of where they are, and neighbors much. The state depends on the rows and their time alone.
 Where a mask rules transitions out, states are put in the order, of a few, that loses the fewest counts. Where none
 leads back, every other start cuts the sequences into as many pieces, one for each state: the first into equal ones.
 """
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skvbem.data import mixed
 from skvbem.models._mixture_data import MixtureData
 from skvbem.models._seeding import drawn_seeds, nearest_seeds
 from skvbem.models.transitions import Transitions
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 _ELSEWHERE = (0.1, 0.5, 0.9)
 # The share of transitions that are those of the rows so shared out, where they are drawn.
 _AS_FOUND = 0.1
+# Rows of stretches of time that share a state, and how often starts have them.
+_SHORTEST, _LONGEST, _EVERY = 2, 64, 4
 
 
 def seeded_starts(
@@ -59,20 +64,22 @@ def seeded_starts(
     blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(rngs)])
 
     times, cuts = _times(data), _cuts(model, rngs)
+    pieces = {} if cuts or n_states == 1 else _pieces(model, data, marks, rngs)
+    cut_up = cuts.keys() | pieces.keys()
 
     def shares_of(block: slice) -> np.ndarray:
         own = nearest_seeds(model.emission, data.table[block], seeds)
         found = np.stack([shares[seed].T for shares, seed in zip(blurred, own)])
-        for lane, ends in cuts.items():
-            piece = np.searchsorted(ends, times[block], side="right")
-            found[lane] = (1 - _ELSEWHERE[0]) * (piece == np.arange(n_states)[:, None]) + _ELSEWHERE[0] / n_states
+        for lane in cut_up:
+            own = pieces[lane][block] if lane in pieces else np.searchsorted(cuts[lane], times[block], side="right")
+            found[lane] = (1 - _ELSEWHERE[0]) * (own == np.arange(n_states)[:, None]) + _ELSEWHERE[0] / n_states
         return found
 
     if not (model.transitions.allowed.all() and model.initial.allowed.all()):
         blurred = _in_order(model, data, shares_of, blurred)
     found = model.statistics_from(shares_of, data, n_starts)
     pairs = slice(model.initial.n_cells, model.initial.n_cells + model.transitions.n_cells)
-    for lane in set(range(1, n_starts)) - cuts.keys():
+    for lane in set(range(1, n_starts)) - cut_up:
         found[pairs, lane] = _led_elsewhere(model.transitions, found[pairs, lane], rngs[lane])
     return found
 
@@ -97,6 +104,23 @@ def _cuts(model: HMM, rngs: list[np.random.Generator]) -> dict[int, np.ndarray]:
         return {}
     drawn = {lane: rngs[lane].dirichlet(np.full(n, 2.0)) for lane in range(2, len(rngs), 2)}
     return {lane: np.cumsum(pieces)[:-1] for lane, pieces in ({0: np.full(n, 1 / n)} | drawn).items()}
+
+
+def _pieces(
+    model: HMM, data: HMMData, marks: Callable[[slice], np.ndarray], rngs: list[np.random.Generator]
+) -> dict[int, np.ndarray]:
+    """The states of rows, (n_rows,), by start, of the starts in which stretches of time share one."""
+    lanes = range(_EVERY - 1, len(rngs), _EVERY)
+    if not lanes:
+        return {}
+    of_rows, first = marks(slice(None)), np.repeat(data.starts[:-1], data.lengths)
+    time, found = np.arange(len(data)) - first, {}
+    for lane in lanes:
+        length = int(np.exp(rngs[lane].uniform(np.log(_SHORTEST), np.log(_LONGEST))))
+        number = (time // length).astype(np.uint64) ^ rngs[lane].integers(2**63, dtype=np.uint64)
+        word = mixed(mixed(of_rows[first + time // length * length]) ^ mixed(number))
+        found[lane] = (word % np.uint64(model.n_components)).astype(np.int64)
+    return found
 
 
 def _led_elsewhere(transitions: Transitions, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 A stretch is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
 over twice: once forward, when what each piece hands on to the next is all that is kept, and then piece by piece from
-the end, forward and backward within the piece. So no array grows with rows times states.
+the end, forward and backward within the piece. Log likelihoods are kept from one pass to the next where they take
+little memory, and found again where not: then no array grows with rows times states.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from itertools import pairwise
 import numpy as np
 
 from skvbem._kernels import _hmm
+
+# Log likelihoods that a long sequence may keep.
+_MOST_KEPT = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +101,10 @@ class Passes:
         self.first_counts = np.zeros((self.n_lanes, self.n_states))
         self.counts = np.zeros((self.n_lanes, self.n_states, self.n_states))
         self._work = np.empty(0)
+        self._kept: dict[int, np.ndarray] = {}
 
     def forward(
-        self, pieces: list[Stretch], filtered: np.ndarray | None = None
+        self, pieces: list[Stretch], filtered: np.ndarray | None = None, again: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What is known on the way forward.
 
@@ -109,6 +114,8 @@ class Passes:
             An item of `stretches`.
         filtered : ndarray of shape (n_rows, n_states), optional
             Filled with the posteriors of the states given the rows so far, of a single lane.
+        again : bool
+            Whether the same pieces will be passed over backward next.
 
         Returns
         -------
@@ -120,14 +127,16 @@ class Passes:
             What every piece takes up from those before.
         """
         m = len(pieces[0].starts)
+        n_rows = pieces[-1].rows.stop - pieces[0].rows.start
+        keep = again and n_rows * self.n_lanes * self.n_states < _MOST_KEPT
         log_z, in_logs = np.zeros((self.n_lanes, m)), np.zeros((self.n_lanes, m), dtype=np.uint8)
         carries = np.zeros((len(pieces) + 1, self.n_lanes, 2 * self.width + 2))
         for _ in range(2):
             before = in_logs.copy()
             for k, piece in enumerate(pieces):
                 carries[k + 1] = carries[k]
-                found, kept = self.log_likelihood(piece.rows), self._rows_of(filtered, piece)
-                self._call(_hmm.forward, piece, found, carries[k + 1], in_logs, log_z, kept)
+                found = self._log_likelihood_of(piece, keep)
+                self._call(_hmm.forward, piece, found, carries[k + 1], in_logs, log_z, self._rows_of(filtered, piece))
             if len(pieces) == 1 or (before == in_logs).all():
                 break
         return log_z, in_logs, carries
@@ -149,10 +158,10 @@ class Passes:
         m = len(pieces[0].starts)
         in_logs, carries = np.zeros((self.n_lanes, m), dtype=np.uint8), np.zeros((1, self.n_lanes, 2 * self.width + 2))
         if len(pieces) > 1:
-            log_z[...], in_logs, carries = self.forward(pieces)
+            log_z[...], in_logs, carries = self.forward(pieces, again=True)
         after = np.zeros((self.n_lanes, self.width))
         for k in reversed(range(len(pieces))):
-            shares = self.log_likelihood(pieces[k].rows)
+            shares = self._log_likelihood_of(pieces[k])
             counted = self.first_counts, self.counts
             self._call(_hmm.smooth, pieces[k], shares, weight, carries[k], after, in_logs, log_z, *counted)
             yield pieces[k], shares
@@ -175,10 +184,10 @@ class Passes:
         m = len(pieces[0].starts)
         in_logs, carries = np.zeros((self.n_lanes, m), dtype=np.uint8), np.zeros((1, self.n_lanes, 2 * self.width + 2))
         if len(pieces) > 1:
-            log_z[...], in_logs, carries = self.forward(pieces)
+            log_z[...], in_logs, carries = self.forward(pieces, again=True)
         after = np.zeros(self.n_lanes, dtype=np.int64)
         for k in reversed(range(len(pieces))):
-            found, numbers = self.log_likelihood(pieces[k].rows), uniform(pieces[k].n_rows)
+            found, numbers = self._log_likelihood_of(pieces[k]), uniform(pieces[k].n_rows)
             states = np.zeros(numbers.shape, dtype=np.int64)
             counted = states, self.first_counts, self.counts
             self._call(_hmm.draw, pieces[k], found, carries[k], after, in_logs, log_z, numbers, *counted)
@@ -200,6 +209,15 @@ class Passes:
         states = np.empty(n_rows, dtype=np.int64)
         _hmm.best_backward(source, bounds, reached, states)
         return states, reached[: len(pieces[0].starts)]
+
+    def _log_likelihood_of(self, piece: Stretch, keep: bool = False) -> np.ndarray:
+        """Log likelihoods of a stretch, those kept if there are; they are not kept for longer than asked."""
+        found = self._kept.pop(piece.rows.start, None)
+        if found is None:
+            found = self.log_likelihood(piece.rows)
+        if keep:
+            self._kept[piece.rows.start] = found
+        return found
 
     def _rows_of(self, filtered: np.ndarray | None, piece: Stretch) -> np.ndarray:
         return np.empty((self.n_lanes, 0, self.n_states)) if filtered is None else filtered[None, piece.rows]

@@ -122,7 +122,7 @@ def test_weights_of_sequences_are_repeats_for_chains(rng):
     evaluation = evaluation_of(problem, prior, [3, 1], rng, weight=np.array([2.0, 0.0]))
     repeated = np.concatenate([problem.values[:3], problem.values[:3]])
     exact = exact_log_evidence(problem, repeated, prior, [3, 3])
-    assert len(evaluation.model.workspace(evaluation.program, 1)) == 6
+    assert len(evaluation.program.one_by_one) == 6
     found = get_score("ais")(evaluation, **SAMPLED["ais"])
     assert found.value == approx(exact, abs=5 * found.standard_error + 0.05)
     fractions = evaluation_of(problem, prior, [3, 1], rng, weight=np.array([2.0, 0.5]))

@@ -237,3 +237,23 @@ def test_rows_are_cut_into_stretches_once(rng):
         assert seen == list(range(len(ends)))
         counted = np.arange(starts[-1]) < np.repeat(ends, np.diff(starts))
         assert np.array_equal(covered, counted.astype(int))
+
+
+@pytest.mark.parametrize("size", [5, 1000])
+def test_logarithms_are_for_those_who_need_them(size, rng):
+    """Masks and rows that a state cannot make are no reason; a path that hangs on what was raised to the floor is."""
+    pairs = np.array([[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]]])
+    dense = log_of(np.full((1, 3), 1 / 3)), log_of(np.full((1, 3, 3), 1 / 3))
+    masked = log_of(np.array([[1.0, 0.0, 0.0]])), log_of(pairs)
+    log_likelihood = rng.normal(size=(1, 3, 30))
+    log_likelihood[0, 1, 17] = -500.0
+    starts, ends = np.array([0, 30]), np.array([30])
+    for chain, late, wanted in ((dense, 0.0, 0), (masked, 0.0, 0), (masked, -2000.0, 1)):
+        changed = log_likelihood.copy()
+        changed[0, [0, 2], 20] += late  # state 1, say the rows, and then state 0, where it does not lead
+        changed[0, [1, 2], 21] += late
+        (pieces,) = stretches(starts, ends, size)
+        found = passes_over(*chain, changed).forward(pieces)
+        exact = forward_backward(chain[0][0], chain[1][0], changed[0].T)
+        assert found[0][0, 0] == approx(exact[0], rel=1e-10)
+        assert found[1].tolist() == [[wanted]]
