@@ -18,6 +18,7 @@
 #define SKVBEM_LOG_FLOOR -345.0 /* a little above its logarithm */
 #define SKVBEM_LOST 1e-12
 #define SKVBEM_SOME_ROWS 64
+#define SKVBEM_FEW_STATES 20
 
 typedef struct {
     intptr_t n_states, width;
@@ -111,31 +112,29 @@ static void skvbem_prepare_rows(const skvbem_chain *chain, skvbem_rows *rows) {
     }
 }
 
-/* out = x A, for A (n, width); four rows at a time, so that sums stay in registers for long */
+/* out = x A, for A (n, width); four rows at a time, so that few sums wait for each other */
 SKVBEM_INLINE void skvbem_times(intptr_t n, intptr_t width, const double *restrict x, const double *restrict A,
                                 double *restrict out) {
-    intptr_t i = n & 3;
-    if (i == 0) {
-        const double a = x[0], b = x[1], c = x[2], d = x[3];
+    double few[SKVBEM_FEW_STATES]; /* where the compiler knows the width it keeps these in registers */
+    double *restrict sum = width <= SKVBEM_FEW_STATES ? few : out;
+    const intptr_t first = n & 3 ? n & 3 : 4;
+    if (first == 4)
         for (intptr_t j = 0; j < width; j++)
-            out[j] = (a * A[j] + b * A[width + j]) + (c * A[2 * width + j] + d * A[3 * width + j]);
-        i = 4;
-    } else if (i == 1) {
-        const double a = x[0];
-        for (intptr_t j = 0; j < width; j++) out[j] = a * A[j];
-    } else if (i == 2) {
-        const double a = x[0], b = x[1];
-        for (intptr_t j = 0; j < width; j++) out[j] = a * A[j] + b * A[width + j];
-    } else {
-        const double a = x[0], b = x[1], c = x[2];
-        for (intptr_t j = 0; j < width; j++) out[j] = (a * A[j] + b * A[width + j]) + c * A[2 * width + j];
-    }
-    for (; i < n; i += 4) {
+            sum[j] = (x[0] * A[j] + x[1] * A[width + j]) + (x[2] * A[2 * width + j] + x[3] * A[3 * width + j]);
+    else if (first == 1)
+        for (intptr_t j = 0; j < width; j++) sum[j] = x[0] * A[j];
+    else if (first == 2)
+        for (intptr_t j = 0; j < width; j++) sum[j] = x[0] * A[j] + x[1] * A[width + j];
+    else
+        for (intptr_t j = 0; j < width; j++) sum[j] = (x[0] * A[j] + x[1] * A[width + j]) + x[2] * A[2 * width + j];
+    for (intptr_t i = first; i < n; i += 4) {
         const double *restrict row = A + i * width;
         const double a = x[i], b = x[i + 1], c = x[i + 2], d = x[i + 3];
         for (intptr_t j = 0; j < width; j++)
-            out[j] += (a * row[j] + b * row[width + j]) + (c * row[2 * width + j] + d * row[3 * width + j]);
+            sum[j] += (a * row[j] + b * row[width + j]) + (c * row[2 * width + j] + d * row[3 * width + j]);
     }
+    if (width <= SKVBEM_FEW_STATES)
+        for (intptr_t j = 0; j < width; j++) out[j] = sum[j];
 }
 
 /* Sum in an order of its own, four by four, whatever the instruction set. */
@@ -187,8 +186,14 @@ SKVBEM_INLINE double skvbem_forward_of(const skvbem_chain *chain, skvbem_rows *r
 SKVBEM_CLONES
 static double skvbem_forward(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to,
                              const double *carry) {
-    if (chain->width == 4) return skvbem_forward_of(chain, rows, from, to, carry, 4);
-    return skvbem_forward_of(chain, rows, from, to, carry, chain->width);
+    switch (chain->width) {
+        case 4: return skvbem_forward_of(chain, rows, from, to, carry, 4);
+        case 8: return skvbem_forward_of(chain, rows, from, to, carry, 8);
+        case 12: return skvbem_forward_of(chain, rows, from, to, carry, 12);
+        case 16: return skvbem_forward_of(chain, rows, from, to, carry, 16);
+        case 20: return skvbem_forward_of(chain, rows, from, to, carry, 20);
+        default: return skvbem_forward_of(chain, rows, from, to, carry, chain->width);
+    }
 }
 
 /* The same with 0 for all that was raised to the floor: the share of Z that is left after each row; the least and the last
@@ -252,10 +257,14 @@ SKVBEM_INLINE void skvbem_backward_of(const skvbem_chain *chain, skvbem_rows *ro
 SKVBEM_CLONES
 static void skvbem_backward(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to,
                             const double *after, double weight) {
-    if (chain->width == 4)
-        skvbem_backward_of(chain, rows, from, to, after, weight, 4);
-    else
-        skvbem_backward_of(chain, rows, from, to, after, weight, chain->width);
+    switch (chain->width) {
+        case 4: skvbem_backward_of(chain, rows, from, to, after, weight, 4); break;
+        case 8: skvbem_backward_of(chain, rows, from, to, after, weight, 8); break;
+        case 12: skvbem_backward_of(chain, rows, from, to, after, weight, 12); break;
+        case 16: skvbem_backward_of(chain, rows, from, to, after, weight, 16); break;
+        case 20: skvbem_backward_of(chain, rows, from, to, after, weight, 20); break;
+        default: skvbem_backward_of(chain, rows, from, to, after, weight, chain->width);
+    }
 }
 
 /* counts (n_states, width) += left of every row times right of the next */

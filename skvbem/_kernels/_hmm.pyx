@@ -68,10 +68,14 @@ cdef intptr_t width_of(intptr_t n_states) noexcept nogil:
     return (n_states + 3) // 4 * 4
 
 
+cdef intptr_t LINE = 8  # doubles of a cache line: arrays that begin with one are read in fewer of them
+
+
 def work_size(Py_ssize_t n_states, Py_ssize_t n_rows):
-    """Doubles that passes over so many rows need to work in."""
+    """Doubles that passes over so many rows of a lane need to work in."""
     cdef intptr_t width = width_of(n_states)
-    return width * (2 + 3 * n_states + 8) + n_states * n_states + (3 * n_rows + 1) * width + 3 * n_rows + n_states * width
+    cdef intptr_t of_rows = (3 * n_rows + 1) * width + 3 * n_rows, of_chain = width * (2 + 4 * n_states + 8)
+    return (LINE + of_rows + of_chain + n_states * n_states + LINE - 1) // LINE * LINE
 
 
 cdef double* lay_out(double* work, intptr_t n_states, intptr_t n_rows, skvbem_chain* chain,
@@ -79,6 +83,7 @@ cdef double* lay_out(double* work, intptr_t n_states, intptr_t n_rows, skvbem_ch
     """Cut the memory up; returns room for (n_states, width)."""
     cdef intptr_t width = width_of(n_states)
     chain.n_states, chain.width, rows.n_rows = n_states, width, n_rows
+    work += (LINE - (<size_t>work // sizeof(double)) % LINE) % LINE
     rows.likelihood = work  # the parts that are run through row by row come first
     rows.forward = rows.likelihood + (n_rows + 1) * width
     rows.smoothed = rows.forward + n_rows * width
@@ -124,7 +129,7 @@ cdef double pass_forward(skvbem_chain* chain, skvbem_rows* rows, intptr_t first,
 def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
             const double[:, :, ::1] log_transition, const int64[::1] starts, const int64[::1] ends, bint begins,
             bint goes_on, double[:, ::1] carry, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
-            double[:, :, ::1] filtered, double[::1] work):
+            double[:, :, ::1] filtered, double[:, ::1] work):
     """Forward passes: ln Z of sequences, and the posteriors of states given the rows so far.
 
     Parameters
@@ -143,7 +148,8 @@ def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_ini
     log_z : (n_lanes, n_sequences) OUT, of a piece IN and OUT
         Nats.
     filtered : (n_lanes, n_rows, n_states) OUT; no rows if not wanted
-    work : (work_size,) scratch
+    work : (n_lanes, work_size) OUT, or (1, work_size) scratch
+        What `smooth` and `draw` may take up of the passes over a piece.
     """
     cdef Py_ssize_t lane, s, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
     cdef intptr_t width = width_of(n_states), last
@@ -155,8 +161,8 @@ def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_ini
     if log_likelihood.shape[2] == 0 or starts.shape[0] == 0:
         return
     with nogil:
-        lay_out(&work[0], n_states, log_likelihood.shape[2], &chain, &rows)
         for lane in range(n_lanes):
+            lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, log_likelihood.shape[2], &chain, &rows)
             chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
             rows.log_likelihood = &log_likelihood[lane, 0, 0]
             skvbem_prepare_chain(&chain)
@@ -203,12 +209,13 @@ def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_ini
 def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, const double[:, :, ::1] log_transition,
            const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, const double[::1] weight,
            double[:, ::1] carry, double[:, ::1] after, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
-           double[:, ::1] first_counts, double[:, :, ::1] counts, double[::1] work):
+           double[:, ::1] first_counts, double[:, :, ::1] counts, double[:, ::1] work, bint passed):
     """Turn log likelihoods into posteriors of the states of each row, times the weights of their sequences.
 
     Parameters
     ----------
     log_likelihood : (n_lanes, n_states, n_rows) IN and OUT
+        If `passed`, what comes in is of lanes alone that are passed over in logarithms.
     log_initial, log_transition, starts, ends, begins, goes_on
         As in `forward`.
     weight : (n_sequences,) IN
@@ -224,7 +231,8 @@ def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, c
         Expected first states are added.
     counts : (n_lanes, n_states, n_states) IN and OUT
         Expected transitions are added.
-    work : (work_size,) scratch
+    work : (n_lanes, work_size) or (1, work_size) scratch
+    passed : whether the forward pass over this piece, of all lanes, stands in `work`
     """
     cdef Py_ssize_t lane, s, i, j, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
     cdef intptr_t width = width_of(n_states), n_rows = log_likelihood.shape[2], reached
@@ -236,13 +244,14 @@ def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, c
     if n_rows == 0:
         return
     with nogil:
-        pairs = lay_out(&work[0], n_states, n_rows, &chain, &rows)
-        room = rows.scratch + 4 * width
         for lane in range(n_lanes):
+            pairs = lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, n_rows, &chain, &rows)
+            room = rows.scratch + 4 * width
             chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
             rows.log_likelihood = &log_likelihood[lane, 0, 0]
-            skvbem_prepare_chain(&chain)
-            skvbem_prepare_rows(&chain, &rows)
+            if not passed:
+                skvbem_prepare_chain(&chain)
+                skvbem_prepare_rows(&chain, &rows)
             memset(rows.likelihood + n_rows * width, 0, width * sizeof(double))
             reached = 0
             for s in range(starts.shape[0]):
@@ -253,6 +262,8 @@ def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, c
                     continue
                 if whole:
                     log_z[lane, s] = pass_forward(&chain, &rows, starts[s], ends[s], &in_logs[lane, s], NULL)
+                elif passed:
+                    pass
                 elif in_logs[lane, s]:
                     skvbem_log_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
                 else:
@@ -285,12 +296,12 @@ def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initia
          const double[:, :, ::1] log_transition, const int64[::1] starts, const int64[::1] ends, bint begins,
          bint goes_on, double[:, ::1] carry, int64[::1] after, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
          const double[:, ::1] uniform, int64[:, ::1] states, double[:, ::1] first_counts, double[:, :, ::1] counts,
-         double[::1] work):
+         double[:, ::1] work, bint passed):
     """Draw a state path of every sequence from its posterior: forward filtering, backward sampling.
 
     Parameters
     ----------
-    log_likelihood, log_initial, log_transition, starts, ends, begins, goes_on, carry, in_logs, log_z, work
+    log_likelihood, log_initial, log_transition, starts, ends, begins, goes_on, carry, in_logs, log_z, work, passed
         As in `smooth`.
     after : (n_lanes,) IN and OUT
         Of a piece: the state drawn at the first row of the piece after it.
@@ -311,18 +322,21 @@ def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initia
     if n_rows == 0:
         return
     with nogil:
-        lay_out(&work[0], n_states, n_rows, &chain, &rows)
         for lane in range(n_lanes):
+            lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, n_rows, &chain, &rows)
             chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
             rows.log_likelihood = &log_likelihood[lane, 0, 0]
-            skvbem_prepare_chain(&chain)
-            skvbem_prepare_rows(&chain, &rows)
+            if not passed:
+                skvbem_prepare_chain(&chain)
+                skvbem_prepare_rows(&chain, &rows)
             for s in range(starts.shape[0]):
                 if starts[s] == ends[s]:
                     log_z[lane, s] = 0.0
                     continue
                 if whole:
                     log_z[lane, s] = pass_forward(&chain, &rows, starts[s], ends[s], &in_logs[lane, s], NULL)
+                elif passed:
+                    pass
                 elif in_logs[lane, s]:
                     skvbem_log_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
                 else:

@@ -1,9 +1,9 @@
 """Rows of sequences in stretches that stay in cache, and passes over them.
 
 A stretch is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
-over twice: once forward, when what each piece hands on to the next is all that is kept, and then piece by piece from
-the end, forward and backward within the piece. Log likelihoods are kept from one pass to the next where they take
-little memory, and found again where not: then no array grows with rows times states.
+over twice: once forward, and then piece by piece from the end, backward within the piece. Of the forward pass the last
+pieces are kept, as many as take little memory; of those before them only what each hands on to the next, so that they
+are passed over forward once more. Then no array grows with rows times states.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 
 from skvbem._kernels import _hmm
 
-# Log likelihoods that a long sequence may keep.
-_MOST_KEPT = 2**25
+# Doubles of forward passes that a long sequence may keep.
+_MOST_KEPT = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,27 @@ def stretches(starts: np.ndarray, ends: np.ndarray, size: int) -> list[list[Stre
     return found
 
 
+class Rooms:
+    """Memory that is used again from one step to the next: asking the system for it takes longer than a forward pass."""
+
+    def __init__(self):
+        self._free: list[np.ndarray] = []
+
+    def take(self, n_lanes: int, size: int) -> np.ndarray:
+        """An array (n_lanes, size) of anything."""
+        try:
+            room = self._free.pop()
+        except IndexError:
+            room = np.empty(0)
+        if room.size < n_lanes * size:
+            room = np.empty(n_lanes * size)
+        return room[: n_lanes * size].reshape(n_lanes, size)
+
+    def give_back(self, room: np.ndarray) -> None:
+        """Let another have the memory of an array that was taken."""
+        self._free.append(room.base)
+
+
 class Passes:
     """Passes over stretches at natural parameters of several lanes.
 
@@ -88,11 +109,18 @@ class Passes:
         (Expected) logarithms, -inf for transitions that do not exist.
     log_likelihood : callable of slice
         Log likelihoods of rows, (n_lanes, n_states, n_rows), an array of its own.
+    rooms : Rooms, optional
+        Memory for forward passes that are kept.
     """
 
     def __init__(
-        self, log_initial: np.ndarray, log_transition: np.ndarray, log_likelihood: Callable[[slice], np.ndarray]
+        self,
+        log_initial: np.ndarray,
+        log_transition: np.ndarray,
+        log_likelihood: Callable[[slice], np.ndarray],
+        rooms: Rooms | None = None,
     ):
+        self.rooms = Rooms() if rooms is None else rooms
         self.log_likelihood = log_likelihood
         self.log_initial = np.ascontiguousarray(log_initial)
         self.log_transition = np.ascontiguousarray(log_transition)
@@ -100,7 +128,7 @@ class Passes:
         self.width = -(-self.n_states // 4) * 4
         self.first_counts = np.zeros((self.n_lanes, self.n_states))
         self.counts = np.zeros((self.n_lanes, self.n_states, self.n_states))
-        self._work = np.empty(0)
+        self._work = np.empty((1, 0))
         self._kept: dict[int, np.ndarray] = {}
 
     def forward(
@@ -127,16 +155,16 @@ class Passes:
             What every piece takes up from those before.
         """
         m = len(pieces[0].starts)
-        n_rows = pieces[-1].rows.stop - pieces[0].rows.start
-        keep = again and n_rows * self.n_lanes * self.n_states < _MOST_KEPT
         log_z, in_logs = np.zeros((self.n_lanes, m)), np.zeros((self.n_lanes, m), dtype=np.uint8)
         carries = np.zeros((len(pieces) + 1, self.n_lanes, 2 * self.width + 2))
+        self._kept = dict(self._rooms(pieces)) if again else {}
         for _ in range(2):
             before = in_logs.copy()
             for k, piece in enumerate(pieces):
                 carries[k + 1] = carries[k]
-                found = self._log_likelihood_of(piece, keep)
-                self._call(_hmm.forward, piece, found, carries[k + 1], in_logs, log_z, self._rows_of(filtered, piece))
+                found, work = self.log_likelihood(piece.rows), self._kept.get(piece.rows.start)
+                of_rows, room = self._rows_of(filtered, piece), self._room(piece) if work is None else work
+                self._call(_hmm.forward, piece, found, carries[k + 1], in_logs, log_z, of_rows, room)
             if len(pieces) == 1 or (before == in_logs).all():
                 break
         return log_z, in_logs, carries
@@ -161,9 +189,10 @@ class Passes:
             log_z[...], in_logs, carries = self.forward(pieces, again=True)
         after = np.zeros((self.n_lanes, self.width))
         for k in reversed(range(len(pieces))):
-            shares = self._log_likelihood_of(pieces[k])
+            shares, *passed = self._taken_up(pieces[k], in_logs)
             counted = self.first_counts, self.counts
-            self._call(_hmm.smooth, pieces[k], shares, weight, carries[k], after, in_logs, log_z, *counted)
+            self._call(_hmm.smooth, pieces[k], shares, weight, carries[k], after, in_logs, log_z, *counted, *passed)
+            self._leave(*passed)
             yield pieces[k], shares
 
     def drawn(
@@ -187,10 +216,11 @@ class Passes:
             log_z[...], in_logs, carries = self.forward(pieces, again=True)
         after = np.zeros(self.n_lanes, dtype=np.int64)
         for k in reversed(range(len(pieces))):
-            found, numbers = self._log_likelihood_of(pieces[k]), uniform(pieces[k].n_rows)
+            (found, *passed), numbers = self._taken_up(pieces[k], in_logs), uniform(pieces[k].n_rows)
             states = np.zeros(numbers.shape, dtype=np.int64)
             counted = states, self.first_counts, self.counts
-            self._call(_hmm.draw, pieces[k], found, carries[k], after, in_logs, log_z, numbers, *counted)
+            self._call(_hmm.draw, pieces[k], found, carries[k], after, in_logs, log_z, numbers, *counted, *passed)
+            self._leave(*passed)
             yield pieces[k], states
 
     def best(self, pieces: list[Stretch]) -> tuple[np.ndarray, np.ndarray]:
@@ -210,22 +240,43 @@ class Passes:
         _hmm.best_backward(source, bounds, reached, states)
         return states, reached[: len(pieces[0].starts)]
 
-    def _log_likelihood_of(self, piece: Stretch, keep: bool = False) -> np.ndarray:
-        """Log likelihoods of a stretch, those kept if there are; they are not kept for longer than asked."""
-        found = self._kept.pop(piece.rows.start, None)
-        if found is None:
-            found = self.log_likelihood(piece.rows)
-        if keep:
-            self._kept[piece.rows.start] = found
-        return found
+    def _rooms(self, pieces: list[Stretch]) -> Iterator[tuple[int, np.ndarray]]:
+        """Memory in which the forward pass over a piece, by its first row, is kept, of the last pieces."""
+        left = _MOST_KEPT
+        for piece in reversed(pieces):
+            size = _hmm.work_size(self.n_states, piece.n_rows)
+            left -= size * self.n_lanes
+            if left < 0:
+                return
+            yield piece.rows.start, self.rooms.take(self.n_lanes, size)
+
+    def _taken_up(self, piece: Stretch, in_logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Log likelihoods of a stretch, memory to work in, and whether its forward pass was kept there.
+
+        If so, log likelihoods are needed in logarithms alone.
+        """
+        work = self._kept.pop(piece.rows.start, None)
+        if work is None:
+            return self.log_likelihood(piece.rows), self._room(piece), False
+        if in_logs.any():
+            return self.log_likelihood(piece.rows), work, True
+        return np.empty((self.n_lanes, self.n_states, piece.n_rows)), work, True
+
+    def _leave(self, room: np.ndarray, was_kept: bool) -> None:
+        if was_kept:
+            self.rooms.give_back(room)
+
+    def _room(self, piece: Stretch) -> np.ndarray:
+        """Memory to work in on a stretch, one lane after the other."""
+        size = _hmm.work_size(self.n_states, piece.n_rows)
+        if self._work.shape[1] < size:
+            self._work = np.empty((1, size))
+        return self._work
 
     def _rows_of(self, filtered: np.ndarray | None, piece: Stretch) -> np.ndarray:
         return np.empty((self.n_lanes, 0, self.n_states)) if filtered is None else filtered[None, piece.rows]
 
     def _call(self, kernel: Callable, piece: Stretch, found: np.ndarray, *arguments) -> None:
-        """A kernel on a stretch of log likelihoods, with memory to work in."""
-        size = _hmm.work_size(self.n_states, piece.n_rows)
-        if len(self._work) < size:
-            self._work = np.empty(size)
+        """A kernel on a stretch of log likelihoods."""
         of_piece = piece.starts, piece.ends, piece.begins, piece.goes_on
-        kernel(found, self.log_initial, self.log_transition, *of_piece, *arguments, self._work)
+        kernel(found, self.log_initial, self.log_transition, *of_piece, *arguments)

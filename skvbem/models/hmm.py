@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ from skvbem.models._ascent import EmissionAscent
 from skvbem.models._blocks import summed
 from skvbem.models._hmm_sampling import HMMSampling
 from skvbem.models._hmm_scoring import HMMScoring
-from skvbem.models._stretches import Passes, Stretch, stretches
+from skvbem.models._stretches import Passes, Rooms, Stretch, stretches
 from skvbem.models.expectation import Expectation
 from skvbem.models.transitions import Transitions
 
@@ -62,6 +62,7 @@ class HMMData:
     weight: np.ndarray
     total_weight: float
     has_whole_weights: bool = True
+    rooms: Rooms = field(default_factory=Rooms, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -376,7 +377,7 @@ class HMM(HMMSampling, HMMScoring):
         def log_likelihood(rows: slice) -> np.ndarray:
             return np.ascontiguousarray(at.log_likelihood(data.table[rows]).swapaxes(-1, -2))
 
-        return Passes(*self._log_chain(natural), log_likelihood)
+        return Passes(*self._log_chain(natural), log_likelihood, data.rooms)
 
     def _stretch_rows(self, n_lanes: int = 1) -> int:
         """Rows of a stretch."""
