@@ -315,7 +315,7 @@ def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initia
         Transitions drawn are added.
     """
     cdef Py_ssize_t lane, s, t, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
-    cdef intptr_t n_rows = log_likelihood.shape[2], width = width_of(n_states), next_state
+    cdef intptr_t n_rows = log_likelihood.shape[2], next_state
     cdef bint whole = begins and not goes_on
     cdef skvbem_chain chain
     cdef skvbem_rows rows

@@ -79,7 +79,7 @@ def stretches(starts: np.ndarray, ends: np.ndarray, size: int) -> list[list[Stre
 
 
 class Rooms:
-    """Memory that is used again from one step to the next: asking the system for it takes longer than a forward pass."""
+    """Memory used again from one step to the next: having it from the system takes longer than a pass over it."""
 
     def __init__(self):
         self._free: list[np.ndarray] = []
@@ -87,16 +87,16 @@ class Rooms:
     def take(self, n_lanes: int, size: int) -> np.ndarray:
         """An array (n_lanes, size) of anything."""
         try:
-            room = self._free.pop()
+            room = self._free.pop().reshape(-1)  # one step, so that threads do not take the same
         except IndexError:
-            room = np.empty(0)
+            return np.empty((n_lanes, size))
         if room.size < n_lanes * size:
-            room = np.empty(n_lanes * size)
+            return np.empty((n_lanes, size))
         return room[: n_lanes * size].reshape(n_lanes, size)
 
     def give_back(self, room: np.ndarray) -> None:
         """Let another have the memory of an array that was taken."""
-        self._free.append(room.base)
+        self._free.append(room if room.base is None else room.base)
 
 
 class Passes:
@@ -189,7 +189,7 @@ class Passes:
             log_z[...], in_logs, carries = self.forward(pieces, again=True)
         after = np.zeros((self.n_lanes, self.width))
         for k in reversed(range(len(pieces))):
-            shares, *passed = self._taken_up(pieces[k], in_logs)
+            shares, passed = self._taken_up(pieces[k], in_logs)
             counted = self.first_counts, self.counts
             self._call(_hmm.smooth, pieces[k], shares, weight, carries[k], after, in_logs, log_z, *counted, *passed)
             self._leave(*passed)
@@ -216,7 +216,7 @@ class Passes:
             log_z[...], in_logs, carries = self.forward(pieces, again=True)
         after = np.zeros(self.n_lanes, dtype=np.int64)
         for k in reversed(range(len(pieces))):
-            (found, *passed), numbers = self._taken_up(pieces[k], in_logs), uniform(pieces[k].n_rows)
+            (found, passed), numbers = self._taken_up(pieces[k], in_logs), uniform(pieces[k].n_rows)
             states = np.zeros(numbers.shape, dtype=np.int64)
             counted = states, self.first_counts, self.counts
             self._call(_hmm.draw, pieces[k], found, carries[k], after, in_logs, log_z, numbers, *counted, *passed)
@@ -250,17 +250,17 @@ class Passes:
                 return
             yield piece.rows.start, self.rooms.take(self.n_lanes, size)
 
-    def _taken_up(self, piece: Stretch, in_logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    def _taken_up(self, piece: Stretch, in_logs: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, bool]]:
         """Log likelihoods of a stretch, memory to work in, and whether its forward pass was kept there.
 
         If so, log likelihoods are needed in logarithms alone.
         """
         work = self._kept.pop(piece.rows.start, None)
         if work is None:
-            return self.log_likelihood(piece.rows), self._room(piece), False
+            return self.log_likelihood(piece.rows), (self._room(piece), False)
         if in_logs.any():
-            return self.log_likelihood(piece.rows), work, True
-        return np.empty((self.n_lanes, self.n_states, piece.n_rows)), work, True
+            return self.log_likelihood(piece.rows), (work, True)
+        return np.empty((self.n_lanes, self.n_states, piece.n_rows)), (work, True)
 
     def _leave(self, room: np.ndarray, was_kept: bool) -> None:
         if was_kept:

@@ -257,3 +257,31 @@ def test_logarithms_are_for_those_who_need_them(size, rng):
         exact = forward_backward(chain[0][0], chain[1][0], changed[0].T)
         assert found[0][0, 0] == approx(exact[0], rel=1e-10)
         assert found[1].tolist() == [[wanted]]
+
+
+@pytest.mark.parametrize("spread", [1.0, 2000.0])
+def test_passes_that_are_kept_are_those_made_again(spread, rng, monkeypatch):
+    """None, some and all pieces of a long sequence kept; memory that is used again, with other sizes in between."""
+    starts, ends = np.array([0, 60, 62, 100]), np.array([57, 62, 100])
+    for n_states in (2, 5):
+        chain = sparse_chain(rng, n_states, 3)
+        log_likelihood = spread * rng.normal(size=(3, n_states, 100))
+        found = []
+        for most in (0, 4000, 2**24):
+            monkeypatch.setattr("skvbem.models._stretches._MOST_KEPT", most)
+            passes, kept = passes_over(*chain, log_likelihood), []
+            for _ in range(2):
+                results = []
+                for pieces in stretches(starts, ends, 10):
+                    log_z = np.zeros((3, len(pieces[0].starts)))
+                    for _, shares in passes.smoothed(pieces, np.full(len(pieces[0].starts), 2.0), log_z):
+                        results.append(shares.ravel())
+                        kept.append(len(passes._kept))
+                    results.append(log_z.ravel())
+                    states = [s.ravel() for _, s in passes.drawn(pieces, lambda n: np.full((3, n), 0.3), log_z)]
+                    results += states
+            found.append(np.concatenate([*results, passes.first_counts.ravel(), passes.counts.ravel()]))
+            assert (max(kept) == 0) == (most == 0)
+            assert (max(kept) == 5) == (most == 2**24)  # of the first of six
+        assert np.array_equal(found[0], found[1])
+        assert np.array_equal(found[0], found[2])
