@@ -1,4 +1,4 @@
-"""The bare compiled loop that ``bench_dag.py`` times the library against, and a literal NumPy twin that checks it.
+"""The bare compiled loops that benchmarks time the library against, and a literal NumPy twin of that of networks.
 
 Two binary latents, four five-valued leaves, edges from latents to leaves only: 136 structures up to the names of the
 latents. A structure is here four bit masks, one per leaf (1: h0 is a parent, 2: h1 is). ``python bare.py`` compiles
@@ -63,24 +63,48 @@ def draw_starts(n_starts: int, rng) -> np.ndarray:
 
 
 @functools.cache
-def library() -> ctypes.CDLL:
-    """``bare_vbem.c``, compiled now by ``$CC`` or ``cc`` and loaded."""
+def library(name: str = "bare_vbem", *options: str) -> ctypes.CDLL:
+    """A C source beside this file, compiled now by ``$CC`` or ``cc`` and loaded."""
     compiler = os.environ.get("CC", "cc")
     if shutil.which(compiler) is None:
         raise FileNotFoundError(f"The bare loop needs a C compiler. '{compiler}' is not on PATH: set CC.")
-    source = Path(__file__).with_name("bare_vbem.c")
+    source = Path(__file__).with_name(f"{name}.c")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        target = Path(folder) / "bare_vbem.so"
-        subprocess.run(
-            [compiler, "-O3", "-std=c11", "-shared", "-fPIC", "-o", str(target), str(source), "-lm"], check=True
-        )
+        target = Path(folder) / f"{name}.so"
+        to = ["-shared", "-fPIC", "-o", str(target), str(source), "-lm"]
+        subprocess.run([compiler, "-O3", "-std=c11", *options, *to], check=True)
         loaded = ctypes.CDLL(str(target))
-    loaded.bare_vbem.restype = None
+    getattr(loaded, name).restype = ctypes.c_double if name == "bare_hmm" else None
     return loaded
 
 
 def _pointer(array: np.ndarray):
     return ctypes.c_void_p(array.ctypes.data)
+
+
+class BareChains:
+    """Sequences of symbols; ``expect`` is one call into the compiled loop of ``bare_hmm.c``, for this processor."""
+
+    def __init__(self, symbols: np.ndarray, lengths, n_states: int, n_symbols: int):
+        self.starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self.symbols = np.ascontiguousarray(symbols, dtype=np.int32)
+        self.n_states, self.n_symbols = n_states, n_symbols
+        self._library = library("bare_hmm", "-march=native")
+        longest = int(np.max(lengths))
+        shapes = (longest, n_states), (longest,), (n_states * (n_states + 2),)
+        self._forward, self._scale, self._scratch = (np.empty(shape) for shape in shapes)
+
+    def expect(self, initial, transition, emission):
+        """ln Z, and expected counts, under tables that need not be normalized; emission (n_symbols, n_states)."""
+        tables = [np.ascontiguousarray(table, dtype=float) for table in (initial, transition, emission)]
+        counts = [np.zeros(table.shape) for table in tables]
+        log_z = self._library.bare_hmm(
+            ctypes.c_int64(len(self.starts) - 1),
+            *map(_pointer, (self.starts, self.symbols)),
+            ctypes.c_int64(self.n_states),
+            *map(_pointer, (*tables, self._forward, self._scale, *counts, self._scratch)),
+        )
+        return log_z, *counts
 
 
 class Bare:

@@ -1,10 +1,11 @@
 """Speed of hidden Markov models: steps against hmmlearn's variational models, in turns, and what they cost alone.
 
-    python bench_hmm.py [symbols] [measurements] [cost] [memory] [threads]
+    python bench_hmm.py [symbols] [measurements] [cost] [loop] [memory] [threads]
 
 - symbols: 10 symbols, K = 5 and 20, one sequence of 100 000 steps and 1 000 of 100; hmmlearn's scaling and log codes.
 - measurements: two columns, full covariances, the same sizes, hmmlearn's scaling code (its faster one).
 - cost: nanoseconds a step of a sequence, over its length and the number of states.
+- loop: E steps against the bare compiled loop of ``bare_hmm.c``, which knows nothing but symbols and scaled numbers.
 - memory: peak of a step beside the data at 1 000 000 steps, K = 20, and hmmlearn's.
 - threads: one and two, on many sequences.
 
@@ -23,6 +24,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+from bare import BareChains
 from threadpoolctl import threadpool_limits
 from timing import interleave, number, peak_growth, show
 
@@ -130,6 +132,41 @@ def cost(options):
     show("ns for each step of one sequence, symbols, one thread", ("states", *(f"T = {n}" for n in sizes)), rows)
 
 
+def loop(options):
+    rows = []
+    for n_states in (2, 5, 10, 20, 50):
+        for lengths in SIZES:
+            ascent, start = ours("symbols", lengths, n_states)
+            model, data = ascent.model, ascent.data
+            natural = (model.prior + start).expected_natural()
+            first, pairs, of_emission = (np.exp(part[:, 0]) for part in model.prior.split(natural))
+            tables = first, pairs.reshape(n_states, n_states), of_emission.reshape(n_states, 10).T
+            _, symbols = rows_of("symbols", sum(lengths), np.random.default_rng(0))
+            peer = BareChains(symbols[:, 0], lengths, n_states, 10)
+            log_z, *counts = peer.expect(*tables)
+            found = model.expect(natural, data)
+            np.testing.assert_allclose(found.log_normalizer, log_z, rtol=1e-10)
+            theirs = np.concatenate([counts[0], counts[1].ravel(), counts[2].T.ravel()])
+            np.testing.assert_allclose(found.statistics[:, 0], theirs, rtol=1e-8)
+            cases = {
+                "ours": partial(cpu_of, model.expect, natural, data),
+                "bare": partial(cpu_of, peer.expect, *tables),
+            }
+            least = {name: found.min() for name, found in interleave(cases, 2 * options.repeats).items()}
+            what = f"{len(lengths)} x {lengths[0]}, {n_states} states"
+            rows.append(
+                (what, *(number(1e3 * least[name]) for name in cases), f"{least['ours'] / least['bare']:.2f} x")
+            )
+    show("E steps, symbols, one thread", ("sequences", "ours, ms", "bare loop, ms", "ours / bare"), rows)
+
+
+def cpu_of(work, *arguments):
+    """Seconds of the processor."""
+    began = time.process_time()
+    work(*arguments)
+    return time.process_time() - began
+
+
 def memory(options):
     n, n_states, rows = 1_000_000, 20, []
     ascent, start = ours("symbols", [n], n_states, steps=0)
@@ -156,7 +193,7 @@ def threads(options):
     show("5 000 sequences of 100, ms a step by the clock", ("states", "one thread", "two", "faster"), rows)
 
 
-PARTS = {f.__name__: f for f in (symbols, measurements, cost, memory, threads)}
+PARTS = {f.__name__: f for f in (symbols, measurements, cost, loop, memory, threads)}
 
 
 def main():
