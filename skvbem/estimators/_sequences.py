@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
 
 from skvbem.estimators._encoding import Table, _is_missing, _show, is_frame, read_table
 
@@ -46,6 +47,19 @@ class Sequences:
     def in_time(self, of_rows: np.ndarray) -> np.ndarray:
         """What belongs to the user's rows, in the order of time."""
         return of_rows if self.order is None else of_rows[self.order]
+
+    def places(self, which: int) -> np.ndarray:
+        """Where the rows of one of the sequences stand in `rows`, in the order of time."""
+        end = int(self.lengths[: which + 1].sum())
+        return self.in_time(np.arange(self.n_rows))[end - int(self.lengths[which]) : end]
+
+    def only(self, which: int) -> Sequences:
+        """One of the sequences, as rows of one table."""
+        places = self.places(which)
+        kept = np.zeros(self.n_rows, dtype=bool)
+        kept[places] = True
+        rows = _safe_indexing(self.rows, places)
+        return Sequences(rows, self.table.rows(kept), self.lengths[which : which + 1], None, False)
 
     def as_given(self, in_time: np.ndarray) -> np.ndarray | list[np.ndarray]:
         """What belongs to rows in the order of time, (n_rows, ...), as the user has rows: a list for a list."""

@@ -11,7 +11,9 @@ from skvbem.plotting.components_display import ComponentsDisplay
 from skvbem.plotting.dag_display import DAGDisplay
 from skvbem.plotting.rank_display import RankDisplay
 from skvbem.plotting.shared_parent_display import SharedParentDisplay
+from skvbem.plotting.state_path_display import StatePathDisplay
 from skvbem.plotting.structure_search_display import StructureSearchDisplay
+from skvbem.plotting.transitions_display import TransitionsDisplay
 
 __all__ = [
     "BoundDisplay",
@@ -20,5 +22,7 @@ __all__ = [
     "DAGDisplay",
     "RankDisplay",
     "SharedParentDisplay",
+    "StatePathDisplay",
     "StructureSearchDisplay",
+    "TransitionsDisplay",
 ]

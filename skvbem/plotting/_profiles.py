@@ -58,11 +58,12 @@ class Numbers:
 
 
 class Classes(NamedTuple):
-    """The classes of a fit: expected rows, weights, and one profile for each column, in the order of the table."""
+    """The classes of a fit: expected rows, weights, one profile for each column, in the order of the table, a name."""
 
     counts: np.ndarray
     weights: np.ndarray
     profiles: list[Probabilities | Numbers]
+    label: str = "class"
 
 
 def named(value: Any) -> str:
@@ -159,7 +160,7 @@ PROFILES: dict[str, Callable[[_Group], list]] = {
 
 
 def classes_of_mixture(estimator, level: float | None) -> Classes:
-    """The components of a fitted VBMixture."""
+    """The components of a fitted VBMixture, or the states of a VBHMM, which weigh as much as is in them."""
     intervals = None
     if level is not None and estimator.method == "vb":
         intervals = estimator.credible_intervals(level)
@@ -169,7 +170,10 @@ def classes_of_mixture(estimator, level: float | None) -> Classes:
         parameters = estimator.parameters_[family]
         group = _Group(names, parameters, of_family, estimator.covariance_type, estimator.categories_)
         found.update({profile.name: profile for profile in PROFILES[family](group)})
-    return Classes(estimator.counts_, estimator.weights_, [found[name] for name in estimator._fitted_.groups.names])
+    profiles = [found[name] for name in estimator._fitted_.groups.names]
+    if hasattr(estimator, "weights_"):
+        return Classes(estimator.counts_, estimator.weights_, profiles)
+    return Classes(estimator.counts_, estimator.counts_ / estimator.counts_.sum(), profiles, "state")
 
 
 # Networks -------------------------------------------------------------------------------------------------------------

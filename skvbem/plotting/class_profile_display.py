@@ -9,6 +9,7 @@ from skvbem.plotting._components import column_positions, shortened, shown_compo
 from skvbem.plotting._labels import FAINT, INK, percent, plain_axes, series
 from skvbem.plotting._matplotlib import need_matplotlib
 from skvbem.plotting._profiles import Numbers, Probabilities, classes_of_mixture, classes_of_network
+from skvbem.plotting._states import state_color
 
 _TRACK = "#eef1f4"
 # Inches: a row of probabilities, a row of numbers, a class, all of them, what is around each block.
@@ -30,6 +31,8 @@ class ClassProfileDisplay:
     weights : ndarray of shape (n_classes,)
     classes : list of int
         Those to draw.
+    label : {"class", "state"}, default="class"
+        What a class is called. States have the colors that other displays of hidden Markov models give them.
 
     Attributes
     ----------
@@ -54,10 +57,11 @@ class ClassProfileDisplay:
     ['x0 = 2', 'x1 = 2']
     """
 
-    def __init__(self, profiles, weights, classes):
+    def __init__(self, profiles, weights, classes, *, label="class"):
         self.profiles = profiles
         self.weights = weights
         self.classes = classes
+        self.label = label
 
     @classmethod
     def from_estimator(cls, estimator, *, features=None, level=0.95, axes=None):
@@ -65,7 +69,7 @@ class ClassProfileDisplay:
 
         Parameters
         ----------
-        estimator : fitted VBMixture, or VBDiscreteDAG with one latent above all columns
+        estimator : fitted VBMixture or VBHMM, or VBDiscreteDAG with one latent above all columns
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default all, as in the table.
         level : float or None, default=0.95
@@ -82,7 +86,7 @@ class ClassProfileDisplay:
         ImportError
             If matplotlib is not installed.
         TypeError
-            If the estimator is neither.
+            If the estimator is none of these.
         ValueError
             If there is no such column, the level is no share, the network has other latents or edges, or `axes` are of
             another number.
@@ -98,12 +102,13 @@ class ClassProfileDisplay:
         elif hasattr(estimator, "latent_names_"):
             found = classes_of_network(estimator, level, cls.__name__)
         else:
-            raise TypeError(f"{cls.__name__} draws VBMixture and VBDiscreteDAG. Got {type(estimator).__name__}.")
+            raise TypeError(f"{cls.__name__} draws VBMixture, VBHMM and VBDiscreteDAG. Got {type(estimator).__name__}.")
         profiles = found.profiles
         if features is not None:
             names = [profile.name for profile in profiles]
             profiles = [profiles[at] for at in column_positions(features, names, cls.__name__)]
-        return cls(profiles, found.weights, shown_components(found.counts)).plot(axes=axes)
+        shown = shown_components(found.counts)
+        return cls(profiles, found.weights, shown, label=found.label).plot(axes=axes)
 
     def plot(self, axes=None):
         """Plot the classes.
@@ -134,8 +139,8 @@ class ClassProfileDisplay:
             draw(of_block, block)
         weights = np.asarray(self.weights, dtype=float)
         for position, k in enumerate(self.classes):
-            title = f"class {k}\n{percent(weights[k])} %"
-            axes[0, position].set_title(title, size=10, color=series(position)[0], weight="bold")
+            title = f"{self.label} {k}\n{percent(weights[k])} %"
+            axes[0, position].set_title(title, size=10, color=self._series(position)[0], weight="bold")
         self.axes_, self.figure_ = axes, axes[0, 0].figure
         return self
 
@@ -161,6 +166,11 @@ class ClassProfileDisplay:
         )  # fmt: skip
         return axes
 
+    def _series(self, position: int) -> tuple[str, str]:
+        """(color, marker) of a class."""
+        color, marker = series(position)
+        return (state_color(self.classes[position]) if self.label == "state" else color), marker
+
     def _draw_probabilities(self, axes, profiles) -> None:
         labels = [label for profile in profiles for label in _labels(profile)]
         ends = np.cumsum([len(_labels(profile)) for profile in profiles])
@@ -168,7 +178,7 @@ class ClassProfileDisplay:
             values = np.concatenate([profile.values[k] for profile in profiles])
             at = np.arange(len(values))
             ax.barh(at, np.ones(len(values)), height=0.74, color=_TRACK, zorder=1)
-            ax.barh(at, values, height=0.74, color=series(position)[0], alpha=0.75, zorder=2)
+            ax.barh(at, values, height=0.74, color=self._series(position)[0], alpha=0.75, zorder=2)
             if profiles[0].intervals is not None:
                 low, high = (np.concatenate([p.intervals[end][k] for p in profiles]) for end in (0, 1))
                 _draw_intervals(ax, at, low, high, 1.0)
@@ -191,7 +201,7 @@ class ClassProfileDisplay:
         reach = max(np.abs(place[self.classes]).max() for place, _ in scaled) + 0.4
         reach = max(reach, 2.0)
         for position, (ax, k) in enumerate(zip(axes, self.classes)):
-            color, marker = series(position)
+            color, marker = self._series(position)
             ax.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
             for row, (profile, (mean, deviation), (place, spread)) in enumerate(zip(profiles, moments, scaled)):
                 ax.barh(row, 2 * spread[k], left=place[k] - spread[k], height=0.34, color=color, alpha=0.25, zorder=2)

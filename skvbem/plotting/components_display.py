@@ -105,7 +105,7 @@ class ComponentsDisplay:
         """
         need_matplotlib(cls.__name__)
         check_is_fitted(estimator)
-        if not hasattr(estimator, "groups_"):
+        if not (hasattr(estimator, "groups_") and hasattr(estimator, "weights_")):
             raise TypeError(f"{cls.__name__} draws fitted mixtures, VBMixture. Got {type(estimator).__name__}.")
         if not 0 < mass < 1:
             raise ValueError(f"The 'mass' parameter of {cls.__name__} must lie between 0 and 1. Got {mass!r} instead.")

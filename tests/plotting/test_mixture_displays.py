@@ -361,7 +361,7 @@ def test_what_has_no_profiles_is_told_why():
     two = VBDiscreteDAG([("h", "x0"), ("h", "x1"), ("x0", "x1")], latents={"h": 2}, n_init=1, random_state=0)
     with pytest.raises(ValueError, match="one latent above all columns"):
         ClassProfileDisplay.from_estimator(two.fit(SLIDES))
-    with pytest.raises(TypeError, match=r"VBMixture and VBDiscreteDAG\. Got GaussianMixture"):
+    with pytest.raises(TypeError, match=r"VBHMM and VBDiscreteDAG\. Got GaussianMixture"):
         ClassProfileDisplay.from_estimator(GaussianMixture().fit(SLIDES))
 
 
