@@ -116,7 +116,7 @@ def times_of_sequence(times, sequences, which: int, owner: str) -> np.ndarray:
     if found.dtype == object:
         found = _as_dates(found)
     if found.dtype.kind not in "iufM":
-        raise TypeError(f"The 'times' parameter of {owner} must hold numbers or dates. Got {np.asarray(times)[0]!r}.")
+        raise TypeError(f"The 'times' parameter of {owner} must hold numbers or dates. Got {found[0]}.")
     back = np.flatnonzero(~(found[1:] > found[:-1]))  # also where one is missing
     if len(back):
         a, b = found[back[0]], found[back[0] + 1]
