@@ -336,10 +336,10 @@ def test_cells_are_posterior_means_in_the_order_of_a_column(quakes):
 
 
 def test_intervals_hold_what_draws_of_the_posterior_do(quakes, rng):
-    display = TransitionsDisplay.from_estimator(quakes, level=0.8)
+    display = TransitionsDisplay.from_estimator(quakes, order=[2, 0, 1], level=0.8)
     low, high = display.intervals
-    for row, own in enumerate([quakes.startprob_concentration_, *quakes.transmat_concentration_]):
-        drawn = rng.dirichlet(own, size=20_000)
+    for row, own in enumerate([quakes.startprob_concentration_, *quakes.transmat_concentration_[[2, 0, 1]]]):
+        drawn = rng.dirichlet(own, size=20_000)[:, [2, 0, 1]]
         for j in range(3):
             assert np.mean(drawn[:, j] < low[row, j]) == approx(0.1, abs=0.012)
             assert np.mean(drawn[:, j] > high[row, j]) == approx(0.1, abs=0.012)
@@ -384,6 +384,8 @@ def test_many_states_have_a_scale_instead_of_numbers():
     assert len(display.figure_.axes) == 2
     colors = [state_color(k) for k in range(21)]
     assert len(set(colors)) == 21
+    light = [sum(matplotlib.colors.to_rgb(color)) for color in colors]
+    assert all(light[k + 14] < light[k] < light[k + 7] for k in range(7))
     assert state_color(21) == colors[0]
 
 
