@@ -77,7 +77,7 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
 def check_is_sequence(which, sequences, owner: str) -> None:
     """Raise a ValueError if there is no such sequence."""
     n = len(sequences.lengths)
-    if not isinstance(which, Integral) or isinstance(which, bool) or not 0 <= which < n:
+    if not isinstance(which, Integral) or isinstance(which, bool) or not 0 <= int(which) < n:
         raise ValueError(
             f"The 'sequence' parameter of {owner} must be an int from 0 to {n - 1}, the position of a sequence of X. "
             f"Got {which!r} instead."

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skvbem import StructureSearchCV, VBHMM, VBMixture
+from skvbem import VBHMM, StructureSearchCV, VBMixture
 from skvbem.datasets import load_earthquakes
 from skvbem.evidence import evidence_table
 from skvbem.plotting import (
@@ -194,7 +194,10 @@ def test_the_sequence_asked_for_is_drawn_in_any_form(mixed, walks, form):
         "list": (walks, {"times": [days[:30], days[30:80], days[80:]]}),
         "lengths": (rows, {"lengths": [30, 50, 20], "times": days}),
         "ids": (rows.iloc[among], {"sequence_id": ids[among], "times": days[among]}),
-        "polars": (pl.DataFrame(rows.to_dict("list")), {"lengths": [30, 50, 20], "times": pl.Series("day", days[30:80])}),
+        "polars": (
+            pl.DataFrame(rows.to_dict("list")),
+            {"lengths": [30, 50, 20], "times": pl.Series("day", days[30:80])},
+        ),
     }[form]
     display = StatePathDisplay.from_estimator(mixed, X, "height", sequence=1, **options)
     alone = StatePathDisplay.from_estimator(mixed, walks[1], "height", times=days[30:80])
@@ -295,7 +298,7 @@ def test_one_step_and_one_state():
         ({"times": ["a"] * 30}, TypeError, "must hold numbers or dates. Got a"),
         ({"times": [*range(29), 28]}, ValueError, "must ascend from step to step. After 28 comes 28, at step 29"),
         ({"times": [0.0, np.nan, *range(2, 30)]}, ValueError, "After 0.0 comes nan, at step 1"),
-        ({"order": "heigth"}, ValueError, "'order' parameter of StatePathDisplay names 'heigth'.* Did you mean 'heig"),
+        ({"order": "Height"}, ValueError, "'order' parameter of StatePathDisplay names 'Height'.* Did you mean 'heig"),
         ({"order": "blood"}, ValueError, "a column of categories, which have no mean"),
         ({"order": [0, 2]}, ValueError, r"different states from 0 to 1\. Got \[0, 2\]"),
         ({"order": [1, 1]}, ValueError, "different states from 0 to 1"),
