@@ -123,8 +123,8 @@ class VBHMM(EmissionEstimator):
         Threads that share the sequences; the result does not depend on it.
     warm_start : bool, default=False
         Whether a further call of `fit` starts from the last solution alone, in place of `n_init` starts: from the
-        states that it expects of the sequences at hand. Where the states, the transitions that there are, or the columns
-        are others, the start is a fresh one.
+        states that it expects of the sequences at hand. Where the states, the transitions that there are, or the
+        columns are others, the start is a fresh one.
     verbose : int, default=0
 
     Attributes
