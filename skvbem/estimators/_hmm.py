@@ -181,6 +181,14 @@ class FittedHMM(FittedEmissions):
             found["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
         return found | super().hyperparameters()
 
+    def chain_quantiles(self, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of q(theta) of first states and transitions, by name; 0 of those that are ruled out."""
+        of_first, of_pairs, _ = self.posterior.blocks
+        return {
+            "startprob": self.model.initial.matrix(of_first.quantiles(probability))[0],
+            "transmat": self.model.transitions.matrix(of_pairs.quantiles(probability)),
+        }
+
     def natural(self, predictive: str) -> np.ndarray:
         """Natural parameters under which states are told, (n_cells,): at the published point, or those of VB."""
         if predictive == "vb" and self.form.density:

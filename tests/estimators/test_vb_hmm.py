@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy import stats
 from scipy.special import digamma, gammaln
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -645,6 +646,31 @@ def test_starts_are_given_by_row(rng):
     assert listed.predict(sequences)[0].tolist() == paths[0].tolist()
     weighted = VBHMM(2, init=shares).fit(sequences, sample_weight=[0, 1])
     same_fit(weighted, VBHMM(2, init=shares[1:]).fit(sequences[1:]))
+
+
+# Intervals ------------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_of_the_chain_are_those_of_beta_distributions(rng):
+    counts = [rng.poisson(4, size=(n, 1)) for n in (30, 20)]
+    mask = [[1, 1, 0], [1, 1, 1], [0, 0, 1]]
+    model = VBHMM(3, emission="poisson", transmat_mask=mask, n_init=2, random_state=0).fit(counts)
+    found = model.credible_intervals(0.8)
+    assert set(found) == {"chain", "poisson"}
+    for name, concentration in (
+        ("startprob", model.startprob_concentration_),
+        ("transmat", model.transmat_concentration_),
+    ):
+        rest = concentration.sum(axis=-1, keepdims=True) - concentration
+        for end, share in zip(found["chain"][name], (0.1, 0.9)):
+            expected = np.where(rest > 0, stats.beta.ppf(share, concentration, rest), 1.0)
+            assert end == approx(np.where(concentration > 0, expected, 0.0), rel=1e-9)
+    assert [end[2].tolist() for end in found["chain"]["transmat"]] == [[0, 0, 1], [0, 0, 1]]
+    assert np.all(found["poisson"]["rates"][0] < model.parameters_["poisson"]["rates"])
+    with pytest.raises(ValueError, match=r"'level' parameter of credible_intervals .* Got 1 instead"):
+        model.credible_intervals(1)
+    with pytest.raises(ValueError, match=r"fit by 'ml' is a point\. Fit with method='vb'"):
+        model.set_params(method="ml").fit(counts).credible_intervals()
 
 
 # From where the last fit ended ----------------------------------------------------------------------------------------

@@ -246,8 +246,6 @@ ADAPTERS = {
 def classes_of(module: str) -> dict:
     """The test classes of an installed test module of hmmlearn's, which run on the adapters; none if it is absent."""
     with np.errstate():  # which their package changes
-        if importlib.util.find_spec("hmmlearn") is None:
-            return {}
         spec = importlib.util.find_spec(f"hmmlearn.tests.{module}")
         if spec is None:
             return {}
