@@ -17,6 +17,7 @@ from skvbem.estimators._base import VBEstimator
 from skvbem.estimators._emission_fit import FittedEmissions
 from skvbem.estimators._encoding import _some
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
+from skvbem.estimators._groups import ColumnGroups
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.vbem import posteriors
@@ -51,6 +52,7 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
         "max_memory": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
 
@@ -60,6 +62,11 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
     def _options(self) -> dict:
         """When a run stops, and how many threads it has."""
         return {"limits": self._limits_of_run(), "n_threads": effective_n_jobs(self.n_jobs)}
+
+    def _continued(self, groups: ColumnGroups, model) -> Any:
+        """The last solution, if a warm start is asked for and it is one of such a model; else None."""
+        last = getattr(self, "_fitted_", None) if self.warm_start else None
+        return last if last is not None and last.continues(groups, model) else None
 
     def _reading(self) -> dict:
         """How columns are read."""

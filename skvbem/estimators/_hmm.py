@@ -123,6 +123,38 @@ class FittedHMM(FittedEmissions):
 
     seed: tuple[int, ...] = ()
 
+    def continues(self, groups: ColumnGroups, model) -> bool:
+        """Whether another model has as many states, the same transitions and the same columns, read in the same way."""
+        return super().continues(groups, model) and all(
+            np.array_equal(mine.allowed, other.allowed)
+            for mine, other in ((self.model.initial, model.initial), (self.model.transitions, model.transitions))
+        )
+
+    def start_of(self, rows: HMMRows, model: HMM, data: HMMData) -> np.ndarray:
+        """Statistics (n_cells,), as a model that continues this one has them, of the states that this one expects.
+
+        Parameters
+        ----------
+        rows : HMMRows
+        model : HMM
+        data : HMMData
+            The rows as that model takes them, whose units may be others.
+        """
+        natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
+        here = rows.compiled(self.model)
+        states = self.model.smoothed(natural[:, 0], here)
+        are_possible = bool(states.any(axis=1).all())
+        found = model.statistics_of(self.possible(states), data)
+        if are_possible:  # of neighbors together, where that is known
+            n_chain = model.initial.n_cells + model.transitions.n_cells
+            found[:n_chain] = self.model.expect(natural, here).statistics[:n_chain, 0]
+        return found
+
+    def possible(self, states: np.ndarray) -> np.ndarray:
+        """Probabilities of states (n_rows, n_components), those of steps that no path can make filled in."""
+        states[~states.any(axis=1)] = self.counts / self.counts.sum()
+        return states
+
     @property
     def counts(self) -> np.ndarray:
         """Expected steps in each state, as far as observations depend on them, (n_components,)."""
@@ -148,6 +180,14 @@ class FittedHMM(FittedEmissions):
             found["startprob_concentration_"] = initial.matrix(of_first.concentration)[0]
             found["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
         return found | super().hyperparameters()
+
+    def chain_quantiles(self, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of q(theta) of first states and transitions, by name; 0 of those that are ruled out."""
+        of_first, of_pairs, _ = self.posterior.blocks
+        return {
+            "startprob": self.model.initial.matrix(of_first.quantiles(probability))[0],
+            "transmat": self.model.transitions.matrix(of_pairs.quantiles(probability)),
+        }
 
     def natural(self, predictive: str) -> np.ndarray:
         """Natural parameters under which states are told, (n_cells,): at the published point, or those of VB."""

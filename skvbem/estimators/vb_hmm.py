@@ -121,6 +121,10 @@ class VBHMM(EmissionEstimator):
         Seed of the starts and draws. The same seed gives the same result for any `n_jobs`.
     n_jobs : int, default=None
         Threads that share the sequences; the result does not depend on it.
+    warm_start : bool, default=False
+        Whether a further call of `fit` starts from the last solution alone, in place of `n_init` starts: from the
+        states that it expects of the sequences at hand. Where the states, the transitions that there are, or the
+        columns are others, the start is a fresh one.
     verbose : int, default=0
 
     Attributes
@@ -238,6 +242,7 @@ class VBHMM(EmissionEstimator):
         max_memory=4e9,
         random_state=None,
         n_jobs=None,
+        warm_start=False,
         verbose=0,
     ):
         self.n_components = n_components
@@ -270,6 +275,7 @@ class VBHMM(EmissionEstimator):
         self.max_memory = max_memory
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.verbose = verbose
 
     # Fitting ----------------------------------------------------------------------------------------------------------
@@ -465,6 +471,9 @@ class VBHMM(EmissionEstimator):
     def _recipe(self, model: HMM, data: HMMData, rows: HMMRows, sequences: Sequences, counted) -> HMMRecipe:
         """Where to start and when to stop."""
         seed, limits = self._seed(self.random_state), self._limits_of_run()
+        last = self._continued(rows.groups, model)
+        if last is not None:
+            return HMMRecipe(seed, last.start_of(rows, model, data)[:, None], False, limits)
         if isinstance(self.init, str):
             rng, spread = np.random.default_rng(seed), self.init != "random"
             starts = rows.starts(model, data, self.n_init, spread=spread, rng=rng)
@@ -490,6 +499,32 @@ class VBHMM(EmissionEstimator):
         """Which states are in use, empty, and alike in some data."""
         natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
         return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
+
+    def credible_intervals(self, level=0.95):
+        """Equal-tailed intervals of q(theta): of first states, transitions, means, rates, probabilities and shares.
+
+        They are those of each parameter by itself: where states overlap VB is too sure of itself, so read them as a
+        lower limit of the uncertainty.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of each interval.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+            By family and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
+            "startprob" and "transmat", of the shapes of `startprob_` and `transmat_`, 0 where there is no transition.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+        """
+        found = super().credible_intervals(level)
+        lower, upper = (self._fitted_.chain_quantiles(share) for share in (0.5 - level / 2, 0.5 + level / 2))
+        return {"chain": {name: (lower[name], upper[name]) for name in lower}} | found
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 
@@ -723,14 +758,7 @@ class VBHMM(EmissionEstimator):
         return sequences.as_given(self._smoothed(fitted, data))
 
     def _smoothed(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
-        return self._possible(fitted, fitted.model.smoothed(fitted.natural(self.predictive), data))
-
-    @staticmethod
-    def _possible(fitted: FittedHMM, states: np.ndarray) -> np.ndarray:
-        """Probabilities of states, those of steps that no path can make filled in."""
-        lost = ~states.any(axis=1)
-        states[lost] = fitted.counts / fitted.counts.sum()
-        return states
+        return fitted.possible(fitted.model.smoothed(fitted.natural(self.predictive), data))
 
     def filter(self, X, sequence_id=None, lengths=None):
         """Probabilities of the states of each step given its sequence up to this step.
@@ -750,7 +778,7 @@ class VBHMM(EmissionEstimator):
         return sequences.as_given(self._filtered(fitted, data))
 
     def _filtered(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
-        return self._possible(fitted, fitted.model.filtered(fitted.natural(self.predictive), data))
+        return fitted.possible(fitted.model.filtered(fitted.natural(self.predictive), data))
 
     def forecast(self, X, n_steps=1, sequence_id=None, lengths=None):
         """What comes after the end of each sequence: probabilities of states, and what columns are expected to hold.

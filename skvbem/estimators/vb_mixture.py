@@ -193,7 +193,6 @@ class VBMixture(EmissionEstimator):
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
         "weight_concentration_prior": "no_validation",
         "init": [StrOptions({"k-means++", "random", "tournament", "hierarchical"}), "array-like"],
-        "warm_start": ["boolean"],
     }
 
     def __init__(
@@ -458,8 +457,8 @@ class VBMixture(EmissionEstimator):
         """Where to start and when to stop."""
         seed = self._seed(self.random_state)
         limits = self._limits_of_run()
-        last = getattr(self, "_fitted_", None) if self.warm_start else None
-        if last is not None and last.continues(rows.groups, model):
+        last = self._continued(rows.groups, model)
+        if last is not None:
             shares = (part for values, *_ in rows.arranged(model) for part in last.e_step(values))
             return MixtureRecipe(seed, model.statistics_of(shares, data)[:, None], False, limits)
         if isinstance(self.init, str):

@@ -3,6 +3,7 @@
 import json
 import pickle
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy import stats
 from scipy.special import digamma, gammaln
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -643,3 +646,96 @@ def test_starts_are_given_by_row(rng):
     assert listed.predict(sequences)[0].tolist() == paths[0].tolist()
     weighted = VBHMM(2, init=shares).fit(sequences, sample_weight=[0, 1])
     same_fit(weighted, VBHMM(2, init=shares[1:]).fit(sequences[1:]))
+
+
+# Intervals ------------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_of_the_chain_are_those_of_beta_distributions(rng):
+    counts = [rng.poisson(4, size=(n, 1)) for n in (30, 20)]
+    mask = [[1, 1, 0], [1, 1, 1], [0, 0, 1]]
+    model = VBHMM(3, emission="poisson", transmat_mask=mask, n_init=2, random_state=0).fit(counts)
+    found = model.credible_intervals(0.8)
+    assert set(found) == {"chain", "poisson"}
+    for name, concentration in (
+        ("startprob", model.startprob_concentration_),
+        ("transmat", model.transmat_concentration_),
+    ):
+        rest = concentration.sum(axis=-1, keepdims=True) - concentration
+        for end, share in zip(found["chain"][name], (0.1, 0.9)):
+            expected = np.where(rest > 0, stats.beta.ppf(share, concentration, rest), 1.0)
+            assert end == approx(np.where(concentration > 0, expected, 0.0), rel=1e-9)
+    assert [end[2].tolist() for end in found["chain"]["transmat"]] == [[0, 0, 1], [0, 0, 1]]
+    assert np.all(found["poisson"]["rates"][0] < model.parameters_["poisson"]["rates"])
+    with pytest.raises(ValueError, match=r"'level' parameter of credible_intervals .* Got 1 instead"):
+        model.credible_intervals(1)
+    with pytest.raises(ValueError, match=r"fit by 'ml' is a point\. Fit with method='vb'"):
+        model.set_params(method="ml").fit(counts).credible_intervals()
+
+
+# From where the last fit ended ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["vb", "map", "ml"])
+def test_a_warm_start_goes_on_where_the_last_fit_ended(method, rng):
+    sequences = [rng.normal(size=(n, 2)) + 2.0 * (np.arange(n)[:, None] // 10 % 2) for n in (80, 60)]
+    model = VBHMM(2, method=method, n_init=3, random_state=0, warm_start=True, max_iter=3, tol=1e-7, acceleration=False)
+    objective = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}[method]
+    reached = []
+    for _ in range(5):
+        reached.append(getattr(model.fit(sequences), objective))
+        assert len(model.restarts_.bounds) == (3 if len(reached) == 1 else 1)  # the last solution is the only start
+    # the same steps as those of one run, since one E step makes the start of each
+    at_once = clone(model).set_params(max_iter=10_000, n_init=1).fit(sequences)
+    assert (np.diff(reached) > -1e-9).all()
+    again = clone(at_once).fit(sequences).fit(sequences)
+    assert getattr(again, objective) == approx(getattr(at_once, objective), abs=1e-6)
+    assert again.n_iter_ <= 4
+    assert again.transmat_ == approx(at_once.transmat_, abs=1e-4)
+
+
+def test_a_warm_start_is_the_e_step_of_the_last_fit(rng):
+    """Of complete data, as what the objective is at the first step says."""
+    codes = [rng.integers(0, 3, size=(n, 1)) for n in (60, 30, 1)]
+    last = VBHMM(3, **CODES, n_init=2, random_state=0, warm_start=True, max_iter=2)
+    with pytest.warns(ConvergenceWarning):
+        last.fit(codes)
+    fitted = last._fitted_
+    rows, _ = last._rows(last._located(codes), None)
+    data = rows.compiled(fitted.model)
+    natural = fitted.posterior.expected_natural()[:, None]
+    expected = fitted.model.expect(natural, data).statistics[:, 0]
+    assert fitted.start_of(rows, fitted.model, data) == approx(expected, abs=1e-9)
+
+
+def test_a_warm_start_keeps_the_states_in_their_order(rng):
+    first, _ = chains(rng)
+    model = VBHMM(2, n_init=2, random_state=0, warm_start=True).fit(first)
+    order = np.argsort(model.means_[:, 0])
+    for seed, shape in enumerate(("diag", "tied", "full")):
+        later, _ = chains(np.random.default_rng(seed))
+        model.set_params(random_state=seed, covariance_type=shape).fit(later)
+        assert np.argsort(model.means_[:, 0]).tolist() == order.tolist()
+        assert model.lower_bound_ == approx(clone(model).fit(later).lower_bound_, abs=1e-3)
+
+
+@pytest.mark.parametrize("change", [{"n_components": 3}, {"transmat_mask": "left-to-right"}, {"emission": "poisson"}])
+def test_a_warm_start_from_another_chain_is_a_cold_one(change, rng):
+    counts = [rng.poisson(4, size=(n, 1)) for n in (30, 20)]
+    model = VBHMM(2, n_init=3, random_state=0, warm_start=True).fit(counts).set_params(**change).fit(counts)
+    assert model.lower_bound_ == clone(model).fit(counts).lower_bound_
+    assert len(model.restarts_.bounds) == 3
+    with pytest.raises(ValueError, match="'warm_start' parameter of VBHMM must be"):
+        VBHMM(warm_start="yes").fit(counts)
+
+
+def test_a_warm_start_can_take_what_the_last_fit_ruled_out():
+    """Two symbols that always alternated, so that no state ever stayed, now repeat."""
+    seen, repeats = np.array([[0], [1]] * 10), np.array([[0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0]]).T
+    model = VBHMM(2, **CODES, method="ml", n_init=1, random_state=0, warm_start=True).fit([seen])
+    always = np.array([1, 0, 0, 10, 9, 0, 10, 0, 0, 10.0])
+    model._fitted_ = replace(model._fitted_, statistics=always)
+    assert model.score_samples([seen, repeats]).tolist() == [0.0, -np.inf]
+    assert np.isfinite(model.fit([seen, repeats]).log_likelihood_)
+    assert model._run_.recipe.starts[:6].min() > 0  # what is 0 stays so
