@@ -135,7 +135,7 @@ plt.show()
 #
 # On the right, lines told from their reverse. One state knows nothing of order. Two know next to nothing either,
 # because a chain of two states looks the same in both directions of time; only the ends of a line say more. From four
-# states on nearly every line is told, by all three ways, and maximum likelihood errs most, partly in lines that it calls
+# states on nearly every line is told, by all three ways. Maximum likelihood errs most, partly in lines that it calls
 # impossible in both directions.
 #
 # The mode does as well as variational Bayes, a trifle better even. It is no wonder: in natural coordinates the mode
@@ -154,13 +154,8 @@ axes[0].plot(numbers, [fits[0, k]["ml"].log_likelihood_ / n_symbols for k in num
 axes[0].set_title("maximum likelihood: log likelihood", loc="left", size=10)
 from_mode = [fits[0, k]["vb"].lower_bound_ / n_symbols for k in numbers]
 axes[1].plot(numbers, from_mode, "o-", color=colors["vb"], label="started where the mode ended")
-axes[1].plot(
-    numbers,
-    [scratch[k].lower_bound_ / n_symbols for k in numbers],
-    "s:",
-    color="0.5",
-    label="from its own three starts",
-)
+from_scratch = [scratch[k].lower_bound_ / n_symbols for k in numbers]
+axes[1].plot(numbers, from_scratch, "s:", color="0.5", label="from its own three starts")
 axes[1].set_title("variational Bayes: bound on the log evidence", loc="left", size=10)
 axes[1].legend(frameon=False, fontsize=8)
 for ax in axes:
@@ -200,9 +195,9 @@ figure.colorbar(image, ax=axes, label="probability", fraction=0.03)
 plt.show()
 
 # %%
-# The space and most vowels have a state to themselves; consonants share states with those that stand in the same places.
-# Two states write a t: one that h follows, and one that ends words. What follows n is d or g, what follows h is most
-# often e, and after y there is a space. So the fit writes, too:
+# The space and most vowels have a state to themselves; consonants share states with those that stand in the same
+# places. Two states write a t: one that h follows, and one that ends words. What follows n is d or g, what follows h
+# is most often e, and after y there is a space. So the fit writes, too:
 
 drawn, _ = best.sample([60] * 4, random_state=1)
 for line in drawn:
