@@ -183,9 +183,9 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# All four are less probable than any of the two hundred. Latin and German are nearest, as they have vowels and
-# consonants in places where English may have them. The line backwards has just the symbols of English, and is told by
-# their order alone.
+# Latin and German are about as improbable as the least probable lines of the book: they have vowels and consonants in
+# places where English may have them. A keyboard and a line read backwards are far away. The latter has just the symbols
+# of English, and is told by their order alone.
 
 print("the least probable of the two hundred:")
 for at in np.argsort(usual)[:5]:
