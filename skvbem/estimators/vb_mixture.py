@@ -93,11 +93,11 @@ class VBMixture(EmissionEstimator):
         Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
     n_init : int, default=10
         Number of starts.
-    init : {"k-means++", "random", "tournament", "hierarchical"} or array-like of shape (n_samples, n_components), \
-            default="k-means++"
+    init : {"k-means++", "random", "tournament", "hierarchical"} or array-like, default="k-means++"
         Components start around rows that lie apart, or around any rows; "tournament" draws spread starts and drops
         half of them after 1, 2, 4, ... steps; "hierarchical" has one start that joins rows, two by two, where the prior
-        finds the union most probable, and spread ones beside it. An array gives responsibilities to start from.
+        finds the union most probable, and spread ones beside it. An array of shape (n_samples, n_components) gives
+        responsibilities to start from.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
