@@ -300,5 +300,6 @@ def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[s
     of_categories = {name for group in groups if group.encoder is not None for name in group.names}
     for name in categories:
         if name not in of_categories:
-            what = "which holds no categories" if name in names else "which is not a column of X"
+            columns = _some(map(_show, names))
+            what = "which holds no categories" if name in names else f"which is not a column of X: {columns}"
             raise ValueError(f"The 'categories' parameter of {owner} names {_show(name)}, {what}.")

@@ -20,7 +20,10 @@ from skvbem.models.hmm import HMM, HMMAscent, HMMData
 from skvbem.models.transitions import Transitions
 from skvbem.vbem.fit import Fit, best_of
 from skvbem.vbem.hyperparameters import alternated, strengthened
-from skvbem.vbem.posteriors import VB
+from skvbem.vbem.posteriors import MAP, VB, Form
+
+# Steps that every other start of a density takes as a point where the prior of transitions is sharp.
+_STEPS_AS_POINT = 30
 
 _MULTIPLIER = np.uint64(0xD1342543DE82EF95)
 
@@ -70,9 +73,23 @@ class HMMRows:
 
 
 class HMMRecipe(EmissionRecipe):
-    """Where a fit of a hidden Markov model starts and when it stops."""
+    """Where a fit of a hidden Markov model starts and when it stops.
+
+    Under a prior with concentrations below one, the first steps of a density empty states and transitions before these
+    have found what they are for: expected logarithms hold small counts down far more than they are small. Every other
+    start then takes its first steps as a point, at the mode in natural coordinates, which has the same counts and the
+    same prior.
+    """
 
     ascent = HMMAscent
+
+    def _best(self, model, data, form: Form, starts: np.ndarray, n_threads: int, stop: Callable | None = None) -> Fit:
+        is_sharp = (model.transitions.prior.concentration < 1).any()
+        if form.density and is_sharp and starts.shape[1] > 1:
+            starts, eased = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])
+            HMMAscent(model, data, MAP, n_threads).advance(eased, _STEPS_AS_POINT)
+            starts[:, 1::2] = eased
+        return super()._best(model, data, form, starts, n_threads, stop)
 
 
 def with_best_strengths(

@@ -86,7 +86,7 @@ class VBMixture(EmissionEstimator):
     shape_prior, rate_prior : float or array-like, default=1.0 and None
         Of Gamma priors of rates of counts and of waiting times; by default the prior mean is that of X.
     categories : "auto" or mapping of column to array-like, default="auto"
-        Levels of categorical columns; see `VBDiscreteDAG`.
+        Levels of categorical columns by name, which of an array is x0, x1, ...; see `VBDiscreteDAG`.
     method : {"vb", "map", "ml"}, default="vb"
         Variational Bayes, the posterior mode, or maximum likelihood.
     map_basis : {"natural", "probability"}, default="natural"

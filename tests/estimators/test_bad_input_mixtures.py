@@ -662,7 +662,8 @@ def test_what_is_no_mapping_of_categories(categories):
 @pytest.mark.parametrize(
     ("categories", "message"),
     [
-        ({"x9": [0, 1]}, "names 'x9', which is not a column of X."),
+        ({"x9": [0, 1]}, "names 'x9', which is not a column of X: 'x0', 'x1'"),
+        ({0: [0, 1]}, "names 0, which is not a column of X: 'x0', 'x1'"),
         ({"x0": [0]}, "Column 'x0' of X contains 1.0, which is not among the 1 levels"),
         ({"x0": [0, 1, 1]}, "must hold each level once. Got 1 more than once."),
         ({"x0": []}, "must be a flat array-like of levels. Got [] instead."),

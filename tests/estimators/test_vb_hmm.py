@@ -739,3 +739,15 @@ def test_a_warm_start_can_take_what_the_last_fit_ruled_out():
     assert model.score_samples([seen, repeats]).tolist() == [0.0, -np.inf]
     assert np.isfinite(model.fit([seen, repeats]).log_likelihood_)
     assert model._run_.recipe.starts[:6].min() > 0  # what is 0 stays so
+
+
+def test_starts_survive_a_prior_that_empties_states():
+    """Two cycles of three symbols, six states: twenty starts find them if some begin as points."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        cycles = [np.array(list(word)) for word in ["abc"] * 4 + ["acb"] * 4]
+        strings = [cycle[(rng.integers(3) + np.arange(rng.integers(10, 30))) % 3][:, None] for cycle in cycles]
+        prior = {"startprob_prior": "unit", "transmat_prior": "unit", "concentration_prior": 1 / 3}
+        fit = VBHMM(10, n_init=20, random_state=0, **prior).fit(strings)
+        assert len(fit.component_states_.in_use) == 6
+        assert fit.restarts_.n_best > 1
