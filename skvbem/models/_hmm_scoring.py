@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import softmax
 
-from skvbem.errors import TooLargeError
-from skvbem.families import Product
-from skvbem.models._aliases import listed
+from skvbem.models._covariance import ScoreCovariance
+from skvbem.models._emission_scoring import EmissionScoring
+from skvbem.models._hmm_covariance import hmm_covariance
 from skvbem.models._stretches import Passes, stretches
 
 if TYPE_CHECKING:
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 _LOWEST = -1e30
 
 
-class HMMScoring:
+class HMMScoring(EmissionScoring):
     """Methods of a hidden Markov model."""
 
-    prior: Product
-    n_components: int
-    relabelings: Callable
+    hidden_states = "states"
     _passes: Callable
     _log_z: Callable
     _log_chain: Callable
@@ -78,19 +76,15 @@ class HMMScoring:
             for piece, shares in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
                 yield shares[0], passes.log_likelihood(piece.rows)[0]
 
-    def log_n_labelings(self, hidden: Sequence) -> float:
-        """ln of the number of orders of the states that the prior does not tell apart."""
-        return float(np.log(float(self.relabelings(hidden).n)))
+    def score_covariance(
+        self, point: tuple, data: HMMData, *, joint: bool = True, max_states: int = 4096
+    ) -> list[ScoreCovariance]:
+        """The sum over sequences of the covariance of complete-data scores at a point, in unconstrained coordinates.
 
-    def labelings(self, hidden: Sequence, limit: int) -> np.ndarray:
-        """These orders as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
-        found = listed(self.relabelings(hidden), sum(self.prior.n_cells), limit)
-        if found is None:
-            raise TooLargeError(
-                f"There are {np.exp(self.log_n_labelings(hidden)):.4g} orders of the {self.n_components} states, more "
-                f"than the {limit} that are mixed."
-            )
-        return found
+        Without `joint` there is a block for the first states, for the transitions and for each state. `max_states`
+        makes no difference.
+        """
+        return hmm_covariance(self, point, data, joint)  # type: ignore[arg-type]
 
 
 def _expected(probability: np.ndarray, logs: np.ndarray) -> float:

@@ -1,0 +1,112 @@
+"""Deterministic scores of hidden Markov models against their definitions, by the sum over all paths."""
+
+
+import numpy as np
+import pytest
+from emissions.members import PROBLEMS
+from evidence.test_hmms import evaluation_of, symmetric
+from evidence.test_mixture_scores import hessian, log_posterior
+from models.test_hmm import chain_of, hmm, lengths_of, random_prior, random_starts, sequences_of
+from models.test_mixture import PRODUCTS
+from reference.hidden_markov import log_joints
+
+from skvbem.emissions import Gaussian
+from skvbem.evidence import get_score
+from skvbem.models import _hmm_covariance
+from skvbem.models.transitions import Transitions, left_to_right
+from skvbem.vbem import posteriors
+
+approx = pytest.approx
+
+
+# --- Laplace ----------------------------------------------------------------------------------------------------------
+
+
+def covariance_over_paths(problem, model, data, natural):
+    """Of complete-data statistics, by the sum over all paths of each sequence; nothing hidden but the path."""
+    log_first, log_pairs = chain_of(model, natural)
+    of_emission = model.prior.split(natural)[2]
+    log_likelihood = problem.emission.expected_log_likelihood(data.table, of_emission)
+    total = np.zeros((len(natural), len(natural)))
+    for s, (a, b) in enumerate(sequences_of(data)):
+        if a == b:
+            continue
+        paths, logs = log_joints(log_first, log_pairs, log_likelihood[a:b])
+        statistics = []
+        for path in paths:
+            first, pairs = np.zeros(model.n_components), np.zeros((model.n_components,) * 2)
+            first[path[0]] = 1
+            np.add.at(pairs, (path[:-1], path[1:]), 1)
+            chosen = np.zeros((len(data), model.n_components))
+            chosen[np.arange(a, b), path] = 1
+            of_rows = problem.emission.statistics(data.table, chosen, of_emission)
+            of_chain = first[model.initial.cells], pairs.ravel()[model.transitions.cells]
+            statistics.append(np.concatenate([*of_chain, of_rows]))
+        p = np.exp(logs - np.logaddexp.reduce(logs))
+        away = np.array(statistics) - p @ statistics
+        total += data.weight[s] * (away.T * p) @ away
+    return total
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_covariance_of_scores_is_that_over_all_paths(name, rng, monkeypatch):
+    """Masks, weights, missing steps; all steps at once, or few."""
+    for k in range(4):
+        problem = PROBLEMS[name](rng, n_rows=8, gaps=0.3 * (k % 2) * (name in PRODUCTS))
+        prior, lengths = random_prior(rng, 2 + (k == 1)), lengths_of(rng, 8)
+        weight = rng.uniform(0.0, 3.0, len(lengths)) if k > 1 else None
+        model, data = hmm(problem, prior, lengths, weight)
+        point = posteriors.MAP.point_of(model.prior, random_starts(model, data, rng, 1)[:, 0])
+        natural, jacobian = model.prior.natural(point), model.prior.jacobian(point)
+        expected = jacobian.T @ covariance_over_paths(problem, model, data, natural) @ jacobian
+        monkeypatch.setattr(_hmm_covariance, "_BLOCK", [2**20, 50, 500, 1][k])
+        (found,) = model.score_covariance(point, data)
+        assert found.covariance == approx(expected, rel=1e-9, abs=1e-10 * abs(expected).max())
+        blocks = model.score_covariance(point, data, joint=False)
+        assert sorted(np.concatenate([block.free for block in blocks])) == found.free.tolist()
+        for block in blocks:
+            assert block.covariance == approx(expected[np.ix_(block.free, block.free)], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_laplace_is_the_gaussian_of_the_hessian_for_chains(name, rng):
+    """Hidden measurements of Gaussians among the gaps."""
+    for k in range(2):
+        problem = PROBLEMS[name](rng, n_rows=12, gaps=0.25 * k)
+        prior, lengths = symmetric(rng, 2), lengths_of(rng, 12, longest=8)
+        if k:
+            prior = Transitions(np.array([[1.0, 0.0]])), Transitions.symmetric(2, 2.0, left_to_right(2))
+        weight = rng.uniform(0.5, 2.0, len(lengths)) if k else None
+        evaluation = evaluation_of(problem, prior, lengths, rng, weight=weight, tol=1e-12)
+        free = evaluation.model.prior.to_unconstrained(evaluation.point("map"))
+        matrix = -hessian(lambda free, evaluation=evaluation: log_posterior(evaluation, free), free)
+        sign, log_det = np.linalg.slogdet(matrix)
+        found = get_score("laplace")(evaluation)
+        assert sign == 1
+        assert found.details["variant"] == "full"
+        expected = log_posterior(evaluation, free[:, None])[0] + len(free) / 2 * np.log(2 * np.pi) - log_det / 2
+        assert found.value == approx(expected, abs=1e-5)
+        diagonal = get_score("laplace")(evaluation, variant="diagonal").details["log_det"]
+        assert diagonal == approx(np.log(np.diag(matrix)).sum(), abs=1e-5)
+
+
+def test_covariances_where_probabilities_leave_the_range_of_doubles(rng):
+    """Two states that are out of reach by thousands of nats until the last row, which is theirs."""
+    problem = PROBLEMS["diag"](rng, n_rows=6)
+    emission = Gaussian.for_data(rng.normal(size=(50, 1)), covariance_type="diag")
+    problem = problem._replace(emission=emission, values=np.array([[0.0]] * 5 + [[3000.0]]))
+    model, data = hmm(
+        problem, (Transitions(np.ones((1, 3))), Transitions(np.array([[1.0, 0, 0], [0, 1, 1], [0, 1, 1]]))), [6]
+    )
+    free = model.prior.to_unconstrained(model.prior.mode())
+    of_means = np.flatnonzero(model.prior.jacobian(model.prior.mode()).any(axis=0))[-6::2]
+    free[of_means] = [0.0, 60.0, 60.002]
+    point = model.prior.from_unconstrained(free)
+    natural, jacobian = model.prior.natural(point), model.prior.jacobian(point)
+    shares = model.smoothed(natural, data)
+    assert shares[:, 0].max() < 1e-100
+    assert 0.01 < shares[0, 1] < 0.99
+    assert model.filtered(natural, data)[:5, 1:].max() == 0.0
+    expected = jacobian.T @ covariance_over_paths(problem, model, data, natural) @ jacobian
+    (found,) = model.score_covariance(point, data)
+    assert found.covariance == approx(expected, rel=1e-8, abs=1e-9 * abs(expected).max())
