@@ -11,6 +11,7 @@ from scipy.special import softmax
 from skvbem.models._covariance import ScoreCovariance
 from skvbem.models._emission_scoring import EmissionScoring
 from skvbem.models._hmm_covariance import hmm_covariance
+from skvbem.models._hmm_enumeration import log_evidence_by_enumeration
 from skvbem.models._stretches import Passes, stretches
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ class HMMScoring(EmissionScoring):
             of_sequences = np.zeros((1, len(pieces[0].starts)))
             for piece, shares in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
                 yield shares[0], passes.log_likelihood(piece.rows)[0]
+
+    def log_evidence_by_enumeration(self, data: HMMData, max_terms: int) -> tuple[float, int]:
+        """The log evidence, nats, summed over all paths of all sequences, and their number."""
+        return log_evidence_by_enumeration(self, data, max_terms)  # type: ignore[arg-type]
 
     def score_covariance(
         self, point: tuple, data: HMMData, *, joint: bool = True, max_states: int = 4096

@@ -1,22 +1,79 @@
 """Deterministic scores of hidden Markov models against their definitions, by the sum over all paths."""
 
-
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS
+from evidence.mixture_problems import CONJUGATE, DEFINED, as_emission_takes
 from evidence.test_hmms import evaluation_of, symmetric
 from evidence.test_mixture_scores import hessian, log_posterior
 from models.test_hmm import chain_of, hmm, lengths_of, random_prior, random_starts, sequences_of
-from models.test_mixture import PRODUCTS
+from models.test_mixture import PRODUCTS, seen
+from reference import hidden_markov
 from reference.hidden_markov import log_joints
 
 from skvbem.emissions import Gaussian
+from skvbem.errors import TooLargeError
 from skvbem.evidence import get_score
-from skvbem.models import _hmm_covariance
+from skvbem.models import _hmm_covariance, _hmm_enumeration
+from skvbem.models.hmm import HMM
 from skvbem.models.transitions import Transitions, left_to_right
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
+
+
+# --- the exact sum ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DEFINED)
+def test_exact_is_the_sum_over_all_paths(name, rng, monkeypatch):
+    """Masks, several sequences, missing cells and steps, weights that are repeats, 0 among them; any batches."""
+    for k in range(6):
+        problem = DEFINED[name](rng, 5, 0.3 * (k % 2) * (name in CONJUGATE))
+        initial, transitions = random_prior(rng, 1 + k % 3)
+        lengths = lengths_of(rng, 5)
+        weight = rng.permutation([2.0, *rng.choice([0.0, 1.0], len(lengths) - 1)]) if k > 3 else np.ones(len(lengths))
+        emission, values = problem.emission, as_emission_takes(name, problem.values)
+        model = HMM(emission, initial, transitions, emission.default_prior(1 + k % 3, **problem.options))
+        data = model.compile(emission.prepare(values), lengths, weight, seen(values))
+        ends = np.cumsum(lengths)
+        rows = [np.arange(a, b) for a, b, w in zip(ends - lengths, ends, weight) for _ in range(int(w))]
+        if sum(map(len, rows)) > 7:
+            continue
+        priors = initial.concentration[0], transitions.concentration
+        of_paths = problem.values[np.concatenate(rows)], [len(each) for each in rows], *priors, problem.of_groups
+        expected = hidden_markov.log_evidence(*of_paths)
+        for batch in (2**12, 3):
+            monkeypatch.setattr(_hmm_enumeration, "_BATCH", batch)
+            assert model.log_evidence_by_enumeration(data, 2**20)[0] == approx(expected, rel=1e-11, abs=1e-10)
+
+
+def test_only_paths_that_there_are_are_terms(rng):
+    """Of three states passed one after the other, as many as there are places to go on."""
+    problem = PROBLEMS["diag"](rng, n_rows=80)
+    prior = Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 2.0, left_to_right(3))
+    evaluation = evaluation_of(problem, prior, [80], rng)
+    found = get_score("exact")(evaluation)
+    assert found.is_lower_bound
+    assert found.standard_error is None
+    assert found.details["n_terms"] == 1 + 79 + 79 * 78 // 2
+    assert evaluation.fit("vb").objective <= found.value <= evaluation.fit("vb").objective + 30
+    short = evaluation_of(PROBLEMS["poisson"](rng, n_rows=9), symmetric(rng, 3), [4, 5], rng)
+    assert get_score("exact")(short, max_terms=3**9).details["n_terms"] == 3**9
+    with pytest.raises(TooLargeError, match=r"1.968e\+04 paths of the 9 steps; 'max_terms' allows 19682"):
+        get_score("exact")(short, max_terms=3**9 - 1)
+
+
+def test_what_has_no_exact_sum_is_refused(rng):
+    long = evaluation_of(PROBLEMS["diag"](rng, n_rows=2000), symmetric(rng, 4), [1500, 500], rng, tol=1.0)
+    with pytest.raises(TooLargeError, match=r"a sum over 1.32e\+1204 paths of the 2000 steps"):
+        get_score("exact")(long)
+    gaps = evaluation_of(PROBLEMS["full"](np.random.default_rng(1), n_rows=6, gaps=0.4), symmetric(rng, 2), [6], rng)
+    with pytest.raises(ValueError, match="an integral over their missing cells that has no closed form"):
+        get_score("exact")(gaps)
+    halves = evaluation_of(PROBLEMS["diag"](rng, n_rows=6), symmetric(rng, 2), [6], rng, weight=np.array([0.5]))
+    with pytest.raises(ValueError, match="needs whole-number sample weights"):
+        get_score("exact")(halves)
 
 
 # --- Laplace ----------------------------------------------------------------------------------------------------------
