@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.special import softmax
 from skvbem.models._covariance import ScoreCovariance
 from skvbem.models._emission_scoring import EmissionScoring
 from skvbem.models._hmm_covariance import hmm_covariance
+from skvbem.models._hmm_dimension import identifiable_dimension
 from skvbem.models._hmm_enumeration import log_evidence_by_enumeration
 from skvbem.models._stretches import Passes, stretches
 
@@ -90,6 +91,17 @@ class HMMScoring(EmissionScoring):
         makes no difference.
         """
         return hmm_covariance(self, point, data, joint)  # type: ignore[arg-type]
+
+    def identifiable_dimension(self, hidden: Sequence, data: HMMData) -> int:
+        """The generic rank of the map from parameters to the distribution of the longest sequence of the data.
+
+        Raises
+        ------
+        ValueError
+            If it is not known for the emission.
+        """
+        lengths = (data.ends - data.starts[:-1])[data.weight > 0]
+        return identifiable_dimension(self, int(lengths.max(initial=0)))  # type: ignore[arg-type]
 
 
 def _expected(probability: np.ndarray, logs: np.ndarray) -> float:

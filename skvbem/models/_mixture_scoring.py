@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -100,8 +100,8 @@ class MixtureScoring(EmissionScoring):
         """
         return mixture_covariance(self, point, data, joint)  # type: ignore[arg-type]
 
-    def identifiable_dimension(self, hidden: Sequence) -> int:
-        """The generic rank of the map from parameters to the distribution of a row.
+    def identifiable_dimension(self, hidden: Sequence, data: Any = None) -> int:
+        """The generic rank of the map from parameters to the distribution of a row, whatever the data.
 
         Raises
         ------

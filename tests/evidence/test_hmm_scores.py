@@ -1,5 +1,7 @@
 """Deterministic scores of hidden Markov models against their definitions, by the sum over all paths."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS
@@ -11,12 +13,14 @@ from models.test_mixture import PRODUCTS, seen
 from reference import hidden_markov
 from reference.hidden_markov import log_joints
 
-from skvbem.emissions import Gaussian
+from skvbem.emissions import Categorical, Gaussian
 from skvbem.errors import TooLargeError
-from skvbem.evidence import get_score
+from skvbem.evidence import SCORES, get_score
 from skvbem.models import _hmm_covariance, _hmm_enumeration
 from skvbem.models.hmm import HMM
+from skvbem.models.mixture import Mixture
 from skvbem.models.transitions import Transitions, left_to_right
+from skvbem.models.weights import FiniteWeights
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
@@ -167,3 +171,108 @@ def test_covariances_where_probabilities_leave_the_range_of_doubles(rng):
     expected = jacobian.T @ covariance_over_paths(problem, model, data, natural) @ jacobian
     (found,) = model.score_covariance(point, data)
     assert found.covariance == approx(expected, rel=1e-8, abs=1e-9 * abs(expected).max())
+
+
+# --- dimension, and the registry --------------------------------------------------------------------------------------
+
+
+def rank_by_derivatives(allowed_first, allowed_pairs, sizes, n_steps, rng):
+    """Of the probabilities of all sequences by all free cells, at a random point, by complex steps."""
+    n_states = len(allowed_first)
+    rows = [allowed_first, *allowed_pairs, *(np.ones(size, dtype=bool) for _ in range(n_states) for size in sizes)]
+    ends = np.cumsum([allowed.sum() - 1 for allowed in rows])
+    free = np.concatenate([rng.dirichlet(np.ones(allowed.sum()))[:-1] for allowed in rows])
+
+    def probabilities(free):
+        tables = []
+        for allowed, of in zip(rows, np.split(free, ends[:-1])):
+            table = np.zeros(len(allowed), dtype=complex)
+            table[allowed] = [*of, 1 - of.sum()]
+            tables.append(table)
+        first, pairs = tables[0], np.stack(tables[1 : 1 + n_states])
+        by_state = [tables[1 + n_states + k * len(sizes) :][: len(sizes)] for k in range(n_states)]
+        emission = np.stack([reduce(np.multiply.outer, of).ravel() for of in by_state])
+        forward = first[:, None] * emission
+        for _ in range(n_steps - 1):
+            forward = ((pairs.T @ forward)[:, :, None] * emission[:, None]).reshape(n_states, -1)
+        return forward.sum(axis=0)
+
+    jacobian = [probabilities(free + 1e-30j * unit).imag * 1e30 for unit in np.eye(len(free))]
+    singular = np.linalg.svd(jacobian, compute_uv=False)
+    assert not ((singular > 1e-13 * singular[0]) & (singular < 1e-9 * singular[0])).any()
+    return int((singular > 1e-9 * singular[0]).sum())
+
+
+@pytest.mark.parametrize(
+    ("n_states", "n_symbols", "n_steps", "d"),
+    [(2, 2, 1, 1), (2, 2, 2, 3), (2, 2, 3, 5), (2, 2, 5, 5), (2, 3, 3, 7), (3, 2, 5, 11), (3, 3, 4, 14)],
+)
+def test_known_dimensions_of_sequences_of_symbols(n_states, n_symbols, n_steps, d, rng):
+    emission, ones = Categorical((n_symbols,)), np.ones((n_states, n_states))
+    model = HMM(emission, Transitions(ones[:1]), Transitions(ones), emission.default_prior(n_states))
+    data = model.compile(emission.prepare(np.zeros((n_steps + 1, 1), dtype=int)), [n_steps, 1])
+    assert model.identifiable_dimension(("state",), data) == d
+    assert rank_by_derivatives(ones[0] > 0, ones > 0, (n_symbols,), n_steps, rng) == d
+
+
+def test_dimensions_of_sequences_of_categories(rng):
+    """Masks, some columns; steps beyond 2 K - 1, which add none; where all sequences are short."""
+    for k in range(16):
+        n_states, sizes = 2 + k % 2, [(2,), (3,), (2, 2)][k % 3]
+        initial, transitions = random_prior(rng, n_states)
+        emission = Categorical(sizes)
+        model = HMM(emission, initial, transitions, emission.default_prior(n_states))
+        for n_steps in range(1, 2 * n_states + (len(sizes) < 2)):
+            data = model.compile(emission.prepare(np.zeros((n_steps, len(sizes)), dtype=int)), [n_steps])
+            expected = rank_by_derivatives(initial.allowed[0], transitions.allowed, sizes, n_steps, rng)
+            assert model.identifiable_dimension(("state",), data) == expected
+
+
+def test_dimensions_where_measurements_tell_states_apart(rng):
+    """All parameters from two steps on; of states passed one by one those that are reached; of shares not known."""
+    problem = PROBLEMS["diag"](rng, n_rows=4)
+    n_own = 2 * problem.values.shape[1]
+    for lengths, d in (([1, 1, 1, 1], 2 + 3 * n_own), ([2, 2], 8 + 3 * n_own), ([4], 8 + 3 * n_own)):
+        model, data = hmm(problem, symmetric(rng, 3), lengths)
+        assert model.identifiable_dimension(("state",), data) == d
+    prior = Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 1.0, left_to_right(3))
+    for lengths, d in (([1, 1, 1, 1], n_own), ([2, 2], 1 + 2 * n_own), ([3, 1], 2 + 3 * n_own), ([4], 2 + 3 * n_own)):
+        model, data = hmm(problem, prior, lengths)
+        assert model.identifiable_dimension(("state",), data) == d
+    shares = evaluation_of(PROBLEMS["multinomial"](rng, n_rows=6), symmetric(rng, 2), [6], rng)
+    with pytest.raises(ValueError, match="hangs on the totals of the rows, and is not known here"):
+        get_score("bic")(shares, dimension="identifiable")
+
+
+def test_scores_take_the_dimension_of_the_data(rng):
+    problem = PROBLEMS["diag"](rng, n_rows=8)
+    evaluation = evaluation_of(problem, symmetric(rng, 2), np.ones(8, dtype=int), rng)
+    free, identifiable = (get_score("bic")(evaluation, dimension=which) for which in ("free", "identifiable"))
+    assert identifiable.value - free.value == approx(2 / 2 * np.log(8))
+    dagger = get_score("cheeseman_stutz_dagger")(evaluation)
+    assert dagger.value - get_score("cheeseman_stutz")(evaluation).value == approx(2 / 2 * np.log(8))
+
+
+def test_chains_of_single_steps_are_a_mixture(rng):
+    """Transitions have no data there: the evidence is the same, where d does not count them."""
+    problem = PROBLEMS["poisson"](rng, n_rows=7)
+    concentration = np.full(2, 0.8)
+    chain = (Transitions(concentration[None]), Transitions.symmetric(2, 2.0))
+    ours = evaluation_of(problem, chain, np.ones(7, dtype=int), rng, tol=1e-12)
+    mixture = Mixture(problem.emission, FiniteWeights(concentration), problem.emission.default_prior(2))
+    theirs = mixture.compile(problem.emission.prepare(problem.values), None, seen(problem.values))
+    exact, _ = mixture.log_evidence_by_enumeration(theirs, 2**20)
+    assert get_score("exact")(ours).value == approx(exact, rel=1e-12)
+    assert mixture.identifiable_dimension(()) == ours.model.identifiable_dimension((), ours.program)
+
+
+def test_the_scores_of_the_registry_that_know_chains(rng):
+    evaluation = evaluation_of(PROBLEMS["diag"](rng, n_rows=7), symmetric(rng, 2), [4, 3], rng)
+    small = {"n_chains": 4, "n_steps": 8, "n_draws": 32, "n_runs": 2, "n_particles": 4}
+    for kind, score in SCORES.items():
+        if kind.startswith("collapsed"):
+            with pytest.raises(TypeError, match="which HMM does not have"):
+                score(evaluation)
+            continue
+        found = score(evaluation, **{name: value for name, value in small.items() if name in score.options})
+        assert np.isfinite(found.value)
