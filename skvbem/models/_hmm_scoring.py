@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import softmax
 
+from skvbem.families import Dirichlet
 from skvbem.models._covariance import ScoreCovariance
 from skvbem.models._emission_scoring import EmissionScoring
 from skvbem.models._hmm_covariance import hmm_covariance
 from skvbem.models._hmm_dimension import identifiable_dimension
 from skvbem.models._hmm_enumeration import log_evidence_by_enumeration
+from skvbem.models._marginals import Counted
 from skvbem.models._stretches import Passes, stretches
 
 if TYPE_CHECKING:
@@ -77,6 +79,10 @@ class HMMScoring(EmissionScoring):
             of_sequences = np.zeros((1, len(pieces[0].starts)))
             for piece, shares in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
                 yield shares[0], passes.log_likelihood(piece.rows)[0]
+
+    def counted(self) -> Counted:
+        """Nothing: no statistics count rows that are independent under q(x), as steps of a path are not."""
+        return Counted(np.zeros(0, dtype=np.int64), Dirichlet(np.zeros(0), np.zeros(1, dtype=np.int64)))
 
     def log_evidence_by_enumeration(self, data: HMMData, max_terms: int) -> tuple[float, int]:
         """The log evidence, nats, summed over all paths of all sequences, and their number."""

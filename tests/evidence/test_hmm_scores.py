@@ -1,12 +1,13 @@
 """Deterministic scores of hidden Markov models against their definitions, by the sum over all paths."""
 
 from functools import reduce
+from itertools import product
 
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS
 from evidence.mixture_problems import CONJUGATE, DEFINED, as_emission_takes
-from evidence.test_hmms import evaluation_of, symmetric
+from evidence.test_hmms import evaluation_of, evaluation_with, symmetric
 from evidence.test_mixture_scores import hessian, log_posterior
 from models.test_hmm import chain_of, hmm, lengths_of, random_prior, random_starts, sequences_of
 from models.test_mixture import PRODUCTS, seen
@@ -78,6 +79,57 @@ def test_what_has_no_exact_sum_is_refused(rng):
     halves = evaluation_of(PROBLEMS["diag"](rng, n_rows=6), symmetric(rng, 2), [6], rng, weight=np.array([0.5]))
     with pytest.raises(ValueError, match="needs whole-number sample weights"):
         get_score("exact")(halves)
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------------
+
+
+def collapsed_over_paths(problem, initial, transitions, lengths, of_paths):
+    """<ln p(s, y)> + H of paths of all sequences with ln p(s, y) by definition, q(s) a product over sequences."""
+    total, starts = 0.0, np.cumsum([0, *lengths])[:-1]
+    for parts in product(*(list(of.items()) for of in of_paths)):
+        path, p = sum((part for part, _ in parts), ()), np.prod([q for _, q in parts])
+        if p <= 0:
+            continue
+        n_states = len(initial)
+        first, pairs = np.zeros(n_states), np.zeros((n_states, n_states))
+        for t, state in enumerate(path):
+            if t in starts:
+                first[state] += 1
+            else:
+                pairs[path[t - 1], state] += 1
+        of_chain = [hidden_markov.dirichlet(n, a) for n, a in zip([first, *pairs], [initial, *transitions])]
+        groups = [problem.values[np.array(path) == k] for k in range(n_states)]
+        total += p * (sum(of_chain) + problem.of_groups(groups) - np.log(p))
+    return total
+
+
+@pytest.mark.parametrize("name", ["categorical", "diag", "tied"])
+def test_the_collapsed_bound_is_its_definition_for_chains(name, rng):
+    """Within standard errors; in no draw below the plain bound."""
+    for k in range(3):
+        problem = DEFINED[name](rng, 5)
+        initial, transitions = random_prior(rng, 2, kind=["symmetric", "sticky", "left_to_right"][k])
+        lengths = lengths_of(rng, 5)
+        emission = problem.emission
+        model = HMM(emission, initial, transitions, emission.default_prior(2, **problem.options))
+        evaluation = evaluation_with(model, emission.prepare(problem.values), lengths, rng)
+        natural = (model.prior + evaluation.fit("vb").statistics).expected_natural()
+        logs = emission.expected_log_likelihood(evaluation.program.table, model.prior.split(natural)[2])
+        chain, data = chain_of(model, natural), evaluation.program
+        of_paths = [hidden_markov.by_enumeration(*chain, logs[a:b])[4] for a, b in sequences_of(data)]
+        priors = initial.concentration[0], transitions.concentration
+        expected = collapsed_over_paths(problem, *priors, lengths, of_paths)
+        found = get_score("collapsed")(evaluation, n_draws=2000)
+        assert found.value == approx(expected, abs=4.5 * found.standard_error + 1e-3)
+        assert found.details["gain"] >= -1e-9
+        evaluation.n_jobs = 2
+        assert get_score("collapsed")(evaluation, n_draws=2000).value == found.value
+        plain, exact = evaluation.fit("vb").objective, get_score("exact")(evaluation).value
+        ascended = get_score("collapsed_ascent")(evaluation)
+        assert plain - 1e-6 <= ascended.value <= exact + 4.5 * ascended.standard_error + 1e-9
+        mled, cs = (get_score(kind)(evaluation).value for kind in ("mled", "cheeseman_stutz"))
+        assert mled <= cs <= plain + 1e-6
 
 
 # --- Laplace ----------------------------------------------------------------------------------------------------------
@@ -266,13 +318,9 @@ def test_chains_of_single_steps_are_a_mixture(rng):
     assert mixture.identifiable_dimension(()) == ours.model.identifiable_dimension((), ours.program)
 
 
-def test_the_scores_of_the_registry_that_know_chains(rng):
+def test_every_score_of_the_registry_knows_chains(rng):
     evaluation = evaluation_of(PROBLEMS["diag"](rng, n_rows=7), symmetric(rng, 2), [4, 3], rng)
     small = {"n_chains": 4, "n_steps": 8, "n_draws": 32, "n_runs": 2, "n_particles": 4}
-    for kind, score in SCORES.items():
-        if kind.startswith("collapsed"):
-            with pytest.raises(TypeError, match="which HMM does not have"):
-                score(evaluation)
-            continue
+    for score in SCORES.values():
         found = score(evaluation, **{name: value for name, value in small.items() if name in score.options})
         assert np.isfinite(found.value)
