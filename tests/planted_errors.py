@@ -3,7 +3,7 @@
 Run as ``python tests/planted_errors.py``, from anywhere, with the test requirements of skvbem, a C compiler, and
 meson-python, meson, ninja and Cython (without which pip fetches them). Words as arguments plant the errors named so,
 "evidence" those of its scores, "search" those of the search over structures, "mixture" those of
-mixtures and what they are made of. The working tree is not touched. Exits
+mixtures and what they are made of, "chains" those of hidden Markov models. The working tree is not touched. Exits
 with 1 if an error survives or can no longer be planted.
 """
 
@@ -43,7 +43,14 @@ OF_MIXTURES = (
     "tests/evidence/test_mixtures.py",
     "tests/estimators/test_vb_mixture.py",
 )
-PARTS = {"evidence": OF_THE_EVIDENCE, "search": OF_THE_SEARCH, "mixture": OF_MIXTURES}
+OF_CHAINS = (
+    "tests/kernels/test_hmm.py",
+    "tests/models/test_hmm.py",
+    "tests/evidence/test_hmm_scores.py",
+    "tests/evidence/test_hmms.py",
+    "tests/estimators/test_vb_hmm.py",
+)
+PARTS = {"evidence": OF_THE_EVIDENCE, "search": OF_THE_SEARCH, "mixture": OF_MIXTURES, "chains": OF_CHAINS}
 KERNELS = "skvbem/_kernels/"
 SEARCH = "skvbem/search/"
 
@@ -75,6 +82,10 @@ def error_of_the_search(name, *changes):
 
 def error_of_mixtures(name, *changes):
     return error(name, *changes, tests=OF_MIXTURES)
+
+
+def error_of_chains(name, *changes):
+    return error(name, *changes, tests=OF_CHAINS)
 
 
 ERRORS = (
@@ -657,6 +668,190 @@ ERRORS = (
             "skvbem/models/_mixture_scoring.py",
             "total -= float(data.weight[rows] @ xlogy(q, q).sum(axis=1))",
             "total -= float(xlogy(q, q).sum())",
+        ),
+    ),
+    error_of_chains(
+        "expected transitions are normalized before the E step",
+        (
+            "skvbem/models/hmm.py",
+            "return of_initial.T, np.moveaxis(of_pairs, -1, 0)",
+            "return of_initial.T, np.moveaxis(of_pairs - np.logaddexp.reduce(of_pairs, axis=1)[:, None], -1, 0)",
+        ),
+    ),
+    error_of_chains(
+        "transitions are counted from the end of a sequence to the next one",
+        (
+            KERNELS + "_chain.h",
+            "left[j] = ends ? 0.0 : left[j] * share;",
+            "left[j] = left[j] * share;",
+        ),
+    ),
+    error_of_chains(
+        "weights of sequences are forgotten in the bound",
+        (
+            "skvbem/models/hmm.py",
+            "log_z += np.where(weight > 0, weight * of_sequences, 0.0).sum(axis=1)",
+            "log_z += np.where(weight > 0, of_sequences, 0.0).sum(axis=1)",
+        ),
+    ),
+    error_of_chains(
+        "steps after the last observed one are summed, not left out",
+        (
+            "skvbem/models/hmm.py",
+            "ends = np.where(before[1:] > before[:-1], last + 1, starts[:-1]).astype(np.int64)",
+            "ends = starts[1:]",
+        ),
+    ),
+    error_of_chains(
+        "states of the steps after the last observed one stay as they are",
+        (
+            "skvbem/models/hmm.py",
+            "states[going] @ transition",
+            "states[going]",
+        ),
+    ),
+    error_of_chains(
+        "what a mask rules out is only improbable",
+        (
+            "skvbem/models/hmm.py",
+            "self.transitions.matrix(pairs, -np.inf)",
+            "self.transitions.matrix(pairs, -9.0)",
+        ),
+    ),
+    error_of_chains(
+        "the first row of each sequence but one counts as a transition",
+        (
+            "skvbem/models/hmm.py",
+            "weight[self.starts[:-1][self.lengths > 0]] = 0.0",
+            "weight[:1] = 0.0",
+        ),
+    ),
+    error_of_chains(
+        "the bound leaves out the prior of the first state",
+        (
+            "skvbem/families/product.py",
+            "np.sum([block.log_normalizer_increment(u) for block, u in parts], axis=0)",
+            "np.sum([block.log_normalizer_increment(u) for block, u in list(parts)[1:]], axis=0)",
+        ),
+    ),
+    error_of_chains(
+        "what is out of range is not passed over in logarithms",
+        (
+            KERNELS + "_hmm.pyx",
+            "if (least if at_every_row else share) >= 1.0 - SKVBEM_LOST:",
+            "if (least if at_every_row else share) >= -1.0:",
+        ),
+    ),
+    error_of_chains(
+        "best paths are followed back one step late",
+        (
+            KERNELS + "_hmm.pyx",
+            "                states[t] = state\n                state = source[t, state]\n",
+            "                state = source[t, state]\n                states[t] = state\n",
+        ),
+    ),
+    error_of_chains(
+        "of equal states a best path ends in the last",
+        (
+            KERNELS + "_hmm.pyx",
+            "                if here[j] > top:",
+            "                if here[j] >= top:",
+        ),
+    ),
+    error_of_chains(
+        "drawn transitions between pieces are not counted",
+        (
+            KERNELS + "_hmm.pyx",
+            "counts[lane, states[lane, ends[s] - 1], next_state] += 1.0",
+            "counts[lane, states[lane, ends[s] - 1], next_state] += 0.0",
+        ),
+    ),
+    error_of_chains(
+        "relabelings of states leave the rows of transitions in place",
+        (
+            "skvbem/models/transitions.py",
+            "        rows = order if n_rows > 1 else np.arange(1)\n",
+            "        rows = np.arange(n_rows)\n",
+        ),
+    ),
+    error_of_chains(
+        "learned strengths are those of half the transitions",
+        (
+            "skvbem/estimators/_hmm.py",
+            "_strengthened(model.transitions, of_pairs, bases[1])",
+            "_strengthened(model.transitions, 0.5 * of_pairs, bases[1])",
+        ),
+    ),
+    error_of_chains(
+        "forecasts go back in time",
+        (
+            "skvbem/estimators/_hmm.py",
+            "filtered = filtered @ self.transmat",
+            "filtered = filtered @ self.transmat.T",
+        ),
+    ),
+    error_of_chains(
+        "forecasts start from the first step",
+        (
+            "skvbem/estimators/vb_hmm.py",
+            "last = np.cumsum(sequences.lengths) - 1\n",
+            "last = np.cumsum(sequences.lengths) - sequences.lengths\n",
+        ),
+    ),
+    error_of_chains(
+        "the score is the mean over sequences, not over steps",
+        (
+            "skvbem/estimators/vb_hmm.py",
+            "/ (weights @ sequences.lengths))",
+            "/ weights.sum())",
+        ),
+    ),
+    error_of_chains(
+        "the average over q is one of logarithms",
+        (
+            "skvbem/estimators/_hmm.py",
+            "found = logsumexp(logs, axis=0) - np.log(n_draws)",
+            "found = logs.mean(axis=0)",
+        ),
+    ),
+    error_of_chains(
+        "Laplace's covariance forgets steps before a transition",
+        (
+            "skvbem/models/_hmm_covariance.py",
+            "crossed = self.crossed + of_pairs.T @",
+            "crossed = self.crossed + 0.0 * of_pairs.T @",
+        ),
+    ),
+    error_of_chains(
+        "Laplace's recursion loses states out of the range of doubles",
+        (
+            "skvbem/models/_hmm_covariance.py",
+            "                log_alpha = self.log_first + of_rows\n",
+            "                log_alpha = self.log_first + np.where(of_rows < of_rows.max() - 745, -np.inf, of_rows)\n",
+        ),
+    ),
+    error_of_chains(
+        "the exact sum takes all sequences for one",
+        (
+            "skvbem/models/_hmm_enumeration.py",
+            "begins[data.starts[:-1]] = True",
+            "begins[0] = True",
+        ),
+    ),
+    error_of_chains(
+        "the dimension is that of sequences of two steps less",
+        (
+            "skvbem/models/_hmm_dimension.py",
+            "2 * model.n_components - 1)",
+            "2 * model.n_components - 3)",
+        ),
+    ),
+    error_of_chains(
+        "the entropy of paths is that of independent steps",
+        (
+            "skvbem/models/_hmm_scoring.py",
+            " - _expected(passes.counts[0], log_pairs)",
+            "",
         ),
     ),
 )

@@ -19,9 +19,9 @@ distribution is found by convolution (or its averages by moments, where counts a
 nothing is drawn, and what is left out is below a bound that is stated. So it is for networks, and for weights and
 categories of mixtures.
 
-**Other statistics**, of Gaussian, Gamma and multinomial components, have no such distribution. There the gain is
-averaged over x drawn from q(x): an estimate without bias, with a standard error, a bound on average; and in no run
-below the plain bound, as no draw is.
+**Other statistics**, of Gaussian, Gamma and multinomial components, have no such distribution, nor have counts along
+paths of sequences, whose steps depend on each other. There the gain is averaged over x drawn from q(x): an estimate
+without bias, with a standard error, a bound on average; and in no run below the plain bound, as no draw is.
 
 The best q(x) of this bound gives each row the natural parameters
 :math:`\langle\ln(\lambda_c + N_c)\rangle - \langle\ln(\lambda_r + N_r)\rangle`, counts c and r of cells and of their
@@ -59,8 +59,9 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
         Sweeps in which q(x) ascends this bound, from the q(x) of the VB fit on; the best q(x) met counts. Four find
         most of what there is to gain, which is much where rows are few or classes overlap.
     n_draws : int, default=64
-        Draws of x for statistics that are no counts: mixtures of measurements, counts of events, times. Without such
-        statistics nothing is drawn. The best q(x) is chosen by other draws than those that score it.
+        Draws of x for statistics that are no counts of independent rows: mixtures of measurements, counts of events,
+        times; all of sequences. Without such statistics nothing is drawn. The best q(x) is chosen by other draws than
+        those that score it.
     alias : bool, default=False
         Whether q(x) is mixed over all labelings, which stays a bound; see `skvbem.evidence.aliasing.alias_gain`.
 
@@ -142,9 +143,11 @@ def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int
     expectation = model.expect(natural[:, None], evaluation.program)
     statistics = expectation.statistics[:, 0]
     bound = float(expectation.log_normalizer[0] - times_log(statistics, natural).sum() + prior.log_evidence(statistics))
-    averages = _averages(counted.prior, model.row_marginals(natural, evaluation.program))
-    better, gains = np.empty(len(natural)), np.zeros(1)
-    better[counted.cells] = averages.natural
+    better, gains, of_counts, error = np.empty(len(natural)), np.zeros(1), 0.0, 0.0
+    if len(counted.cells):
+        averages = _averages(counted.prior, model.row_marginals(natural, evaluation.program))
+        better[counted.cells], error = averages.natural, averages.error
+        of_counts = averages.log_bd - float(counted.prior.log_evidence(statistics[counted.cells]))
     if len(drawn):
         completed = _drawn(evaluation, natural, key, n_draws)
         # what is counted gains apart from what is drawn: they are blocks of their own
@@ -153,8 +156,7 @@ def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int
         linear = prior.log_evidence(statistics) + slope[drawn] @ (completed - statistics[:, None])[drawn]
         gains = prior.log_evidence(completed) - linear
         better[drawn] = (prior + completed).expected_natural().mean(axis=1)[drawn]
-    of_counts = averages.log_bd - float(counted.prior.log_evidence(statistics[counted.cells]))
-    return _At(natural, bound, of_counts, averages.error, gains, better)
+    return _At(natural, bound, of_counts, error, gains, better)
 
 
 def _drawn(evaluation: Evaluation, natural: np.ndarray, key: int, n_draws: int) -> np.ndarray:

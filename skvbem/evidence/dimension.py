@@ -17,7 +17,8 @@ def dimension_of(evaluation: Evaluation, which: str) -> int:
     evaluation : Evaluation
     which : {"free", "identifiable"}
         The count d' of free parameters, or the generic rank d of the Jacobian of the map from parameters to the
-        distribution of what is observed: d <= d', less where parameters trade off [Geiger, Heckerman & Meek 1996].
+        distribution of what is observed, in sequences as long as those of the data: d <= d', less where parameters
+        trade off [Geiger, Heckerman & Meek 1996].
 
     Returns
     -------
@@ -28,4 +29,4 @@ def dimension_of(evaluation: Evaluation, which: str) -> int:
     if which == "free":
         return evaluation.model.prior.n_free_parameters
     check_needs(evaluation, "dimension='identifiable'", ("identifiable_dimension",))
-    return evaluation.model.identifiable_dimension(evaluation.hidden)
+    return evaluation.model.identifiable_dimension(evaluation.hidden, evaluation.program)

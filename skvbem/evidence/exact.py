@@ -19,14 +19,14 @@ def exact(evaluation: Evaluation, *, max_terms: int = 2**24) -> Evidence:
     ----------
     evaluation : Evaluation
     max_terms : int, default=2**24
-        Most terms of the sum; 16 million take seconds.
+        Most terms of the sum; 16 million take seconds, and about a minute where they are paths of sequences.
 
     Raises
     ------
     TooLargeError
         If there are more terms, with their number.
     ValueError
-        If completed rows have no evidence in closed form: mixtures of full or tied Gaussians with missing cells.
+        If completed rows have no evidence in closed form: full or tied Gaussians with missing cells.
     """
     check_whole_weights(evaluation, "exact")
     value, n_terms = evaluation.model.log_evidence_by_enumeration(evaluation.program, max_terms)

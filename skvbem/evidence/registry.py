@@ -16,7 +16,7 @@ from skvbem.evidence.smc import smc
 
 _STARTS = ("certain_statistics", "relabelings", "draw_points")
 _CHAINS = (*_STARTS, "paths", "workspace", "anneal", "log_normalizers")
-_COLLAPSED = ("counted", "row_marginals", "sample_latent", "lanes_at_once", "latent_entropy")
+_COLLAPSED = ("counted", "sample_latent", "lanes_at_once", "latent_entropy")  # and "row_marginals" of what is counted
 _METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
 
 _SCORES = (

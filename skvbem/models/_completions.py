@@ -106,13 +106,13 @@ def _groups(layout: Layout, cells: list[tuple[np.ndarray, np.ndarray]]) -> np.nd
 def _check(program: Program, log_terms: float, max_terms: int, about: str = "") -> None:
     if log_terms > log(max_terms) + 1e-9:
         raise TooLargeError(
-            f"The exact evidence is a sum over {about}{_figure(log_terms)} ways to complete the "
+            f"The exact evidence is a sum over {about}{figure(log_terms)} ways to complete the "
             f"{program.total_weight:g} rows; 'max_terms' allows {max_terms}. Take a score that approximates it, fewer "
             "rows, or fewer hidden states."
         )
 
 
-def _figure(log_n: float) -> str:
+def figure(log_n: float) -> str:
     """A number of any size, from its logarithm."""
     if log_n < log(1e15):
         return f"{exp(log_n):.4g}"

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import softmax
 
-from skvbem.errors import TooLargeError
-from skvbem.families import Product
-from skvbem.models._aliases import listed
+from skvbem.families import Dirichlet
+from skvbem.models._covariance import ScoreCovariance
+from skvbem.models._emission_scoring import EmissionScoring
+from skvbem.models._hmm_covariance import hmm_covariance
+from skvbem.models._hmm_dimension import identifiable_dimension
+from skvbem.models._hmm_enumeration import log_evidence_by_enumeration
+from skvbem.models._marginals import Counted
 from skvbem.models._stretches import Passes, stretches
 
 if TYPE_CHECKING:
@@ -20,12 +24,10 @@ if TYPE_CHECKING:
 _LOWEST = -1e30
 
 
-class HMMScoring:
+class HMMScoring(EmissionScoring):
     """Methods of a hidden Markov model."""
 
-    prior: Product
-    n_components: int
-    relabelings: Callable
+    hidden_states = "states"
     _passes: Callable
     _log_z: Callable
     _log_chain: Callable
@@ -78,19 +80,34 @@ class HMMScoring:
             for piece, shares in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
                 yield shares[0], passes.log_likelihood(piece.rows)[0]
 
-    def log_n_labelings(self, hidden: Sequence) -> float:
-        """ln of the number of orders of the states that the prior does not tell apart."""
-        return float(np.log(float(self.relabelings(hidden).n)))
+    def counted(self) -> Counted:
+        """Nothing: no statistics count rows that are independent under q(x), as steps of a path are not."""
+        return Counted(np.zeros(0, dtype=np.int64), Dirichlet(np.zeros(0), np.zeros(1, dtype=np.int64)))
 
-    def labelings(self, hidden: Sequence, limit: int) -> np.ndarray:
-        """These orders as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
-        found = listed(self.relabelings(hidden), sum(self.prior.n_cells), limit)
-        if found is None:
-            raise TooLargeError(
-                f"There are {np.exp(self.log_n_labelings(hidden)):.4g} orders of the {self.n_components} states, more "
-                f"than the {limit} that are mixed."
-            )
-        return found
+    def log_evidence_by_enumeration(self, data: HMMData, max_terms: int) -> tuple[float, int]:
+        """The log evidence, nats, summed over all paths of all sequences, and their number."""
+        return log_evidence_by_enumeration(self, data, max_terms)  # type: ignore[arg-type]
+
+    def score_covariance(
+        self, point: tuple, data: HMMData, *, joint: bool = True, max_states: int = 4096
+    ) -> list[ScoreCovariance]:
+        """The sum over sequences of the covariance of complete-data scores at a point, in unconstrained coordinates.
+
+        Without `joint` there is a block for the first states, for the transitions and for each state. `max_states`
+        makes no difference.
+        """
+        return hmm_covariance(self, point, data, joint)  # type: ignore[arg-type]
+
+    def identifiable_dimension(self, hidden: Sequence, data: HMMData) -> int:
+        """The generic rank of the map from parameters to the distribution of the longest sequence of the data.
+
+        Raises
+        ------
+        ValueError
+            If it is not known for the emission.
+        """
+        lengths = (data.ends - data.starts[:-1])[data.weight > 0]
+        return identifiable_dimension(self, int(lengths.max(initial=0)))  # type: ignore[arg-type]
 
 
 def _expected(probability: np.ndarray, logs: np.ndarray) -> float:

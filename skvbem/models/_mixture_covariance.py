@@ -14,7 +14,7 @@ moments.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,16 +55,14 @@ def mixture_covariance(model: Mixture, point: tuple, data: MixtureData, joint: b
             mean[:, of] += responsibilities[:, [k]] * score
         squared_mean += (mean.T * weight) @ mean
     covariance = second - squared_mean
-    return [ScoreCovariance(block, covariance[np.ix_(block, block)]) for block in _blocks(free, weights, d, joint)]
+    blocks = [np.arange(d)] if joint else [block for block in (weights, *apart(free, d)) if len(block)]
+    return [ScoreCovariance(block, covariance[np.ix_(block, block)]) for block in blocks]
 
 
-def _blocks(free: list[np.ndarray], weights: np.ndarray, d: int, joint: bool) -> list[np.ndarray]:
-    """Unconstrained coordinates that covariances are wanted between."""
-    if joint:
-        return [np.arange(d)]
+def apart(free: list[np.ndarray], d: int) -> list[np.ndarray]:
+    """Of the d unconstrained coordinates those of each component alone, and those of several."""
     n_components = np.zeros(d, dtype=int)
     for of in free:
         n_components[of] += 1
     shared = np.flatnonzero(n_components > 1)
-    alone: list[Any] = [np.setdiff1d(of, shared) for of in free] if len(free) > 1 else free
-    return [block for block in (weights, *alone, shared if len(free) > 1 else weights[:0]) if len(block)]
+    return [np.setdiff1d(of, shared) for of in free] + [shared]

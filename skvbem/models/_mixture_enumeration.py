@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import comb, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -26,6 +26,7 @@ from skvbem._numerics import log_rising
 from skvbem.errors import TooLargeError
 
 if TYPE_CHECKING:
+    from skvbem.models.hmm import HMM
     from skvbem.models.mixture import Mixture, MixtureData
 
 # Sets of rows, or allocations, whose evidences are found at once.
@@ -73,19 +74,25 @@ def _check(n_terms: int, max_terms: int, data: MixtureData) -> None:
 
 def _distinct_rows(model: Mixture, data: MixtureData) -> tuple[np.ndarray, np.ndarray, float]:
     """Statistics of distinct rows (n_rows, n_own), how often each counts, and the sum of ln f of all, nats."""
+    statistics, log_base = statistics_of_rows(model, data, data.weight)
+    counted = data.weight[data.weight > 0].astype(np.int64)
+    distinct, which = np.unique(statistics[data.weight > 0], axis=0, return_inverse=True)
+    return distinct, np.bincount(which.ravel(), weights=counted, minlength=len(distinct)).astype(np.int64), log_base
+
+
+def statistics_of_rows(model: Mixture | HMM, data: Any, weight: np.ndarray) -> tuple[np.ndarray, float]:
+    """Statistics of rows, (n_rows, n_own), the same for all components, and the sum of ln f with weights, nats."""
     natural = model.prior.expected_natural()
     step, cells = model.step_at(natural, data), model.cells_of_components()[0]
-    size, parts = model.emission.block_rows(model.n_components), []
+    size, parts = model.emission.block_rows(model.n_components), [np.zeros((0, len(cells)))]
     log_base = 0.0
     for at in range(0, len(data), size):
-        block, weight = data.table[at : at + size], data.weight[at : at + size]
+        block = data.table[at : at + size]
         own = step.of_rows(block)[:, 0]
         # what no parameter touches is what the statistics do not explain
-        log_base += float(weight @ (step.log_likelihood(block)[:, 0] - own @ natural[cells]))
-        parts.append(own[weight > 0])
-    counted = data.weight[data.weight > 0].astype(np.int64)
-    distinct, which = np.unique(np.concatenate(parts), axis=0, return_inverse=True)
-    return distinct, np.bincount(which.ravel(), weights=counted, minlength=len(distinct)).astype(np.int64), log_base
+        log_base += float(weight[at : at + size] @ (step.log_likelihood(block)[:, 0] - own @ natural[cells]))
+        parts.append(own)
+    return np.concatenate(parts), log_base
 
 
 def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> float:
@@ -94,7 +101,7 @@ def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> f
     n_rows = np.zeros(strides[-1])
     for w, stride in zip(weight, strides):
         n_rows += np.arange(strides[-1]) // stride % (w + 1)
-    of_sets = _log_evidences_of_sets(model, statistics, weight, strides)
+    of_sets = log_evidences_of_sets(model, statistics, weight, strides)
     rest = of_sets[-1]
     for k in reversed(range(model.n_components - 1)):
         a, b = model.weights.sticks[k]
@@ -105,9 +112,11 @@ def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> f
     return float(logsumexp(own + others[::-1] + _log_ways(weight, strides)) - whole[-1])
 
 
-def _log_evidences_of_sets(model: Mixture, statistics: np.ndarray, weight: np.ndarray, strides) -> list[np.ndarray]:
+def log_evidences_of_sets(
+    model: Mixture | HMM, statistics: np.ndarray, weight: np.ndarray, strides: np.ndarray
+) -> list[np.ndarray]:
     """ln g of every set of rows in mixed radix, (n_sets,), for every component."""
-    prior, first = model.prior.blocks[1], model.weights.n_cells
+    prior, first = model.prior.blocks[-1], sum(model.prior.n_cells[:-1])
     found: list[np.ndarray] = []
     cells_of = [cells - first for cells in model.cells_of_components()]
     for k, cells in enumerate(cells_of):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.special import xlogy
 
 from skvbem._kernels import _mixture
-from skvbem.emissions import Emission, Step
-from skvbem.errors import TooLargeError
-from skvbem.families import Dirichlet, Product
+from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.dimension import identifiable_dimension
-from skvbem.models._aliases import listed
 from skvbem.models._covariance import ScoreCovariance
+from skvbem.models._emission_scoring import EmissionScoring
 from skvbem.models._marginals import Counted, RowMarginals
 from skvbem.models._mixture_covariance import mixture_covariance
 from skvbem.models._mixture_enumeration import log_evidence_by_enumeration
@@ -26,18 +24,11 @@ if TYPE_CHECKING:
     from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 
 
-class MixtureScoring:
+class MixtureScoring(EmissionScoring):
     """Methods of a mixture."""
 
-    emission: Emission
     weights: Weights
-    prior: Product
-    n_components: int
-    relabelings: Callable
-
-    def step_at(self, natural: np.ndarray, data: MixtureData) -> Step:
-        """The emission at natural parameters (n_cells,) of one lane."""
-        return self.emission.step(np.ascontiguousarray(self.prior.split(natural)[1]), data.table)
+    hidden_states = "components"
 
     def responsibilities(self, natural: np.ndarray, data: MixtureData) -> Iterator[tuple[slice, np.ndarray]]:
         """q(x) of blocks of rows at natural parameters (n_cells,), (n_rows, n_components)."""
@@ -48,12 +39,6 @@ class MixtureScoring:
             shares = np.array(step.log_likelihood(data.table[rows]).T[None], order="C")
             _mixture.shares(log_weights, np.ones(rows.stop - at), shares, np.zeros(1))
             yield rows, shares[0].T
-
-    def cells_of_components(self) -> list[np.ndarray]:
-        """The cells of the emission in which rows of each component have statistics, those of all components too."""
-        component = self.emission.component_of_cell(self.n_components)
-        first = self.weights.n_cells
-        return [first + np.flatnonzero((component == k) | (component == -1)) for k in range(self.n_components)]
 
     def latent_entropy(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> float:
         """Entropy of the components under q(x) at natural parameters (n_cells,), nats."""
@@ -115,8 +100,8 @@ class MixtureScoring:
         """
         return mixture_covariance(self, point, data, joint)  # type: ignore[arg-type]
 
-    def identifiable_dimension(self, hidden: Sequence) -> int:
-        """The generic rank of the map from parameters to the distribution of a row.
+    def identifiable_dimension(self, hidden: Sequence, data: Any = None) -> int:
+        """The generic rank of the map from parameters to the distribution of a row, whatever the data.
 
         Raises
         ------
@@ -134,17 +119,3 @@ class MixtureScoring:
         columns = list(range(len(sizes)))
         dag = DAG.naive_bayes("component", columns)
         return identifiable_dimension(dag, {"component": self.n_components, **dict(enumerate(sizes))}, columns)
-
-    def log_n_labelings(self, hidden: Sequence) -> float:
-        """ln of the number of orders of the components that the prior does not tell apart."""
-        return float(np.log(float(self.relabelings(hidden).n)))
-
-    def labelings(self, hidden: Sequence, limit: int) -> np.ndarray:
-        """These orders as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
-        found = listed(self.relabelings(hidden), sum(self.prior.n_cells), limit)
-        if found is None:
-            raise TooLargeError(
-                f"There are {np.exp(self.log_n_labelings(hidden)):.4g} orders of the {self.n_components} components, "
-                f"more than the {limit} that are mixed."
-            )
-        return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -84,8 +85,11 @@ class Scoring:
         """
         return score_covariance(program, point, joint, max_states)
 
-    def identifiable_dimension(self, hidden: Sequence) -> int:
-        """The generic rank of the map from parameters to the distribution of all nodes but the hidden ones."""
+    def identifiable_dimension(self, hidden: Sequence, data: Any = None) -> int:
+        """The generic rank of the map from parameters to the distribution of all nodes but the hidden ones.
+
+        The data make no difference.
+        """
         sizes = dict(zip(self.dag.nodes, self.layout.cardinalities))
         return identifiable_dimension(self.dag, sizes, [node for node in self.dag.nodes if node not in hidden])
 

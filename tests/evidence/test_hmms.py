@@ -23,13 +23,22 @@ SAMPLED = {
 }
 
 
-def evaluation_of(problem, prior, lengths, rng, seed=0, weight=None):
+def evaluation_of(problem, prior, lengths, rng, seed=0, weight=None, tol=1e-6):
     """A fit as scores take it."""
-    model, data = hmm(problem, prior, lengths, weight)
+    return evaluated(*hmm(problem, prior, lengths, weight), rng, seed, tol)
+
+
+def evaluation_with(model, table, lengths, rng):
+    """The same of a model at hand."""
+    return evaluated(model, model.compile(table, lengths), rng, 0, 1e-10)
+
+
+def evaluated(model, data, rng, seed, tol):
+    """A model on its data, fitted from random starts."""
     starts = random_starts(model, data, rng, 5)
 
     def fit_of(form, starts):
-        return best_of(HMMAscent(model, data, form), starts, tol=1e-6, max_iter=2000)
+        return best_of(HMMAscent(model, data, form), starts, tol=tol, max_iter=2000)
 
     def run(form, fit):
         return fit_of(form, np.column_stack([fit.statistics, starts]))

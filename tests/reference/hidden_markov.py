@@ -6,6 +6,7 @@ Slow on purpose. Nothing is imported from the package.
 from itertools import product
 
 import numpy as np
+from scipy.special import gammaln
 
 
 def log_joints(log_initial, log_transition, log_likelihood):
@@ -65,3 +66,33 @@ def best_path(log_initial, log_transition, log_likelihood):
     for source in reversed(sources):
         path.append(int(source[path[-1]]))
     return best.max(), path[::-1]
+
+
+def dirichlet(counts, concentration):
+    """ln of the probability of a sequence with these counts; none of what has no prior."""
+    counts, a = np.asarray(counts, dtype=float), np.asarray(concentration, dtype=float)
+    if counts[a == 0].any():
+        return -np.inf
+    counts, a = counts[a > 0], a[a > 0]
+    return gammaln(a.sum()) - gammaln(a.sum() + counts.sum()) + (gammaln(a + counts) - gammaln(a)).sum()
+
+
+def log_evidence(rows, lengths, initial, transitions, of_groups):
+    """ln p(y) of sequences one after the other, the parameters integrated out of each path.
+
+    Concentrations of first states (n_states,) and of transitions (n_states, n_states), 0 where there are none;
+    `of_groups` is the log evidence of rows in groups, one for each state.
+    """
+    n_states, found = len(initial), -np.inf
+    starts = np.cumsum([0, *lengths])[:-1]
+    for path in product(range(n_states), repeat=len(rows)):
+        first, pairs = np.zeros(n_states), np.zeros((n_states, n_states))
+        for t, state in enumerate(path):
+            if t in starts:
+                first[state] += 1
+            else:
+                pairs[path[t - 1], state] += 1
+        term = dirichlet(first, initial) + sum(dirichlet(n, a) for n, a in zip(pairs, transitions))
+        if np.isfinite(term):
+            found = np.logaddexp(found, term + of_groups([rows[np.array(path) == k] for k in range(n_states)]))
+    return found
