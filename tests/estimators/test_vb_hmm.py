@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from reference.hidden_markov import dirichlet
 from scipy import stats
 from scipy.special import digamma, gammaln
 from sklearn.base import clone
@@ -509,6 +510,9 @@ def test_learned_priors_raise_the_bound(rng):
     assert learned.lower_bound_ > plain.lower_bound_ + 0.1
     ratio = learned.transmat_prior_ / plain.transmat_prior_
     assert ratio == approx(ratio[0, 0])
+    prior, counts = learned.transmat_prior_, learned.transmat_concentration_ - learned.transmat_prior_
+    scores = [sum(map(dirichlet, counts, prior * factor)) for factor in (0.9, 1.0, 1.1)]
+    assert scores[1] > max(scores[0], scores[2])  # no other strength makes these transitions more probable
     assert "optimized prior" in learned.log_evidence(sequences).note
     with pytest.raises(ValueError, match="needs method='vb'"):
         VBHMM(learn_prior=True, method="ml").fit(sequences)
