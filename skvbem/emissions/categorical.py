@@ -275,7 +275,7 @@ class CategoricalTable:
         return len(self.codes)
 
     def __getitem__(self, rows: slice) -> Self:
-        return replace(self, codes=self.codes[rows], joined=self.joined[rows])
+        return type(self)(self.codes[rows], self.join, self.joined[rows], self.n_rows)
 
 
 class CategoricalStep(Step):

@@ -62,7 +62,8 @@ class HMMData:
     weight: np.ndarray
     total_weight: float
     has_whole_weights: bool = True
-    rooms: Rooms = field(default_factory=Rooms, repr=False)
+    rooms: Rooms = field(default_factory=Rooms, init=False, repr=False)
+    _cut: dict[int, list[list[Stretch]]] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -75,6 +76,12 @@ class HMMData:
         """Tables of at most so many rows, and the weights of these."""
         for at in range(0, len(self), size):
             yield self.table[at : at + size], self.row_weight[at : at + size]
+
+    def stretches(self, size: int) -> list[list[Stretch]]:
+        """The rows that count in stretches of at most `size` rows; the same list at every step."""
+        if size not in self._cut:
+            self._cut[size] = stretches(self.starts, self.ends, size)
+        return self._cut[size]
 
     @property
     def n_sequences(self) -> int:
@@ -214,18 +221,20 @@ class HMM(HMMSampling, HMMScoring):
         step = self._step(natural, data)
 
         def sums(part: Sequence[list[Stretch]]) -> tuple:
-            total, log_z = step.zeros(), np.zeros(n_lanes)
-            passes = self._passes(natural, data, step)
+            total, passes = step.zeros(), self._passes(natural, data, step)
+            first = part[0][0].sequences.start if part else 0
+            weight = data.weight[first : part[-1][0].sequences.stop] if part else np.empty(0)
+            log_z = np.zeros((n_lanes, len(weight)))
             for pieces in part:
-                weight = data.weight[pieces[0].sequences]
-                of_sequences = np.zeros((n_lanes, len(weight)))
-                for piece, shares in passes.smoothed(pieces, weight, of_sequences):
+                some = slice(pieces[0].sequences.start - first, pieces[0].sequences.stop - first)
+                of_sequences = np.zeros((n_lanes, some.stop - some.start))
+                for piece, shares in passes.smoothed(pieces, weight[some], of_sequences):
                     step.add(data.table[piece.rows], shares.swapaxes(-1, -2), total)
-                log_z += np.where(weight > 0, weight * of_sequences, 0.0).sum(axis=1)
-            return total, log_z, passes.first_counts, passes.counts
+                log_z[:, some] = of_sequences
+            return total, np.where(weight > 0, weight * log_z, 0.0).sum(axis=1), passes.first_counts, passes.counts
 
         worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
-        units = stretches(data.starts, data.ends, self._stretch_rows(n_lanes))
+        units = data.stretches(self._stretch_rows(n_lanes))
         total, log_z, first, pairs = summed(sums, units, n_threads if worth else 1)
         return Expectation(self._statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes)), log_z)
 
@@ -235,7 +244,7 @@ class HMM(HMMSampling, HMMScoring):
         At the natural parameters of a point these are log likelihoods.
         """
         passes, found = self._passes(natural[:, None], data), np.zeros(data.n_sequences)
-        for pieces in stretches(data.starts, data.ends, self._stretch_rows()):
+        for pieces in data.stretches(self._stretch_rows()):
             found[pieces[0].sequences] = passes.forward(pieces)[0][0]
         return found
 
@@ -246,7 +255,7 @@ class HMM(HMMSampling, HMMScoring):
         """
         passes, found = self._passes(natural[:, None], data), np.zeros((len(data), self.n_components))
         weight, log_z = np.ones(data.n_sequences), np.zeros((1, data.n_sequences))
-        for pieces in stretches(data.starts, data.ends, self._stretch_rows()):
+        for pieces in data.stretches(self._stretch_rows()):
             some = pieces[0].sequences
             of_sequences = np.zeros((1, some.stop - some.start))
             for piece, shares in passes.smoothed(pieces, weight[some], of_sequences):
