@@ -32,8 +32,8 @@ typedef struct {
 
 /* Rows of one lane, and room for passes over them. */
 typedef struct {
-    intptr_t n_rows;
-    const double *log_likelihood; /* (n_states, n_rows), rows innermost */
+    intptr_t n_rows, stride;
+    const double *log_likelihood; /* (n_states, n_rows), rows innermost; from state to state `stride` doubles */
     double *likelihood;           /* (n_rows + 1, width), over the largest of the row and raised to the floor */
     double *forward;              /* (n_rows, width) */
     double *smoothed;             /* (n_rows, width) */
@@ -77,7 +77,7 @@ static void skvbem_prepare_rows(const skvbem_chain *chain, skvbem_rows *rows) {
         double *restrict out = rows->likelihood + first * width;
         for (intptr_t i = 0; i < n; i++) top[i] = -INFINITY, bottom[i] = INFINITY;
         for (intptr_t k = 0; k < n_states; k++) {
-            const double *restrict x = rows->log_likelihood + k * rows->n_rows + first;
+            const double *restrict x = rows->log_likelihood + k * rows->stride + first;
             for (intptr_t i = 0; i < n; i++) {
                 top[i] = x[i] > top[i] ? x[i] : top[i];
                 bottom[i] = x[i] < bottom[i] ? x[i] : bottom[i];
@@ -91,7 +91,7 @@ static void skvbem_prepare_rows(const skvbem_chain *chain, skvbem_rows *rows) {
             for (intptr_t l = 0; l < 4; l++) {
                 double *restrict e = some + l * m;
                 if (k + l < n_states) {
-                    const double *restrict x = rows->log_likelihood + (k + l) * rows->n_rows + first;
+                    const double *restrict x = rows->log_likelihood + (k + l) * rows->stride + first;
                     for (intptr_t i = 0; i < n; i++) {
                         const double y = skvbem_exp(x[i] - top[i]);
                         e[i] = y < SKVBEM_FLOOR ? SKVBEM_FLOOR : y;
@@ -288,14 +288,14 @@ static void skvbem_count_pairs(intptr_t n_states, intptr_t width, intptr_t n_row
     }
 }
 
-/* out (n_states, n_rows) of rows that stand time by time */
+/* out (n_states, n_rows), from state to state `stride` doubles, of rows that stand time by time */
 SKVBEM_CLONES
-static void skvbem_turn(intptr_t n_states, intptr_t width, intptr_t n_rows, const double *restrict time_by_time,
-                        double *restrict out) {
+static void skvbem_turn(intptr_t n_states, intptr_t width, intptr_t n_rows, intptr_t stride,
+                        const double *restrict time_by_time, double *restrict out) {
     for (intptr_t first = 0; first < n_rows; first += SKVBEM_SOME_ROWS) {
         const intptr_t n = n_rows - first < SKVBEM_SOME_ROWS ? n_rows - first : SKVBEM_SOME_ROWS;
         for (intptr_t k = 0; k < n_states; k++)
-            for (intptr_t i = 0; i < n; i++) out[k * n_rows + first + i] = time_by_time[(first + i) * width + k];
+            for (intptr_t i = 0; i < n; i++) out[k * stride + first + i] = time_by_time[(first + i) * width + k];
     }
 }
 

@@ -47,7 +47,7 @@ static double skvbem_log_forward(const skvbem_chain *chain, skvbem_rows *rows, i
             memcpy(here, chain->log_initial, n * sizeof(double));
         else
             skvbem_log_times(n, t == from ? carry : here - width, chain->log_transition, top, here);
-        for (intptr_t j = 0; j < n; j++) here[j] += rows->log_likelihood[j * rows->n_rows + t];
+        for (intptr_t j = 0; j < n; j++) here[j] += rows->log_likelihood[j * rows->stride + t];
         const double sum = skvbem_log_total(n, here);
         if (sum == -INFINITY) { /* no path can make the rows so far */
             for (intptr_t i = t * width; i < to * width; i++) rows->forward[i] = -INFINITY;
@@ -85,7 +85,7 @@ static void skvbem_log_backward(const skvbem_chain *chain, skvbem_rows *rows, in
                         weight * skvbem_exp(left[i] + chain->log_transition[i * n + j] + after[j] - norm);
         double largest = -INFINITY;
         for (intptr_t i = 0; i < n; i++) {
-            after[i] = to_come[i] + rows->log_likelihood[i * rows->n_rows + t];
+            after[i] = to_come[i] + rows->log_likelihood[i * rows->stride + t];
             largest = after[i] > largest ? after[i] : largest;
         }
         for (intptr_t i = 0; i < n; i++) after[i] -= largest;

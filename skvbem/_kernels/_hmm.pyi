@@ -14,6 +14,7 @@ def forward(
     log_z: NDArray,
     filtered: NDArray,
     work: NDArray,
+    at_once: int,
 ) -> None: ...
 def smooth(
     log_likelihood: NDArray,
@@ -31,6 +32,8 @@ def smooth(
     first_counts: NDArray,
     counts: NDArray,
     work: NDArray,
+    passed: bool,
+    at_once: int,
 ) -> None: ...
 def draw(
     log_likelihood: NDArray,
@@ -49,6 +52,8 @@ def draw(
     first_counts: NDArray,
     counts: NDArray,
     work: NDArray,
+    passed: bool,
+    at_once: int,
 ) -> None: ...
 def best_forward(
     log_likelihood: NDArray,

@@ -28,7 +28,7 @@ cdef extern from "_chain.h" nogil:
         double* log_transposed
         int raised
     ctypedef struct skvbem_rows:
-        intptr_t n_rows
+        intptr_t n_rows, stride
         const double* log_likelihood
         double* likelihood
         double* forward
@@ -48,7 +48,8 @@ cdef extern from "_chain.h" nogil:
                          const double* after, double weight)
     void skvbem_count_pairs(intptr_t n_states, intptr_t width, intptr_t n_rows, const double* left,
                             const double* right, double* counts)
-    void skvbem_turn(intptr_t n_states, intptr_t width, intptr_t n_rows, const double* time_by_time, double* out)
+    void skvbem_turn(intptr_t n_states, intptr_t width, intptr_t n_rows, intptr_t stride, const double* time_by_time,
+                     double* out)
 
 
 cdef extern from "_chain_log.h" nogil:
@@ -72,7 +73,7 @@ cdef intptr_t LINE = 8  # doubles of a cache line: arrays that begin with one ar
 
 
 def work_size(Py_ssize_t n_states, Py_ssize_t n_rows):
-    """Doubles that passes over so many rows of a lane need to work in."""
+    """Doubles that passes over so many rows of a lane at a time need to work in."""
     cdef intptr_t width = width_of(n_states)
     cdef intptr_t of_rows = (3 * n_rows + 1) * width + 3 * n_rows, of_chain = width * (2 + 4 * n_states + 8)
     return (LINE + of_rows + of_chain + n_states * n_states + LINE - 1) // LINE * LINE
@@ -82,7 +83,7 @@ cdef double* lay_out(double* work, intptr_t n_states, intptr_t n_rows, skvbem_ch
                      skvbem_rows* rows) noexcept nogil:
     """Cut the memory up; returns room for (n_states, width)."""
     cdef intptr_t width = width_of(n_states)
-    chain.n_states, chain.width, rows.n_rows = n_states, width, n_rows
+    chain.n_states, chain.width = n_states, width
     work += (LINE - (<size_t>work // sizeof(double)) % LINE) % LINE
     rows.likelihood = work  # the parts that are run through row by row come first
     rows.forward = rows.likelihood + (n_rows + 1) * width
@@ -98,6 +99,23 @@ cdef double* lay_out(double* work, intptr_t n_states, intptr_t n_rows, skvbem_ch
     rows.scale = rows.top + n_rows
     rows.raised = rows.scale + n_rows
     return rows.raised + n_rows
+
+
+cdef intptr_t take_up(skvbem_chain* chain, skvbem_rows* rows, const double* log_likelihood, intptr_t n_rows,
+                      const int64[::1] starts, intptr_t s, intptr_t at_once, bint passed, intptr_t* at) noexcept nogil:
+    """Make the rows from sequence s on ready, as many whole sequences as may be passed over at once, one at least.
+
+    Returns the first sequence that is left; `at` is the first row.
+    """
+    cdef intptr_t n = starts.shape[0], left = s, stop = 0
+    at[0] = starts[s]
+    while left < n and (left == s or (starts[left + 1] if left + 1 < n else n_rows) - at[0] <= at_once):
+        left += 1
+        stop = starts[left] if left < n else n_rows
+    rows.n_rows, rows.stride, rows.log_likelihood = stop - at[0], n_rows, log_likelihood + at[0]
+    if not passed:
+        skvbem_prepare_rows(chain, rows)
+    return left
 
 
 cdef void forget(skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last) noexcept nogil:
@@ -129,7 +147,7 @@ cdef double pass_forward(skvbem_chain* chain, skvbem_rows* rows, intptr_t first,
 def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
             const double[:, :, ::1] log_transition, const int64[::1] starts, const int64[::1] ends, bint begins,
             bint goes_on, double[:, ::1] carry, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
-            double[:, :, ::1] filtered, double[:, ::1] work):
+            double[:, :, ::1] filtered, double[:, ::1] work, Py_ssize_t at_once):
     """Forward passes: ln Z of sequences, and the posteriors of states given the rows so far.
 
     Parameters
@@ -150,34 +168,40 @@ def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_ini
     filtered : (n_lanes, n_rows, n_states) OUT; no rows if not wanted
     work : (n_lanes, work_size) OUT, or (1, work_size) scratch
         What `smooth` and `draw` may take up of the passes over a piece.
+    at_once : rows that `work` has room for; no sequence has more
     """
     cdef Py_ssize_t lane, s, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
-    cdef intptr_t width = width_of(n_states), last
+    cdef intptr_t width = width_of(n_states), n_rows = log_likelihood.shape[2], last, left, at
+    cdef const double* of_rows
     cdef skvbem_chain chain
     cdef skvbem_rows rows
     cdef double found, share, least
     cdef double* of_lane
     cdef bint every = filtered.shape[1] > 0
-    if log_likelihood.shape[2] == 0 or starts.shape[0] == 0:
+    if n_rows == 0 or starts.shape[0] == 0:
         return
     with nogil:
         for lane in range(n_lanes):
-            lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, log_likelihood.shape[2], &chain, &rows)
+            lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, at_once, &chain, &rows)
             chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
-            rows.log_likelihood = &log_likelihood[lane, 0, 0]
+            of_rows = &log_likelihood[lane, 0, 0]
             skvbem_prepare_chain(&chain)
-            skvbem_prepare_rows(&chain, &rows)
             of_lane = &carry[lane, 0]
             if begins and not goes_on:
+                left = 0
                 for s in range(starts.shape[0]):
+                    if s == left:
+                        left = take_up(&chain, &rows, of_rows, n_rows, starts, s, at_once, False, &at)
                     if starts[s] == ends[s]:
                         log_z[lane, s] = 0.0
                         continue
-                    log_z[lane, s] = pass_forward(&chain, &rows, starts[s], ends[s], &in_logs[lane, s],
+                    log_z[lane, s] = pass_forward(&chain, &rows, starts[s] - at, ends[s] - at, &in_logs[lane, s],
                                                   rows.scratch if every else NULL)
                     if every:
-                        skvbem_filtered(&chain, &rows, starts[s], ends[s], in_logs[lane, s], &filtered[lane, 0, 0])
+                        skvbem_filtered(&chain, &rows, starts[s] - at, ends[s] - at, in_logs[lane, s],
+                                        &filtered[lane, at, 0])
                 continue
+            take_up(&chain, &rows, of_rows, n_rows, starts, 0, at_once, False, &at)
             last = ends[0] - 1
             if begins:
                 log_z[lane, 0] = 0.0
@@ -209,7 +233,8 @@ def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_ini
 def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, const double[:, :, ::1] log_transition,
            const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, const double[::1] weight,
            double[:, ::1] carry, double[:, ::1] after, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
-           double[:, ::1] first_counts, double[:, :, ::1] counts, double[:, ::1] work, bint passed):
+           double[:, ::1] first_counts, double[:, :, ::1] counts, double[:, ::1] work, bint passed,
+           Py_ssize_t at_once):
     """Turn log likelihoods into posteriors of the states of each row, times the weights of their sequences.
 
     Parameters
@@ -233,9 +258,11 @@ def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, c
         Expected transitions are added.
     work : (n_lanes, work_size) or (1, work_size) scratch
     passed : whether the forward pass over this piece, of all lanes, stands in `work`
+    at_once : as in `forward`
     """
     cdef Py_ssize_t lane, s, i, j, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
-    cdef intptr_t width = width_of(n_states), n_rows = log_likelihood.shape[2], reached
+    cdef intptr_t width = width_of(n_states), n_rows = log_likelihood.shape[2], reached, left, at, first, last
+    cdef const double* of_rows
     cdef bint whole = begins and not goes_on
     cdef skvbem_chain chain
     cdef skvbem_rows rows
@@ -245,64 +272,67 @@ def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, c
         return
     with nogil:
         for lane in range(n_lanes):
-            pairs = lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, n_rows, &chain, &rows)
+            pairs = lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, at_once, &chain, &rows)
             room = rows.scratch + 4 * width
             chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
-            rows.log_likelihood = &log_likelihood[lane, 0, 0]
+            of_rows = &log_likelihood[lane, 0, 0]
             if not passed:
                 skvbem_prepare_chain(&chain)
-                skvbem_prepare_rows(&chain, &rows)
-            memset(rows.likelihood + n_rows * width, 0, width * sizeof(double))
-            reached = 0
+            memset(pairs, 0, n_states * width * sizeof(double))
+            left = 0
             for s in range(starts.shape[0]):
-                forget(&chain, &rows, reached, starts[s])
-                reached = ends[s]
-                if starts[s] == ends[s]:
+                if s == left:
+                    left = take_up(&chain, &rows, of_rows, n_rows, starts, s, at_once, passed, &at)
+                    memset(rows.likelihood + rows.n_rows * width, 0, width * sizeof(double))
+                    reached = 0
+                first, last = starts[s] - at, ends[s] - at
+                forget(&chain, &rows, reached, first)
+                reached = last
+                if first == last:
                     log_z[lane, s] = 0.0
-                    continue
-                if whole:
-                    log_z[lane, s] = pass_forward(&chain, &rows, starts[s], ends[s], &in_logs[lane, s], NULL)
+                elif whole:
+                    log_z[lane, s] = pass_forward(&chain, &rows, first, last, &in_logs[lane, s], NULL)
                 elif passed:
                     pass
                 elif in_logs[lane, s]:
-                    skvbem_log_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
+                    skvbem_log_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
                 else:
-                    skvbem_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
+                    skvbem_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
                 if weight[s] == 0.0 or log_z[lane, s] == -INFINITY:
-                    forget(&chain, &rows, starts[s], ends[s])
-                    continue
-                if in_logs[lane, s]:
-                    skvbem_log_backward(&chain, &rows, starts[s], ends[s], not goes_on,
-                                        room if whole else &after[lane, 0], weight[s], &counts[lane, 0, 0])
-                else:
-                    if goes_on:
-                        memcpy(rows.likelihood + ends[s] * width, &after[lane, 0], width * sizeof(double))
-                    skvbem_backward(&chain, &rows, starts[s], ends[s], &after[lane, 0] if goes_on else NULL, weight[s])
-                    if not whole:
-                        memcpy(&after[lane, 0], rows.likelihood + starts[s] * width, width * sizeof(double))
-                if begins:
-                    for i in range(n_states):
-                        first_counts[lane, i] += rows.smoothed[starts[s] * width + i]
-            forget(&chain, &rows, reached, n_rows)
-            memset(pairs, 0, n_states * width * sizeof(double))
-            skvbem_count_pairs(n_states, width, n_rows, rows.forward, rows.likelihood, pairs)
+                    forget(&chain, &rows, first, last)
+                elif first < last:
+                    if in_logs[lane, s]:
+                        skvbem_log_backward(&chain, &rows, first, last, not goes_on,
+                                            room if whole else &after[lane, 0], weight[s], &counts[lane, 0, 0])
+                    else:
+                        if goes_on:
+                            memcpy(rows.likelihood + last * width, &after[lane, 0], width * sizeof(double))
+                        skvbem_backward(&chain, &rows, first, last, &after[lane, 0] if goes_on else NULL, weight[s])
+                        if not whole:
+                            memcpy(&after[lane, 0], rows.likelihood + first * width, width * sizeof(double))
+                    if begins:
+                        for i in range(n_states):
+                            first_counts[lane, i] += rows.smoothed[first * width + i]
+                if s + 1 == left:
+                    forget(&chain, &rows, reached, rows.n_rows)
+                    skvbem_count_pairs(n_states, width, rows.n_rows, rows.forward, rows.likelihood, pairs)
+                    skvbem_turn(n_states, width, rows.n_rows, rows.stride, rows.smoothed, &log_likelihood[lane, 0, at])
             for i in range(n_states):
                 for j in range(n_states):
                     counts[lane, i, j] += pairs[i * width + j] * chain.transition[i * width + j]
-            skvbem_turn(n_states, width, n_rows, rows.smoothed, &log_likelihood[lane, 0, 0])
 
 
 def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
          const double[:, :, ::1] log_transition, const int64[::1] starts, const int64[::1] ends, bint begins,
          bint goes_on, double[:, ::1] carry, int64[::1] after, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
          const double[:, ::1] uniform, int64[:, ::1] states, double[:, ::1] first_counts, double[:, :, ::1] counts,
-         double[:, ::1] work, bint passed):
+         double[:, ::1] work, bint passed, Py_ssize_t at_once):
     """Draw a state path of every sequence from its posterior: forward filtering, backward sampling.
 
     Parameters
     ----------
-    log_likelihood, log_initial, log_transition, starts, ends, begins, goes_on, carry, in_logs, log_z, work, passed
-        As in `smooth`.
+    log_likelihood, log_initial, log_transition, starts, ends, begins, goes_on, carry, in_logs, log_z : as in `smooth`
+    work, passed, at_once : as in `smooth`
     after : (n_lanes,) IN and OUT
         Of a piece: the state drawn at the first row of the piece after it.
     uniform : (n_lanes, n_rows) IN
@@ -315,7 +345,8 @@ def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initia
         Transitions drawn are added.
     """
     cdef Py_ssize_t lane, s, t, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
-    cdef intptr_t n_rows = log_likelihood.shape[2], next_state
+    cdef intptr_t n_rows = log_likelihood.shape[2], next_state, left, at, first, last
+    cdef const double* of_rows
     cdef bint whole = begins and not goes_on
     cdef skvbem_chain chain
     cdef skvbem_rows rows
@@ -323,27 +354,30 @@ def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initia
         return
     with nogil:
         for lane in range(n_lanes):
-            lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, n_rows, &chain, &rows)
+            lay_out(&work[lane if work.shape[0] > 1 else 0, 0], n_states, at_once, &chain, &rows)
             chain.log_initial, chain.log_transition = &log_initial[lane, 0], &log_transition[lane, 0, 0]
-            rows.log_likelihood = &log_likelihood[lane, 0, 0]
+            of_rows = &log_likelihood[lane, 0, 0]
             if not passed:
                 skvbem_prepare_chain(&chain)
-                skvbem_prepare_rows(&chain, &rows)
+            left = 0
             for s in range(starts.shape[0]):
-                if starts[s] == ends[s]:
+                if s == left:
+                    left = take_up(&chain, &rows, of_rows, n_rows, starts, s, at_once, passed, &at)
+                first, last = starts[s] - at, ends[s] - at
+                if first == last:
                     log_z[lane, s] = 0.0
                     continue
                 if whole:
-                    log_z[lane, s] = pass_forward(&chain, &rows, starts[s], ends[s], &in_logs[lane, s], NULL)
+                    log_z[lane, s] = pass_forward(&chain, &rows, first, last, &in_logs[lane, s], NULL)
                 elif passed:
                     pass
                 elif in_logs[lane, s]:
-                    skvbem_log_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
+                    skvbem_log_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
                 else:
-                    skvbem_forward(&chain, &rows, starts[s], ends[s], NULL if begins else &carry[lane, 0])
+                    skvbem_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
                 next_state = after[lane] if goes_on else -1
-                after[lane] = skvbem_draw_states(&chain, &rows, starts[s], ends[s], in_logs[lane, s], next_state,
-                                                 &uniform[lane, 0], rows.scratch, &states[lane, 0])
+                after[lane] = skvbem_draw_states(&chain, &rows, first, last, in_logs[lane, s], next_state,
+                                                 &uniform[lane, at], rows.scratch, &states[lane, at])
                 if begins:
                     first_counts[lane, states[lane, starts[s]]] += 1.0
                 for t in range(starts[s], ends[s] - 1):

@@ -62,7 +62,7 @@ class HMMSampling(GibbsSampling):
     def _log_z(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """ln Z of q(x) at natural parameters (n_cells, n_lanes), (n_lanes,)."""
         passes, log_z = self._passes(natural, data), np.zeros(natural.shape[1])
-        for pieces in data.stretches(self._stretch_rows(natural.shape[1])):
+        for pieces in data.stretches(*self._stretch_rows(natural.shape[1])):
             weight = data.weight[pieces[0].sequences]
             log_z += np.where(weight > 0, weight * passes.forward(pieces)[0], 0.0).sum(axis=1)
         return log_z
@@ -77,7 +77,7 @@ class HMMSampling(GibbsSampling):
         def uniform(n_rows: int) -> np.ndarray:
             return np.stack([rng.random(n_rows) for rng in rngs])
 
-        for pieces in data.stretches(self._stretch_rows()):  # the same for any number of lanes
+        for pieces in data.stretches(*self._stretch_rows()):  # the same for any number of lanes
             of_sequences = np.zeros((n_lanes, len(pieces[0].starts)))
             for piece, states in passes.drawn(pieces, uniform, of_sequences):
                 step.add_drawn(data.table[piece.rows], states, rngs, total)

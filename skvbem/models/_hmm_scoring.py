@@ -75,7 +75,7 @@ class HMMScoring(EmissionScoring):
 
     def _shares_and_logs(self, passes: Passes, data: HMMData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Posteriors of states times weights, and log likelihoods of rows, (n_states, n_rows), of blocks of rows."""
-        for pieces in data.stretches(self._stretch_rows()):
+        for pieces in data.stretches(*self._stretch_rows()):
             of_sequences = np.zeros((1, len(pieces[0].starts)))
             for piece, shares in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
                 yield shares[0], passes.log_likelihood(piece.rows)[0]

@@ -31,6 +31,8 @@ class Stretch:
         Which sequences they are of.
     starts, ends : ndarray of int64, shape (n_sequences,)
         First row of each sequence, and the row after its last, counted from the first row of the stretch.
+    at_once : int
+        Rows that are passed over together, so that they stay in cache; no sequence has more.
     begins, goes_on : bool
         Whether the first row begins a sequence, and whether the last sequence goes on after the stretch.
     """
@@ -39,6 +41,7 @@ class Stretch:
     sequences: slice
     starts: np.ndarray
     ends: np.ndarray
+    at_once: int
     begins: bool = True
     goes_on: bool = False
 
@@ -48,8 +51,8 @@ class Stretch:
         return self.rows.stop - self.rows.start
 
 
-def stretches(starts: np.ndarray, ends: np.ndarray, size: int) -> list[list[Stretch]]:
-    """All rows in stretches of at most `size` rows: one alone, or all pieces of a long sequence together.
+def stretches(starts: np.ndarray, ends: np.ndarray, at_once: int, size: int) -> list[list[Stretch]]:
+    """All rows in stretches: one of whole sequences alone, or all pieces of a long sequence together.
 
     Parameters
     ----------
@@ -57,24 +60,33 @@ def stretches(starts: np.ndarray, ends: np.ndarray, size: int) -> list[list[Stre
         First rows of sequences, and the end.
     ends : ndarray of int64, shape (n_sequences,)
         The row after the last that counts in each.
+    at_once : int
+        Rows that passes keep in cache; a sequence of more is cut into pieces of at most as many.
     size : int
+        Most rows of a stretch of several sequences.
     """
     found, n, first = [], len(ends), 0
+    lengths = np.diff(starts)
+    is_long = lengths > at_once
+    next_long = np.append(np.flatnonzero(is_long), n)[np.cumsum(is_long) - is_long]  # of each sequence, itself or later
     while first < n:
-        last = max(int(np.searchsorted(starts, starts[first] + size, side="right")) - 1, first + 1)
-        some, at, stop = slice(first, last), int(starts[first]), int(starts[last])
-        if stop - at <= size or last > first + 1:
-            found.append([Stretch(slice(at, stop), some, starts[first:last] - at, ends[some] - at)])
-        else:
-            stop = int(ends[first])
-            cuts = np.linspace(at, stop, max(-(-(stop - at) // size), 1) + 1).astype(np.int64).tolist()
-            found.append(
-                [
-                    Stretch(slice(a, b), some, np.zeros(1, np.int64), np.array([b - a]), a == at, b < stop)
-                    for a, b in pairwise(cuts)
-                ]
-            )
-        first = last
+        at = int(starts[first])
+        if is_long[first]:
+            some, stop = slice(first, first + 1), int(ends[first])
+            cuts = np.linspace(at, stop, max(-(-(stop - at) // at_once), 1) + 1).astype(np.int64).tolist()
+            zero = np.zeros(1, np.int64)
+            pieces = [
+                Stretch(slice(a, b), some, zero, np.array([b - a]), b - a, a == at, b < stop) for a, b in pairwise(cuts)
+            ]
+            found.append(pieces)
+            first += 1
+            continue
+        last = max(int(np.searchsorted(starts, at + size, side="right")) - 1, first + 1)
+        some = slice(first, min(last, int(next_long[first])))
+        stop = int(starts[some.stop])
+        of_sequences = starts[some] - at, ends[some] - at
+        found.append([Stretch(slice(at, stop), some, *of_sequences, min(at_once, stop - at))])
+        first = some.stop
     return found
 
 
@@ -244,7 +256,7 @@ class Passes:
         """Memory in which the forward pass over a piece, by its first row, is kept, of the last pieces."""
         left = _MOST_KEPT
         for piece in reversed(pieces):
-            size = _hmm.work_size(self.n_states, piece.n_rows)
+            size = _hmm.work_size(self.n_states, piece.at_once)
             left -= size * self.n_lanes
             if left < 0:
                 return
@@ -268,7 +280,7 @@ class Passes:
 
     def _room(self, piece: Stretch) -> np.ndarray:
         """Memory to work in on a stretch, one lane after the other."""
-        size = _hmm.work_size(self.n_states, piece.n_rows)
+        size = _hmm.work_size(self.n_states, piece.at_once)
         if self._work.shape[1] < size:
             self._work = np.empty((1, size))
         return self._work
@@ -279,4 +291,4 @@ class Passes:
     def _call(self, kernel: Callable, piece: Stretch, found: np.ndarray, *arguments) -> None:
         """A kernel on a stretch of log likelihoods."""
         of_piece = piece.starts, piece.ends, piece.begins, piece.goes_on
-        kernel(found, self.log_initial, self.log_transition, *of_piece, *arguments)
+        kernel(found, self.log_initial, self.log_transition, *of_piece, *arguments, piece.at_once)

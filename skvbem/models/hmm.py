@@ -33,7 +33,7 @@ from skvbem.models.transitions import Transitions
 
 # Rows times states times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**16
-# Doubles for each row and state that a stretch holds beside those of each lane.
+# Doubles for each row and state that passes hold beside log likelihoods.
 _PER_STATE = 4
 
 
@@ -63,7 +63,7 @@ class HMMData:
     total_weight: float
     has_whole_weights: bool = True
     rooms: Rooms = field(default_factory=Rooms, init=False, repr=False)
-    _cut: dict[int, list[list[Stretch]]] = field(default_factory=dict, init=False, repr=False)
+    _cut: dict[tuple[int, int], list[list[Stretch]]] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -77,11 +77,11 @@ class HMMData:
         for at in range(0, len(self), size):
             yield self.table[at : at + size], self.row_weight[at : at + size]
 
-    def stretches(self, size: int) -> list[list[Stretch]]:
-        """The rows that count in stretches of at most `size` rows; the same list at every step."""
-        if size not in self._cut:
-            self._cut[size] = stretches(self.starts, self.ends, size)
-        return self._cut[size]
+    def stretches(self, at_once: int, size: int) -> list[list[Stretch]]:
+        """The rows that count in stretches, see `skvbem.models._stretches.stretches`; the same list at every step."""
+        if (at_once, size) not in self._cut:
+            self._cut[at_once, size] = stretches(self.starts, self.ends, at_once, size)
+        return self._cut[at_once, size]
 
     @property
     def n_sequences(self) -> int:
@@ -234,7 +234,7 @@ class HMM(HMMSampling, HMMScoring):
             return total, np.where(weight > 0, weight * log_z, 0.0).sum(axis=1), passes.first_counts, passes.counts
 
         worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
-        units = data.stretches(self._stretch_rows(n_lanes))
+        units = data.stretches(*self._stretch_rows(n_lanes))
         total, log_z, first, pairs = summed(sums, units, n_threads if worth else 1)
         return Expectation(self._statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes)), log_z)
 
@@ -244,7 +244,7 @@ class HMM(HMMSampling, HMMScoring):
         At the natural parameters of a point these are log likelihoods.
         """
         passes, found = self._passes(natural[:, None], data), np.zeros(data.n_sequences)
-        for pieces in data.stretches(self._stretch_rows()):
+        for pieces in data.stretches(*self._stretch_rows()):
             found[pieces[0].sequences] = passes.forward(pieces)[0][0]
         return found
 
@@ -255,7 +255,7 @@ class HMM(HMMSampling, HMMScoring):
         """
         passes, found = self._passes(natural[:, None], data), np.zeros((len(data), self.n_components))
         weight, log_z = np.ones(data.n_sequences), np.zeros((1, data.n_sequences))
-        for pieces in data.stretches(self._stretch_rows()):
+        for pieces in data.stretches(*self._stretch_rows()):
             some = pieces[0].sequences
             of_sequences = np.zeros((1, some.stop - some.start))
             for piece, shares in passes.smoothed(pieces, weight[some], of_sequences):
@@ -284,7 +284,7 @@ class HMM(HMMSampling, HMMScoring):
         0 from the first step on that no path can make.
         """
         passes, found = self._passes(natural[:, None], data), np.zeros((len(data), self.n_components))
-        for pieces in stretches(data.starts, data.starts[1:], self._stretch_rows()):
+        for pieces in stretches(data.starts, data.starts[1:], *self._stretch_rows()):
             passes.forward(pieces, found)
         return found
 
@@ -299,7 +299,7 @@ class HMM(HMMSampling, HMMScoring):
         """
         passes = self._passes(natural[:, None], data)
         states, log_joint = np.zeros(len(data), dtype=np.int64), np.zeros(data.n_sequences)
-        for pieces in stretches(data.starts, data.starts[1:], self._stretch_rows()):
+        for pieces in stretches(data.starts, data.starts[1:], *self._stretch_rows()):
             rows = slice(pieces[0].rows.start, pieces[-1].rows.stop)
             states[rows], log_joint[pieces[0].sequences] = passes.best(pieces)
         return states, log_joint
@@ -324,7 +324,7 @@ class HMM(HMMSampling, HMMScoring):
 
         passes = Passes(*self._log_matrices(*(part[:, None] for part in parts)), nothing_observed)
         states = np.empty(starts[-1], dtype=np.int64)
-        for pieces in stretches(starts, starts[1:], self._stretch_rows()):
+        for pieces in stretches(starts, starts[1:], *self._stretch_rows()):
             log_z = np.zeros((1, len(pieces[0].starts)))
             for piece, drawn in passes.drawn(pieces, lambda n: rng.random((1, n)), log_z):
                 states[piece.rows] = drawn[0]
@@ -388,9 +388,10 @@ class HMM(HMMSampling, HMMScoring):
 
         return Passes(*self._log_chain(natural), log_likelihood, data.rooms)
 
-    def _stretch_rows(self, n_lanes: int = 1) -> int:
-        """Rows of a stretch."""
-        return self.emission.block_rows(self.n_components, n_lanes + _PER_STATE)
+    def _stretch_rows(self, n_lanes: int = 1) -> tuple[int, int]:
+        """Rows that are passed over at once, and rows of a stretch, for which log likelihoods are found."""
+        of_emission = self.emission.block_rows(self.n_components, n_lanes)
+        return self.emission.block_rows(self.n_components, n_lanes + _PER_STATE), of_emission
 
 
 class HMMAscent(EmissionAscent):

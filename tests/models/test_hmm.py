@@ -406,7 +406,7 @@ def test_pieces_of_long_sequences_change_nothing(name, rng, monkeypatch):
     whole, at = model.expect(natural, data), np.ascontiguousarray(natural[:, 0])
     ways = {}
     for rows in (100, 100_000):
-        monkeypatch.setattr(type(model), "_stretch_rows", lambda self, n_lanes=1, rows=rows: rows)
+        monkeypatch.setattr(type(model), "_stretch_rows", lambda self, n_lanes=1, rows=rows: (rows, 2 * rows))
         found = model.expect(natural, data)
         assert found.log_normalizer == approx(whole.log_normalizer, rel=1e-12)
         assert found.statistics == approx(whole.statistics, rel=1e-9, abs=1e-9)
@@ -422,7 +422,7 @@ def test_a_million_sequences_of_one_step(rng):
     data = model.compile(emission.prepare(codes), np.ones(1_000_000, dtype=int))
     start = random_starts(model, data, rng, 1)
     trace = HMMAscent(model, data, posteriors.VB).advance(start, 2)
-    assert trace[1, 0] >= trace[0, 0]
+    assert trace[1, 0] >= trace[0, 0] - 1e-13 * abs(trace[0, 0])  # rounding
     assert model.smoothed(posteriors.VB.of(model.prior, start)[0][:, 0], data).shape == (1_000_000, 2)
 
 
