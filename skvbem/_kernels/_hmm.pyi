@@ -31,6 +31,7 @@ def smooth(
     first_counts: NDArray,
     counts: NDArray,
     work: NDArray,
+    passed: bool,
 ) -> None: ...
 def draw(
     log_likelihood: NDArray,
@@ -49,6 +50,7 @@ def draw(
     first_counts: NDArray,
     counts: NDArray,
     work: NDArray,
+    passed: bool,
 ) -> None: ...
 def best_forward(
     log_likelihood: NDArray,

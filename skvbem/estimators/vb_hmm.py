@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, output_of, warn
+from skvbem._compat import Interval, IterationReport, StrOptions, fit_context, output_of, warn
 from skvbem.errors import DataWarning
 from skvbem.estimators._base import check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
@@ -23,7 +23,6 @@ from skvbem.estimators._hmm import FittedHMM, Forecast, HMMRecipe, HMMRows, with
 from skvbem.estimators._hmm_priors import resolve_chain
 from skvbem.estimators._mixture_priors import check_size, resolve_emission_prior, responsibilities_of, warn_of_oddities
 from skvbem.estimators._numbers import are_observed, is_missing
-from skvbem.estimators._reports import LatentStates, states_of_components
 from skvbem.estimators._sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models.hmm import HMM, HMMData
@@ -193,6 +192,7 @@ class VBHMM(EmissionEstimator):
     """
 
     _label = "state"
+    _recipe_type = HMMRecipe
     # Of a search that names none; those of networks and mixtures need what a model of sequences does not have.
     _default_score = "lower_bound"
 
@@ -337,7 +337,7 @@ class VBHMM(EmissionEstimator):
         fitted = FittedHMM(rows.groups, model, self._form(), fit.statistics, recipe.seed)
         self._warn_unless_converged(fit, report)
         self._warn_of_floor(fitted)
-        state = names | self._run_state(fit, fitted.form) | self._hmm_state(fitted)
+        state = names | self._run_state(fit, fitted.form) | self._model_state(fitted)
         state |= {
             "component_states_": self._component_states(fitted, data),
             "_run_": FittedRun(fit, recipe, note, rows.fingerprint()),
@@ -378,19 +378,7 @@ class VBHMM(EmissionEstimator):
         self._check_can_go_on(fitted.form)
         rows, _ = self._rows(sequences, sample_weight, fitted.groups)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        model = fitted.model.after(fitted.statistics)
-        data = rows.compiled(model)
-        n_threads = effective_n_jobs(self.n_jobs)
-        start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
-        recipe = HMMRecipe(fitted.seed, start, False, self._limits_of_run())
-        fit = recipe.run(model, data, fitted.form, n_threads, self._cycle(report))
-        self._warn_unless_converged(fit, report)
-        fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
-        state = self._batch_state(fit, data.total_weight) | self._hmm_state(fitted)
-        state["component_states_"] = self._component_states(fitted, data)
-        self._publish(state)
-        report.close(lambda: state)
-        return self
+        return self._go_on(fitted, rows, report)
 
     def fit_predict(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Fit, then return what `predict` says of the same sequences.
@@ -485,7 +473,7 @@ class VBHMM(EmissionEstimator):
         return HMMRecipe(seed, model.statistics_of(given[counted], data)[:, None], False, limits)
 
     @staticmethod
-    def _hmm_state(fitted: FittedHMM) -> dict:
+    def _model_state(fitted: FittedHMM) -> dict:
         """The attributes that tell of the model."""
         return {
             **EmissionEstimator._emission_state(fitted),
@@ -493,12 +481,6 @@ class VBHMM(EmissionEstimator):
             "transmat_": fitted.transmat,
             "counts_": fitted.counts,
         }
-
-    @staticmethod
-    def _component_states(fitted: FittedHMM, data: HMMData) -> LatentStates:
-        """Which states are in use, empty, and alike in some data."""
-        natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
-        return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
 
     def credible_intervals(self, level=0.95):
         """Equal-tailed intervals of q(theta): of first states, transitions, means, rates, probabilities and shares.
@@ -823,23 +805,6 @@ class VBHMM(EmissionEstimator):
                 "Give rows with 'sequence_id', or take set_output(transform='default') for a list of arrays."
             )
         return self.predict_proba(sequences)
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: vbhmm0, vbhmm1, ...
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X, only compared with those that fit saw.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        check_feature_names_in(self, input_features, generate_names=False)
-        prefix = type(self).__name__.lower()
-        return np.asarray([f"{prefix}{k}" for k in range(len(self.startprob_))], dtype=object)
 
     def impute(self, X, sequence_id=None, lengths=None):
         """X with missing cells filled, given the whole sequence: numbers by means, categories by the most probable one.
