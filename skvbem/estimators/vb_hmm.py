@@ -193,7 +193,7 @@ class VBHMM(EmissionEstimator):
 
     _label = "state"
     _recipe_type = HMMRecipe
-    # Of a search that names none; those of networks and mixtures need what a model of sequences does not have.
+    # Of a search that names none: that of networks and mixtures is drawn here, path by path, and has an error bar.
     _default_score = "lower_bound"
 
     _parameter_constraints: ClassVar[dict] = {
@@ -467,7 +467,7 @@ class VBHMM(EmissionEstimator):
             starts = rows.starts(model, data, self.n_init, spread=spread, rng=rng)
             return HMMRecipe(seed, starts, self.init == "tournament", limits)
         given = self.init
-        if sequences.are_listed and isinstance(given, (list, tuple)) and np.ndim(given[0]) == 2:
+        if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(of_sequence) for of_sequence in given])
         given = responsibilities_of(given, sequences.n_rows, model.n_components, type(self).__name__)
         return HMMRecipe(seed, model.statistics_of(given[counted], data)[:, None], False, limits)
@@ -481,32 +481,6 @@ class VBHMM(EmissionEstimator):
             "transmat_": fitted.transmat,
             "counts_": fitted.counts,
         }
-
-    def credible_intervals(self, level=0.95):
-        """Equal-tailed intervals of q(theta): of first states, transitions, means, rates, probabilities and shares.
-
-        They are those of each parameter by itself: where states overlap VB is too sure of itself, so read them as a
-        lower limit of the uncertainty.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Mass of each interval.
-
-        Returns
-        -------
-        dict of str to dict of str to tuple of two ndarrays
-            By family and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
-            "startprob" and "transmat", of the shapes of `startprob_` and `transmat_`, 0 where there is no transition.
-
-        Raises
-        ------
-        ValueError
-            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
-        """
-        found = super().credible_intervals(level)
-        lower, upper = (self._fitted_.chain_quantiles(share) for share in (0.5 - level / 2, 0.5 + level / 2))
-        return {"chain": {name: (lower[name], upper[name]) for name in lower}} | found
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 
@@ -550,7 +524,9 @@ class VBHMM(EmissionEstimator):
         ValueError
             If X is not the data of the fit, or the estimator was updated by `partial_fit`.
         TypeError
-            If the score needs what a hidden Markov model does not have.
+            If the score has no such option.
+        TooLargeError
+            If ``kind="exact"`` has more paths to sum than its option `max_terms` allows.
         """
         located = None if X is None else self._located(X, sequence_id, lengths)
         return super().log_evidence(
@@ -700,7 +676,20 @@ class VBHMM(EmissionEstimator):
         -------
         states : ndarray of int, shape (n_rows,), or list of these
         log_probability : ndarray of shape (n_sequences,)
-            ln p(rows, path), nats, at the parameters that `predictive` says.
+            ln p(rows, path), nats, at the parameters that `predictive` says; of equal paths the first. -inf for a
+            sequence that no path can make, whose states then mean nothing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBHMM
+        >>> words = [np.array(list(word))[:, None] for word in ("aaabbb", "aabbbb", "aaaab")]
+        >>> model = VBHMM(2, transmat_mask="left-to-right", random_state=0).fit(words)
+        >>> states, log_probability = model.decode(words)
+        >>> [path.tolist() for path in states]
+        [[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1]]
+        >>> log_probability.round(2).tolist()
+        [-2.81, -2.39, -3.05]
         """
         fitted, sequences, data = self._asked(X, sequence_id, lengths)
         states, log_joint = fitted.model.decoded(fitted.natural(self.predictive), data)
@@ -778,6 +767,18 @@ class VBHMM(EmissionEstimator):
         Returns
         -------
         Forecast
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBHMM
+        >>> words = [np.array(list(word))[:, None] for word in ("aaabbb", "aabbbb", "aaaab")]
+        >>> model = VBHMM(2, transmat_mask="left-to-right", random_state=0).fit(words)
+        >>> ahead = model.forecast([words[0][:2]], n_steps=2)  # after "aa"
+        >>> ahead.state_probabilities.round(2).tolist()
+        [[[0.57, 0.43], [0.36, 0.64]]]
+        >>> ahead.expected["x0"].round(2).tolist()  # of a and b
+        [[[0.57, 0.43], [0.42, 0.58]]]
         """
         check_count("n_steps", "forecast", n_steps)
         fitted, sequences, data = self._asked(X, sequence_id, lengths)
@@ -819,6 +820,16 @@ class VBHMM(EmissionEstimator):
         -------
         ndarray or DataFrame, or list of these
             X in its own container; observed cells are untouched.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBHMM
+        >>> words = [np.array(list(word))[:, None] for word in ("aaabbb", "aabbbb", "aaaab")]
+        >>> model = VBHMM(2, transmat_mask="left-to-right", random_state=0).fit(words)
+        >>> gaps = np.array([["a"], [None], ["a"], [None], ["b"]], dtype=object)
+        >>> model.impute([gaps])[0].ravel().tolist()
+        ['a', 'a', 'a', 'b', 'b']
         """
         fitted, sequences = self._asked_of(X, sequence_id, lengths)
         rows, _ = self._rows(sequences, None, fitted.groups)
@@ -830,6 +841,32 @@ class VBHMM(EmissionEstimator):
             found, missing = [sequences.as_given(of_group) for of_group in found], sequences.as_given(missing)
         completed = filled(sequences.rows, missing, groups.columns_of(found))
         return sequences.split(completed) if sequences.are_listed else completed
+
+    def credible_intervals(self, level=0.95):
+        """Equal-tailed intervals of q(theta): of first states, transitions, means, rates, probabilities and shares.
+
+        They are those of each parameter by itself: where states overlap VB is too sure of itself, so read them as a
+        lower limit of the uncertainty.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of each interval.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+            By family and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
+            "startprob" and "transmat", of the shapes of `startprob_` and `transmat_`, 0 where there is no transition.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+        """
+        found = super().credible_intervals(level)
+        lower, upper = (self._fitted_.chain_quantiles(share) for share in (0.5 - level / 2, 0.5 + level / 2))
+        return {"chain": {name: (lower[name], upper[name]) for name in lower}} | found
 
     def sample(self, lengths=1, random_state=None):
         """Sequences drawn from the predictive distribution, and the states behind them.
