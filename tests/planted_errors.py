@@ -42,10 +42,12 @@ OF_MIXTURES = (
     "tests/evidence/test_mixture_scores.py",
     "tests/evidence/test_mixtures.py",
     "tests/estimators/test_vb_mixture.py",
+    "tests/estimators/test_vb_mixture_blocks.py",
 )
 OF_CHAINS = (
     "tests/kernels/test_hmm.py",
     "tests/models/test_hmm.py",
+    "tests/models/test_hmm_starts.py",
     "tests/evidence/test_hmm_scores.py",
     "tests/evidence/test_hmms.py",
     "tests/estimators/test_vb_hmm.py",
