@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import Interval, StrOptions, warn
+from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, warn
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
 from skvbem.estimators._base import VBEstimator
-from skvbem.estimators._emission_fit import FittedEmissions
+from skvbem.estimators._emission_fit import EmissionRecipe, FittedEmissions
 from skvbem.estimators._encoding import _some
 from skvbem.estimators._evidence import EvidenceMixin, FittedRun
 from skvbem.estimators._groups import ColumnGroups
+from skvbem.estimators._reports import LatentStates, states_of_components
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.vbem import posteriors
@@ -28,6 +31,8 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
 
     #: What the label of a row is called.
     _label: ClassVar[str]
+    #: Runs fits of such models.
+    _recipe_type: ClassVar[type[EmissionRecipe]]
 
     # Of the parameters that both have.
     _parameter_constraints: ClassVar[dict] = {
@@ -55,6 +60,11 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
+
+    @staticmethod
+    @abstractmethod
+    def _model_state(fitted: Any) -> dict:
+        """The attributes that tell of the model."""
 
     def _limits_of_run(self) -> dict:
         return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
@@ -107,6 +117,28 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
         state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
         return state | fitted.hyperparameters()
 
+    @staticmethod
+    def _component_states(fitted: FittedEmissions, data) -> LatentStates:
+        """Which labels are in use, empty, and alike in some data."""
+        natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
+        return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
+
+    def _go_on(self, fitted: FittedEmissions, rows, report: IterationReport) -> Self:
+        """Take up a batch of rows, whose prior is the last posterior [Beal (2.114)]."""
+        model = fitted.model.after(fitted.statistics)
+        data = rows.compiled(model)
+        n_threads = effective_n_jobs(self.n_jobs)
+        start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
+        recipe = self._recipe_type((), start, False, self._limits_of_run())
+        fit = recipe.run(model, data, fitted.form, n_threads, self._cycle(report))
+        self._warn_unless_converged(fit, report)
+        fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
+        state = self._batch_state(fit, data.total_weight) | self._model_state(fitted)
+        state["component_states_"] = self._component_states(fitted, data)
+        self._publish(state)
+        report.close(lambda: state)
+        return self
+
     def _evaluate(self, model, form: posteriors.Form, run: FittedRun, data, random_state) -> Evaluation:
         """What scores take: a fitted model on its data."""
         n_threads = effective_n_jobs(self.n_jobs)
@@ -126,11 +158,27 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
     def _log_point(self, tables: Mapping) -> np.ndarray:
         raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
 
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: the name of the class in lower case, then 0, 1, ...
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X, only compared with those that fit saw.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        check_feature_names_in(self, input_features, generate_names=False)
+        prefix = type(self).__name__.lower()
+        return np.asarray([f"{prefix}{k}" for k in range(self._fitted_.model.n_components)], dtype=object)
+
     def credible_intervals(self, level=0.95):
         """Equal-tailed intervals of q(theta): of means, rates, probabilities and shares, each by itself.
 
-        They are those of each of them as it is: where they overlap VB is too sure of itself, so read them as a
-        lower limit of the uncertainty.
+        Where components overlap VB is too sure of itself, so read them as a lower limit of the uncertainty.
 
         Parameters
         ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,6 +77,11 @@ class FittedEmissions:
     model: Any
     form: Form
     statistics: np.ndarray
+
+    @property
+    @abstractmethod
+    def counts(self) -> np.ndarray:
+        """Expected rows of each component, (n_components,)."""
 
     def continues(self, groups: ColumnGroups, model) -> bool:
         """Whether another model has as many components of the same columns, read in the same way."""

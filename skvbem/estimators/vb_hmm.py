@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, output_of, warn
+from skvbem._compat import Interval, IterationReport, StrOptions, fit_context, output_of, warn
 from skvbem.errors import DataWarning
 from skvbem.estimators._base import check_count, feature_names, has_posterior
 from skvbem.estimators._decoding import as_array, filled
@@ -23,7 +23,6 @@ from skvbem.estimators._hmm import FittedHMM, Forecast, HMMRecipe, HMMRows, with
 from skvbem.estimators._hmm_priors import resolve_chain
 from skvbem.estimators._mixture_priors import check_size, resolve_emission_prior, responsibilities_of, warn_of_oddities
 from skvbem.estimators._numbers import are_observed, is_missing
-from skvbem.estimators._reports import LatentStates, states_of_components
 from skvbem.estimators._sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models.hmm import HMM, HMMData
@@ -193,7 +192,8 @@ class VBHMM(EmissionEstimator):
     """
 
     _label = "state"
-    # Of a search that names none; those of networks and mixtures need what a model of sequences does not have.
+    _recipe_type = HMMRecipe
+    # Of a search that names none: that of networks and mixtures is drawn here, path by path, and has an error bar.
     _default_score = "lower_bound"
 
     _parameter_constraints: ClassVar[dict] = {
@@ -337,7 +337,7 @@ class VBHMM(EmissionEstimator):
         fitted = FittedHMM(rows.groups, model, self._form(), fit.statistics, recipe.seed)
         self._warn_unless_converged(fit, report)
         self._warn_of_floor(fitted)
-        state = names | self._run_state(fit, fitted.form) | self._hmm_state(fitted)
+        state = names | self._run_state(fit, fitted.form) | self._model_state(fitted)
         state |= {
             "component_states_": self._component_states(fitted, data),
             "_run_": FittedRun(fit, recipe, note, rows.fingerprint()),
@@ -378,19 +378,7 @@ class VBHMM(EmissionEstimator):
         self._check_can_go_on(fitted.form)
         rows, _ = self._rows(sequences, sample_weight, fitted.groups)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        model = fitted.model.after(fitted.statistics)
-        data = rows.compiled(model)
-        n_threads = effective_n_jobs(self.n_jobs)
-        start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
-        recipe = HMMRecipe(fitted.seed, start, False, self._limits_of_run())
-        fit = recipe.run(model, data, fitted.form, n_threads, self._cycle(report))
-        self._warn_unless_converged(fit, report)
-        fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
-        state = self._batch_state(fit, data.total_weight) | self._hmm_state(fitted)
-        state["component_states_"] = self._component_states(fitted, data)
-        self._publish(state)
-        report.close(lambda: state)
-        return self
+        return self._go_on(fitted, rows, report)
 
     def fit_predict(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Fit, then return what `predict` says of the same sequences.
@@ -479,13 +467,13 @@ class VBHMM(EmissionEstimator):
             starts = rows.starts(model, data, self.n_init, spread=spread, rng=rng)
             return HMMRecipe(seed, starts, self.init == "tournament", limits)
         given = self.init
-        if sequences.are_listed and isinstance(given, (list, tuple)) and np.ndim(given[0]) == 2:
+        if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(of_sequence) for of_sequence in given])
         given = responsibilities_of(given, sequences.n_rows, model.n_components, type(self).__name__)
         return HMMRecipe(seed, model.statistics_of(given[counted], data)[:, None], False, limits)
 
     @staticmethod
-    def _hmm_state(fitted: FittedHMM) -> dict:
+    def _model_state(fitted: FittedHMM) -> dict:
         """The attributes that tell of the model."""
         return {
             **EmissionEstimator._emission_state(fitted),
@@ -493,38 +481,6 @@ class VBHMM(EmissionEstimator):
             "transmat_": fitted.transmat,
             "counts_": fitted.counts,
         }
-
-    @staticmethod
-    def _component_states(fitted: FittedHMM, data: HMMData) -> LatentStates:
-        """Which states are in use, empty, and alike in some data."""
-        natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
-        return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
-
-    def credible_intervals(self, level=0.95):
-        """Equal-tailed intervals of q(theta): of first states, transitions, means, rates, probabilities and shares.
-
-        They are those of each parameter by itself: where states overlap VB is too sure of itself, so read them as a
-        lower limit of the uncertainty.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Mass of each interval.
-
-        Returns
-        -------
-        dict of str to dict of str to tuple of two ndarrays
-            By family and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
-            "startprob" and "transmat", of the shapes of `startprob_` and `transmat_`, 0 where there is no transition.
-
-        Raises
-        ------
-        ValueError
-            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
-        """
-        found = super().credible_intervals(level)
-        lower, upper = (self._fitted_.chain_quantiles(share) for share in (0.5 - level / 2, 0.5 + level / 2))
-        return {"chain": {name: (lower[name], upper[name]) for name in lower}} | found
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 
@@ -568,7 +524,9 @@ class VBHMM(EmissionEstimator):
         ValueError
             If X is not the data of the fit, or the estimator was updated by `partial_fit`.
         TypeError
-            If the score needs what a hidden Markov model does not have.
+            If the score has no such option.
+        TooLargeError
+            If ``kind="exact"`` has more paths to sum than its option `max_terms` allows.
         """
         located = None if X is None else self._located(X, sequence_id, lengths)
         return super().log_evidence(
@@ -718,7 +676,20 @@ class VBHMM(EmissionEstimator):
         -------
         states : ndarray of int, shape (n_rows,), or list of these
         log_probability : ndarray of shape (n_sequences,)
-            ln p(rows, path), nats, at the parameters that `predictive` says.
+            ln p(rows, path), nats, at the parameters that `predictive` says; of equal paths the first. -inf for a
+            sequence that no path can make, whose states then mean nothing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBHMM
+        >>> words = [np.array(list(word))[:, None] for word in ("aaabbb", "aabbbb", "aaaab")]
+        >>> model = VBHMM(2, transmat_mask="left-to-right", random_state=0).fit(words)
+        >>> states, log_probability = model.decode(words)
+        >>> [path.tolist() for path in states]
+        [[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1]]
+        >>> log_probability.round(2).tolist()
+        [-2.81, -2.39, -3.05]
         """
         fitted, sequences, data = self._asked(X, sequence_id, lengths)
         states, log_joint = fitted.model.decoded(fitted.natural(self.predictive), data)
@@ -796,6 +767,18 @@ class VBHMM(EmissionEstimator):
         Returns
         -------
         Forecast
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBHMM
+        >>> words = [np.array(list(word))[:, None] for word in ("aaabbb", "aabbbb", "aaaab")]
+        >>> model = VBHMM(2, transmat_mask="left-to-right", random_state=0).fit(words)
+        >>> ahead = model.forecast([words[0][:2]], n_steps=2)  # after "aa"
+        >>> ahead.state_probabilities.round(2).tolist()
+        [[[0.57, 0.43], [0.36, 0.64]]]
+        >>> ahead.expected["x0"].round(2).tolist()  # of a and b
+        [[[0.57, 0.43], [0.42, 0.58]]]
         """
         check_count("n_steps", "forecast", n_steps)
         fitted, sequences, data = self._asked(X, sequence_id, lengths)
@@ -824,23 +807,6 @@ class VBHMM(EmissionEstimator):
             )
         return self.predict_proba(sequences)
 
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: vbhmm0, vbhmm1, ...
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X, only compared with those that fit saw.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        check_feature_names_in(self, input_features, generate_names=False)
-        prefix = type(self).__name__.lower()
-        return np.asarray([f"{prefix}{k}" for k in range(len(self.startprob_))], dtype=object)
-
     def impute(self, X, sequence_id=None, lengths=None):
         """X with missing cells filled, given the whole sequence: numbers by means, categories by the most probable one.
 
@@ -854,6 +820,16 @@ class VBHMM(EmissionEstimator):
         -------
         ndarray or DataFrame, or list of these
             X in its own container; observed cells are untouched.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBHMM
+        >>> words = [np.array(list(word))[:, None] for word in ("aaabbb", "aabbbb", "aaaab")]
+        >>> model = VBHMM(2, transmat_mask="left-to-right", random_state=0).fit(words)
+        >>> gaps = np.array([["a"], [None], ["a"], [None], ["b"]], dtype=object)
+        >>> model.impute([gaps])[0].ravel().tolist()
+        ['a', 'a', 'a', 'b', 'b']
         """
         fitted, sequences = self._asked_of(X, sequence_id, lengths)
         rows, _ = self._rows(sequences, None, fitted.groups)
@@ -865,6 +841,32 @@ class VBHMM(EmissionEstimator):
             found, missing = [sequences.as_given(of_group) for of_group in found], sequences.as_given(missing)
         completed = filled(sequences.rows, missing, groups.columns_of(found))
         return sequences.split(completed) if sequences.are_listed else completed
+
+    def credible_intervals(self, level=0.95):
+        """Equal-tailed intervals of q(theta): of first states, transitions, means, rates, probabilities and shares.
+
+        They are those of each parameter by itself: where states overlap VB is too sure of itself, so read them as a
+        lower limit of the uncertainty.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of each interval.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+            By family and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
+            "startprob" and "transmat", of the shapes of `startprob_` and `transmat_`, 0 where there is no transition.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+        """
+        found = super().credible_intervals(level)
+        lower, upper = (self._fitted_.chain_quantiles(share) for share in (0.5 - level / 2, 0.5 + level / 2))
+        return {"chain": {name: (lower[name], upper[name]) for name in lower}} | found
 
     def sample(self, lengths=1, random_state=None):
         """Sequences drawn from the predictive distribution, and the states behind them.

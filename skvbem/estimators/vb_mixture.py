@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
+from skvbem._compat import Interval, IterationReport, StrOptions, fit_context, warn
 from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.errors import DataWarning
 from skvbem.estimators._base import check_count, feature_names, has_posterior
@@ -33,7 +33,6 @@ from skvbem.estimators._mixture_priors import (
 )
 from skvbem.estimators._mixture_rows import MixtureRows
 from skvbem.estimators._numbers import are_observed, is_missing
-from skvbem.estimators._reports import LatentStates, states_of_components
 from skvbem.estimators._weighted_tables import WeightedTables
 from skvbem.evidence import Evidence
 from skvbem.evidence.evaluation import Evaluation
@@ -186,6 +185,7 @@ class VBMixture(EmissionEstimator):
     """
 
     _label = "component"
+    _recipe_type = MixtureRecipe
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -310,7 +310,7 @@ class VBMixture(EmissionEstimator):
         fitted = FittedMixture(rows.groups, model, self._form(), fit.statistics)
         self._warn_unless_converged(fit, report)
         self._warn_of_floor(fitted)
-        state = names | self._run_state(fit, fitted.form) | self._mixture_state(fitted) | more
+        state = names | self._run_state(fit, fitted.form) | self._model_state(fitted) | more
         state |= {
             "component_states_": self._component_states(fitted, data),
             "_run_": FittedRun(fit, recipe, note, rows.fingerprint()),
@@ -355,19 +355,7 @@ class VBMixture(EmissionEstimator):
         self._check_can_go_on(fitted.form)
         rows = self._rows(X, sample_weight, fitted.groups)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        model = fitted.model.after(fitted.statistics)
-        data = rows.compiled(model)
-        n_threads = effective_n_jobs(self.n_jobs)
-        start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
-        recipe = MixtureRecipe((), start, False, self._limits_of_run())
-        fit = recipe.run(model, data, fitted.form, n_threads, self._cycle(report))
-        self._warn_unless_converged(fit, report)
-        fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
-        state = self._batch_state(fit, data.total_weight) | self._mixture_state(fitted)
-        state["component_states_"] = self._component_states(fitted, data)
-        self._publish(state)
-        report.close(lambda: state)
-        return self
+        return self._go_on(fitted, rows, report)
 
     def _counted(self, X, sample_weight):
         """The rows of weight > 0, their weights, and which rows these are (None for all)."""
@@ -476,7 +464,7 @@ class VBMixture(EmissionEstimator):
         return given if order is None else given[order]
 
     @staticmethod
-    def _mixture_state(fitted: FittedMixture) -> dict:
+    def _model_state(fitted: FittedMixture) -> dict:
         """The attributes that tell of the mixture."""
         return {
             **EmissionEstimator._emission_state(fitted),
@@ -484,12 +472,6 @@ class VBMixture(EmissionEstimator):
             "weights_": fitted.weights,
             "counts_": fitted.counts,
         }
-
-    @staticmethod
-    def _component_states(fitted: FittedMixture, data: MixtureData | MixtureBlocks) -> LatentStates:
-        """Which components are in use, empty, and alike to the rows of some data."""
-        natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
-        return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
 
     # Scores of the evidence -------------------------------------------------------------------------------------------
 
@@ -606,23 +588,6 @@ class VBMixture(EmissionEstimator):
         ndarray of shape (n_samples, n_components)
         """
         return self.predict_proba(X)
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: vbmixture0, vbmixture1, ...
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X, only compared with those that fit saw.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        check_feature_names_in(self, input_features, generate_names=False)
-        prefix = type(self).__name__.lower()
-        return np.asarray([f"{prefix}{k}" for k in range(len(self.weights_))], dtype=object)
 
     def impute(self, X):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.

@@ -64,7 +64,7 @@ class HMMSampling(GibbsSampling):
         passes, log_z = self._passes(natural, data), np.zeros(natural.shape[1])
         for pieces in data.stretches(*self._stretch_rows(natural.shape[1])):
             weight = data.weight[pieces[0].sequences]
-            log_z += np.where(weight > 0, weight * passes.forward(pieces)[0], 0.0).sum(axis=1)
+            log_z += (weight * np.where(weight > 0, passes.forward(pieces)[0], 0.0)).sum(axis=1)
         return log_z
 
     def _completed(

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from skvbem.families import Dirichlet
 from skvbem.models._covariance import ScoreCovariance
-from skvbem.models._emission_scoring import EmissionScoring
+from skvbem.models._emission_scoring import EmissionScoring, symmetric_divergences
 from skvbem.models._hmm_covariance import hmm_covariance
 from skvbem.models._hmm_dimension import identifiable_dimension
 from skvbem.models._hmm_enumeration import log_evidence_by_enumeration
@@ -19,9 +19,6 @@ from skvbem.models._stretches import Passes
 
 if TYPE_CHECKING:
     from skvbem.models.hmm import HMMData
-
-# Stands for the log likelihood of a row that a state cannot make, nats.
-_LOWEST = -1e30
 
 
 class HMMScoring(EmissionScoring):
@@ -34,11 +31,10 @@ class HMMScoring(EmissionScoring):
     _stretch_rows: Callable
 
     def divergences(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
-        r"""How unlike states are, (n_states, n_states), nats a step, 0 on the diagonal.
+        """How unlike states are, (n_states, n_states), nats a step, 0 on the diagonal.
 
-        What rows say, :math:`\langle\ln p_a - \ln p_b\rangle_a + \langle\ln p_b - \ln p_a\rangle_b` in averages over
-        the rows as far as they belong to a, and to b (NaN for states without any), and the symmetric divergence of
-        where the two go, where it makes no difference to which of the two: states at 0 could be one state.
+        What rows say (see `symmetric_divergences`; NaN for states without any), and the symmetric divergence of where
+        the two go, where it makes no difference to which of the two: states at 0 could be one state.
 
         Parameters
         ----------
@@ -46,14 +42,7 @@ class HMMScoring(EmissionScoring):
         data : HMMData
         """
         n = self.n_components
-        total, counts = np.zeros((n, n)), np.zeros(n)
-        for shares, logs in self._shares_and_logs(self._passes(natural[:, None], data), data):
-            counts += shares.sum(axis=-1)
-            total += shares @ np.where(np.isfinite(logs), logs, _LOWEST).T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = total / counts[:, None]
-        own = np.diagonal(mean)
-        found = own[:, None] - mean + own - mean.T
+        found = symmetric_divergences(n, self._shares_and_logs(self._passes(natural[:, None], data), data))
         transition = softmax(self._log_chain(natural[:, None])[1][0], axis=1)
         for a in range(n):
             for b in range(a):

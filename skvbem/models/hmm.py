@@ -231,7 +231,7 @@ class HMM(HMMSampling, HMMScoring):
                 for piece, shares in passes.smoothed(pieces, weight[some], of_sequences):
                     step.add(data.table[piece.rows], shares.swapaxes(-1, -2), total)
                 log_z[:, some] = of_sequences
-            return total, np.where(weight > 0, weight * log_z, 0.0).sum(axis=1), passes.first_counts, passes.counts
+            return total, (weight * np.where(weight > 0, log_z, 0.0)).sum(axis=1), passes.first_counts, passes.counts
 
         worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
         units = data.stretches(*self._stretch_rows(n_lanes))

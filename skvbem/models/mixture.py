@@ -9,7 +9,7 @@ Statistics are flat: those of the weights first, then those of the emission.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -22,14 +22,13 @@ from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models._ascent import EmissionAscent
 from skvbem.models._blocks import added, sums_of_parts
+from skvbem.models._emission_scoring import symmetric_divergences
 from skvbem.models._mixture_data import MixtureBlocks, MixtureData
 from skvbem.models._mixture_sampling import MixtureSampling
 from skvbem.models._mixture_scoring import MixtureScoring
 from skvbem.models.expectation import Expectation
 from skvbem.models.weights import Weights
 
-# Stands for the log likelihood of a row that a component cannot make, nats.
-_LOWEST = -1e30
 # Rows times components times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**18
 
@@ -132,10 +131,9 @@ class Mixture(MixtureSampling, MixtureScoring):
         return found + self.weights.log_weights(of_weights[:, None])[:, 0]
 
     def divergences(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
-        r"""How unlike the rows find their components, (n_components, n_components), nats a row, 0 on the diagonal.
+        """How unlike the rows find their components, (n_components, n_components), nats a row, 0 on the diagonal.
 
-        :math:`\langle\ln p_a - \ln p_b\rangle_a + \langle\ln p_b - \ln p_a\rangle_b`, averages over the rows as far
-        as they belong to a, and to b; NaN for components without any. No unit of measure enters.
+        See `symmetric_divergences`; NaN for components without any. No unit of measure enters.
 
         Parameters
         ----------
@@ -144,16 +142,13 @@ class Mixture(MixtureSampling, MixtureScoring):
         """
         log_weights, step = self._at(natural[:, None], data)
         n = self.n_components
-        total, counts, log_z = np.zeros((n, n)), np.zeros(n), np.zeros(1)
-        for block, weight in data.blocks(self.emission.block_rows(n)):
-            logs = np.array(step.log_likelihood(block)[0].T)
-            shares = self._shares(step, block, log_weights, weight, log_z)[0]
-            counts += shares.sum(axis=-1)
-            total += shares @ np.where(np.isfinite(logs), logs, _LOWEST).T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = total / counts[:, None]
-        own = np.diagonal(mean)
-        return own[:, None] - mean + own - mean.T
+
+        def shares_and_logs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for block, weight in data.blocks(self.emission.block_rows(n)):
+                logs = np.array(step.log_likelihood(block)[0].T)
+                yield self._shares(step, block, log_weights, weight, np.zeros(1))[0], logs
+
+        return symmetric_divergences(n, shares_and_logs())
 
     def statistics_of(
         self, responsibilities: np.ndarray | Iterable[np.ndarray], data: MixtureData | MixtureBlocks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.families.dirichlet import beta_quantiles
 from skvbem.plotting._labels import FAINT, INK
 from skvbem.plotting._matplotlib import need_matplotlib
 from skvbem.plotting._states import check_has_states, state_color, states_in_order
@@ -107,10 +106,8 @@ class TransitionsDisplay:
         means = np.where(prior > 0, means, np.nan)[np.ix_(rows, states)]
         intervals = None
         if level is not None and estimator.method == "vb":
-            own = np.vstack([estimator.startprob_concentration_, estimator.transmat_concentration_])[rows]
-            total = own.sum(axis=1, keepdims=True)
-            there = np.where(own > 0, own, 1.0)  # what is ruled out has no interval, and is not drawn
-            ends = (beta_quantiles(there, total, share)[:, states] for share in (0.5 - level / 2, 0.5 + level / 2))
+            of_chain = estimator.credible_intervals(level)["chain"]
+            ends = (np.vstack(pair)[np.ix_(rows, states)] for pair in zip(of_chain["startprob"], of_chain["transmat"]))
             intervals = tuple(np.where(np.isnan(means), np.nan, end) for end in ends)
         return cls(means[1:], means[0], states=states, intervals=intervals, level=level).plot(ax=ax)
 

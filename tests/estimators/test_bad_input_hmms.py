@@ -132,6 +132,10 @@ def test_parameters_that_make_no_model(options, part):
     assert part in message(lambda: VBHMM(**{"n_components": 3, **options}).fit(X))
 
 
+def test_an_init_of_no_sequence_is_refused():
+    assert "a row for each of the 12 rows" in message(lambda: VBHMM(2, init=[]).fit([X[:5], X[5:]]))
+
+
 def test_what_is_asked_and_cannot_be():
     fit = VBHMM(2, n_init=1, random_state=0).fit(X, sequence_id=IDS)
     before = vars(fit).copy()

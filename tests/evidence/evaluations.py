@@ -6,6 +6,7 @@ import numpy as np
 from bridge import FORMS, FastNetwork, rows_of
 
 from skvbem.data import Rows
+from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.graphs.dag import DAG
 from skvbem.models import DirichletAscent, DiscreteDAG, queries
@@ -80,3 +81,19 @@ def drawn_rows(model, n_rows, rng, hidden):
     drawn = queries.sample(model, model.prior.sample(rng), n_rows, rng)
     columns = tuple(node for node in model.dag.nodes if node not in hidden)
     return Rows(columns, np.stack([drawn[node] for node in columns], axis=1).astype(np.int8))
+
+
+def deviations(kind, problems, slack, **options):
+    """How far scores are from the exact evidences of some evaluations, in standard errors; those in doubt left out.
+
+    `slack` is an error, nats, that is beside the standard error.
+    """
+    found = [(get_score(kind)(evaluation, **options), exact) for evaluation, exact in problems]
+    return [(score.value - exact) / np.hypot(score.standard_error, slack) for score, exact in found if not score.doubts]
+
+
+def check_standard_normal(z):
+    """Deviations in standard errors have mean 0 and a spread of about 1, as far as some dozen can tell."""
+    assert len(z) >= 5
+    assert abs(np.mean(z)) < 5 / np.sqrt(len(z)) + 0.3
+    assert np.std(z) < 2.0

@@ -92,12 +92,7 @@ def collapsed_over_paths(problem, initial, transitions, lengths, of_paths):
         if p <= 0:
             continue
         n_states = len(initial)
-        first, pairs = np.zeros(n_states), np.zeros((n_states, n_states))
-        for t, state in enumerate(path):
-            if t in starts:
-                first[state] += 1
-            else:
-                pairs[path[t - 1], state] += 1
+        first, pairs = hidden_markov.counts_along(path, starts, n_states)
         of_chain = [hidden_markov.dirichlet(n, a) for n, a in zip([first, *pairs], [initial, *transitions])]
         groups = [problem.values[np.array(path) == k] for k in range(n_states)]
         total += p * (sum(of_chain) + problem.of_groups(groups) - np.log(p))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS
+from evidence.evaluations import check_standard_normal, deviations
 from models.test_hmm import exact_log_evidence, hmm, lengths_of, random_starts
 from models.test_mixture import PRODUCTS
 
@@ -69,27 +70,15 @@ def evaluations(name, n, rng):
     + [("full", "ais"), ("full", "importance_gibbs"), ("poisson", "ais_prior"), ("poisson", "smc")],
 )
 def test_sampled_evidences_are_right(name, kind, rng):
-    deviations = []
-    for evaluation, exact in evaluations(name, 3, rng):
-        found = get_score(kind)(evaluation, **SAMPLED[kind])
-        if found.doubts:
-            continue
-        deviations.append((found.value - exact) / np.hypot(found.standard_error, 0.02))
-    assert all(abs(z) < 4.5 for z in deviations)
+    found = deviations(kind, evaluations(name, 3, rng), 0.02, **SAMPLED[kind])
+    assert all(abs(z) < 4.5 for z in found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*SAMPLED, "importance"])
 @pytest.mark.parametrize("name", NAMES)
 def test_deviations_are_standard_normal(name, kind, rng):
-    z = []
-    for evaluation, exact in evaluations(name, 40, rng):
-        found = get_score(kind)(evaluation, **SAMPLED.get(kind, {}))
-        if not found.doubts:
-            z.append((found.value - exact) / np.hypot(found.standard_error, 0.01))
-    assert len(z) >= 5
-    assert abs(np.mean(z)) < 5 / np.sqrt(len(z)) + 0.3
-    assert np.std(z) < 2.0
+    check_standard_normal(deviations(kind, evaluations(name, 40, rng), 0.01, **SAMPLED.get(kind, {})))
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "tied"])

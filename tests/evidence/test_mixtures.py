@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS, rows_of
+from evidence.evaluations import check_standard_normal, deviations
 from models.test_mixture import (
     PRODUCTS,
     exact_log_evidence,
@@ -61,27 +62,15 @@ SAMPLED = {
 @pytest.mark.parametrize("name", NAMES)
 def test_sampled_evidences_are_right(name, kind, rng):
     """Of the weights themselves: their mean over the exact evidence is one."""
-    deviations = []
-    for evaluation, exact in evaluations(name, 3, rng):
-        found = get_score(kind)(evaluation, **SAMPLED[kind])
-        if found.doubts:
-            continue
-        deviations.append((found.value - exact) / np.hypot(found.standard_error, 0.02))
-    assert all(abs(z) < 4.5 for z in deviations)
+    found = deviations(kind, evaluations(name, 3, rng), 0.02, **SAMPLED[kind])
+    assert all(abs(z) < 4.5 for z in found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*SAMPLED, "importance"])
 @pytest.mark.parametrize("name", NAMES)
 def test_deviations_are_standard_normal(name, kind, rng):
-    z = []
-    for evaluation, exact in evaluations(name, 40, rng):
-        found = get_score(kind)(evaluation, **SAMPLED.get(kind, {}))
-        if not found.doubts:
-            z.append((found.value - exact) / np.hypot(found.standard_error, 0.01))
-    assert len(z) >= 5
-    assert abs(np.mean(z)) < 5 / np.sqrt(len(z)) + 0.3
-    assert np.std(z) < 2.0
+    check_standard_normal(deviations(kind, evaluations(name, 40, rng), 0.01, **SAMPLED.get(kind, {})))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -364,6 +364,21 @@ def test_numbers_far_out_of_range_are_right(rng):
         assert found.statistics[4 : 4 + len(pairs), 0] == approx(pairs, abs=1e-8)
 
 
+def test_an_impossible_sequence_of_weight_0_is_as_if_absent():
+    emission = Categorical((2,))
+    model = HMM(emission, Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2))), emission.default_prior(2))
+    natural = model.prior.expected_natural()[:, None]
+    of_emission = natural[-4:]
+    of_emission[1::2] = -np.inf  # no state makes the second symbol
+    rows = emission.prepare(np.array([[0], [0], [1]]))
+    with_it = model.compile(rows, [2, 1], weight=np.array([2.0, 0.0]))
+    without = model.compile(rows[:2], [2], weight=np.array([2.0]))
+    found, expected = model.expect(natural, with_it), model.expect(natural, without)
+    assert found.log_normalizer == expected.log_normalizer
+    assert np.array_equal(found.statistics, expected.statistics)
+    assert np.array_equal(model._log_z(natural, with_it), expected.log_normalizer)
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_weights_are_repeats_and_the_order_of_sequences_is_none(name, rng):
     n = 30

@@ -77,6 +77,17 @@ def dirichlet(counts, concentration):
     return gammaln(a.sum()) - gammaln(a.sum() + counts.sum()) + (gammaln(a + counts) - gammaln(a)).sum()
 
 
+def counts_along(path, starts, n_states):
+    """How often sequences that begin at the starts do so in each state, (n_states,), and all transitions."""
+    first, pairs = np.zeros(n_states), np.zeros((n_states, n_states))
+    for t, state in enumerate(path):
+        if t in starts:
+            first[state] += 1
+        else:
+            pairs[path[t - 1], state] += 1
+    return first, pairs
+
+
 def log_evidence(rows, lengths, initial, transitions, of_groups):
     """ln p(y) of sequences one after the other, the parameters integrated out of each path.
 
@@ -86,12 +97,7 @@ def log_evidence(rows, lengths, initial, transitions, of_groups):
     n_states, found = len(initial), -np.inf
     starts = np.cumsum([0, *lengths])[:-1]
     for path in product(range(n_states), repeat=len(rows)):
-        first, pairs = np.zeros(n_states), np.zeros((n_states, n_states))
-        for t, state in enumerate(path):
-            if t in starts:
-                first[state] += 1
-            else:
-                pairs[path[t - 1], state] += 1
+        first, pairs = counts_along(path, starts, n_states)
         term = dirichlet(first, initial) + sum(dirichlet(n, a) for n, a in zip(pairs, transitions))
         if np.isfinite(term):
             found = np.logaddexp(found, term + of_groups([rows[np.array(path) == k] for k in range(n_states)]))
