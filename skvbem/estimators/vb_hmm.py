@@ -859,7 +859,7 @@ class VBHMM(EmissionEstimator):
         rows, _ = self._rows(sequences, None, fitted.groups)
         data, groups = rows.compiled(fitted.model), fitted.groups
         states = self._smoothed(fitted, data)
-        found = groups.as_list(fitted.emission.impute(data.table[0 : len(data)], fitted.posterior.blocks[2], states))
+        found = fitted.imputed(data.table[0 : len(data)], states)
         missing = groups.missing(rows.values)
         if not sequences.are_listed:
             found, missing = [sequences.as_given(of_group) for of_group in found], sequences.as_given(missing)
