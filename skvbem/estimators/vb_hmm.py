@@ -658,7 +658,9 @@ class VBHMM(EmissionEstimator):
     def score_samples(self, X, sequence_id=None, lengths=None, *, return_error=False):
         """Log predictive probability (density) of each sequence, nats, what is missing summed out.
 
-        Of VB that which the `predictive` parameter says. A sequence that is impossible scores -inf.
+        Of VB that which the `predictive` parameter says. A sequence that is impossible scores -inf. By maximum
+        likelihood that is one which needs a transition or a category of probability 0, as are those below 5e-32; counts
+        in states that have seen none cost up to 691 nats each.
 
         Parameters
         ----------

@@ -238,6 +238,23 @@ def test_gaps_are_filled_at_the_point_found(emission, estimator, rng):
             assert expected == approx(np.nanmean(X))
 
 
+def test_what_maximum_likelihood_has_never_seen_is_impossible():
+    """EM lets probabilities fall towards 0 and never gets there: what is left of them is none."""
+    cycle = [np.arange(n)[:, None] % 3 for n in (30, 20)]
+    other_ways = [np.array([[0], [0], [1]]), np.array([[1], [2], [0]])]
+    for seed in range(3):
+        fit = VBHMM(3, emission="categorical", method="ml", n_init=3, random_state=seed).fit(cycle)
+        assert fit.score_samples(other_ways).tolist() == [-np.inf, -np.inf]
+        assert fit.score_samples(cycle) == approx(0.0, abs=1e-9)
+        assert np.isin(fit.transmat_.round(9), [0.0, 1.0]).all()
+        again = fit.set_params(warm_start=True).fit(other_ways)  # the fit itself still has a way to go there
+        assert np.isfinite(again.score_samples(other_ways)).all()
+    # a sequence that hardly counts is still possible
+    letters = [np.array([[0], [1]] * 4), np.array([[0], [0]])]
+    fit = VBHMM(2, emission="categorical", method="ml", n_init=5, random_state=0)
+    assert np.isfinite(fit.fit(letters, sample_weight=[1e9, 1e-9]).score_samples(letters)).all()
+
+
 def test_filled_whole_numbers_make_room_for_means(rng):
     """Columns of whole numbers become floats where a mean is none; those without a gap stay what they are."""
     cells = [None if k % 5 == 0 else int(k % 3) for k in range(30)]
