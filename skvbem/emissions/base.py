@@ -166,12 +166,16 @@ class Emission(ABC):
         """Rows drawn, (n_rows, n_columns), one from each of the components (n_rows,) at a point."""
 
     @abstractmethod
-    def impute(self, block: Any, posterior: Any, responsibilities: np.ndarray) -> np.ndarray:
-        """Rows (n_rows, n_columns) with missing cells filled.
+    def impute(self, block: Any, point: Any, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows (n_rows, n_columns) with missing cells filled, at a point.
 
-        Measurements and counts with their predictive means under the responsibilities (n_rows, n_components), which
-        should be those of the observed cells; categories with the most probable one.
+        Measurements and counts with their means under the responsibilities (n_rows, n_components), which should be
+        those of the observed cells; categories with the most probable one.
         """
+
+    def predictive_point(self, posterior: Any) -> Any:
+        """The point at which means are the predictive ones under a posterior: its mode in natural coordinates."""
+        return posterior.mode()
 
     @abstractmethod
     def parameters(self, point: Any) -> dict[str, np.ndarray]:

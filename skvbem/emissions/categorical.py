@@ -131,10 +131,10 @@ class Categorical(Emission):
             drawn[:, column] = (rng.random(len(components))[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
         return drawn
 
-    def impute(self, block: CategoricalTable, posterior: Dirichlet, responsibilities: np.ndarray) -> np.ndarray:
+    def impute(self, block: CategoricalTable, point: np.ndarray, responsibilities: np.ndarray) -> np.ndarray:
         """Codes with missing ones replaced by the most probable category; the first of equals."""
         codes = np.array(block.codes)
-        for column, table in enumerate(self._tables(posterior.mean())):
+        for column, table in enumerate(self._tables(point)):
             missing = np.flatnonzero(codes[:, column] < 0)
             codes[missing, column] = np.argmax(responsibilities[missing] @ table, axis=1)
         return codes

@@ -187,10 +187,10 @@ class DenseGaussian(NormalPriorEmission):
         noise = np.einsum("nji,nj->ni", root[which], rng.standard_normal((len(components), self.n_columns)))
         return self.origin + (point.mean[components] + noise) @ self.unwhitener.T
 
-    def impute(self, block: DenseTable, posterior: NormalWishart, responsibilities: np.ndarray) -> np.ndarray:
-        """Rows with missing cells replaced by their predictive means given the observed ones."""
+    def impute(self, block: DenseTable, point: NormalPoint, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing cells replaced by their means given the observed ones."""
         values = np.array(block.values, dtype=float)
-        quadratic = Quadratic(posterior.expected_precision, posterior.mean, np.zeros(len(posterior.mean)))
+        quadratic = Quadratic(point.precision, point.mean, np.zeros(len(point.mean)))
         for rows, missing in block.runs:
             if len(missing):
                 part, frame = quadratic.without(self.whitener[:, list(missing)]), block.frame[:, rows]

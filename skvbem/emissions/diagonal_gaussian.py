@@ -168,10 +168,10 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         noise = rng.standard_normal((len(components), self.n_columns)) / np.sqrt(point.precision[components])
         return self.origin + self.unit * (point.mean[components] + noise)
 
-    def impute(self, block: LinearTable, posterior: NormalGamma, responsibilities: np.ndarray) -> np.ndarray:
-        """Rows with missing cells replaced by their predictive means."""
+    def impute(self, block: LinearTable, point: NormalPoint, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing cells replaced by their means."""
         values = np.asarray(block.values, dtype=float)
-        means = self.origin + self.unit * posterior.mean
+        means = self.origin + self.unit * point.mean
         return np.where(np.isnan(values), responsibilities @ means, values)
 
     def places(self, block: LinearTable) -> np.ndarray:

@@ -73,15 +73,18 @@ class Exponential(RatePriorEmission, LinearEmission):
         """Times drawn."""
         return rng.standard_exponential((len(components), self.n_columns)) / point[components] * self.unit
 
-    def impute(self, block: LinearTable, posterior: Gamma, responsibilities: np.ndarray) -> np.ndarray:
-        """Rows with missing times replaced by their predictive means; without a bound where a shape is 1 or less.
-
-        There the mean at the expected rate stands in.
-        """
+    def impute(self, block: LinearTable, point: np.ndarray, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing times replaced by their means."""
         values = np.asarray(block.values, dtype=float)
+        return np.where(np.isnan(values), responsibilities @ (self.unit / point), values)
+
+    def predictive_point(self, posterior: Gamma) -> np.ndarray:
+        """Rates that are one over the predictive means, which have no bound where a shape is 1 or less.
+
+        There the expected rate stands in.
+        """
         shape = posterior.shape
-        means = posterior.rate / np.where(shape > 1, shape - 1, shape) * self.unit
-        return np.where(np.isnan(values), responsibilities @ means, values)
+        return np.where(shape > 1, shape - 1, shape) / posterior.rate
 
     def places(self, block: LinearTable) -> np.ndarray:
         """Logarithms of times in units, those of next to no time at a thousandth."""

@@ -72,10 +72,14 @@ class Independent(Emission):
         """Rows drawn, one array for each group."""
         return tuple(part.sample(at, components, rng) for part, at in zip(self.parts, point))
 
-    def impute(self, block: IndependentTable, posterior: Product, responsibilities: np.ndarray) -> tuple:  # type: ignore[override]
+    def impute(self, block: IndependentTable, point: tuple, responsibilities: np.ndarray) -> tuple:  # type: ignore[override]
         """Rows with missing cells filled, one array for each group."""
-        parts = zip(self.parts, block.parts, posterior.blocks)
-        return tuple(part.impute(of_part, q, responsibilities) for part, of_part, q in parts)
+        parts = zip(self.parts, block.parts, point)
+        return tuple(part.impute(of_part, at, responsibilities) for part, of_part, at in parts)
+
+    def predictive_point(self, posterior: Product) -> tuple:
+        """That of each group."""
+        return tuple(part.predictive_point(q) for part, q in zip(self.parts, posterior.blocks))
 
     def places(self, block: IndependentTable) -> np.ndarray:
         """The places of the groups, side by side."""

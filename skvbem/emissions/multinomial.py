@@ -114,10 +114,10 @@ class Multinomial(LinearEmission):
         shares = point.reshape(-1, self.n_categories)
         return rng.multinomial(self.n_trials if n_trials is None else n_trials, shares[components]).astype(float)
 
-    def impute(self, block: LinearTable, posterior: Dirichlet, responsibilities: np.ndarray) -> np.ndarray:
+    def impute(self, block: LinearTable, point: np.ndarray, responsibilities: np.ndarray) -> np.ndarray:
         """Rows; those without any count become expected shares."""
         values = np.asarray(block.values, dtype=float)
-        return np.where(np.isnan(values), responsibilities @ posterior.mean().reshape(-1, self.n_categories), values)
+        return np.where(np.isnan(values), responsibilities @ point.reshape(-1, self.n_categories), values)
 
     @property
     def tells_components_apart(self) -> bool:

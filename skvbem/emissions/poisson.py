@@ -77,10 +77,10 @@ class Poisson(RatePriorEmission, LinearEmission):
         """Counts drawn, floats."""
         return rng.poisson((point * self.unit)[components]).astype(float)
 
-    def impute(self, block: LinearTable, posterior: Gamma, responsibilities: np.ndarray) -> np.ndarray:
-        """Rows with missing counts replaced by their predictive means."""
+    def impute(self, block: LinearTable, point: np.ndarray, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing counts replaced by their means."""
         values = np.asarray(block.values, dtype=float)
-        return np.where(np.isnan(values), responsibilities @ (posterior.mean * self.unit), values)
+        return np.where(np.isnan(values), responsibilities @ (point * self.unit), values)
 
     def places(self, block: LinearTable) -> np.ndarray:
         """Twice the square roots of counts, which spread by about 1 around their means."""

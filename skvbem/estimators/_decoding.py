@@ -34,23 +34,38 @@ def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):
         for j, values in enumerate(columns):
             column = X.iloc[:, j].copy()
             if where[:, j].any():
+                dtype = getattr(column.dtype, "numpy_dtype", column.dtype)  # of nullable numbers that of their values
+                if _are_fractions(dtype, values):
+                    column = column.astype("float64" if dtype is column.dtype else "Float64")
+                elif isinstance(dtype, np.dtype) and dtype.kind == "f":
+                    values = values.astype(dtype)
                 column[where[:, j]] = values[where[:, j]]
             pieces[j] = column
         completed = type(X)(pieces, index=X.index)
         completed.columns = X.columns
         return completed
     if is_frame(X, "polars"):
-        series = sys.modules["polars"].Series
-        return X.with_columns(
-            column.zip_with(series(~where[:, j]), series(column.name, values.tolist()).cast(column.dtype))
-            for j, (column, values) in enumerate(zip(X.iter_columns(), columns))
-        )
+        polars = sys.modules["polars"]
+        completed = []
+        for j, (column, values) in enumerate(zip(X.iter_columns(), columns)):
+            if where[:, j].any():
+                if column.dtype.is_integer() and _are_fractions(np.dtype(int), values):
+                    column = column.cast(polars.Float64)
+                found = polars.Series(column.name, values.tolist()).cast(column.dtype)
+                column = column.zip_with(polars.Series(~where[:, j]), found)
+            completed.append(column)
+        return X.with_columns(completed)
     array = np.array(X, dtype=None if hasattr(X, "dtype") else object)
     used = [values.dtype for j, values in enumerate(columns) if where[:, j].any()]
     array = array.astype(_common_dtype([array.dtype, *used]))
     for j, values in enumerate(columns):
         array[where[:, j], j] = values[where[:, j]]
     return array if hasattr(X, "dtype") else as_array([_narrowest(array[:, j]) for j in range(array.shape[1])])
+
+
+def _are_fractions(dtype, values: np.ndarray) -> bool:
+    """Whether values are floats, such as means, where a column has whole numbers."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "iu" and values.dtype.kind == "f"
 
 
 def _common_dtype(dtypes: Sequence[np.dtype]) -> np.dtype:

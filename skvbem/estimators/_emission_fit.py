@@ -100,7 +100,13 @@ class FittedEmissions:
     @cached_property
     def point(self) -> tuple:
         """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""
-        return self.form.point_of(self.model.prior, self.statistics)
+        found = self.form.point_of(self.model.prior, self.statistics)
+        return self.model.prior.without_remains(found) if self.form.prior_share == 0.0 else found
+
+    def imputed(self, block: Any, responsibilities: np.ndarray) -> list[np.ndarray]:
+        """Rows of each group with missing cells filled: under VB by predictive means, else by means at the point."""
+        point = self.emission.predictive_point(self.posterior.blocks[-1]) if self.form.density else self.point[-1]
+        return self.groups.as_list(self.emission.impute(block, point, responsibilities))
 
     def parameters(self) -> list[dict[str, np.ndarray]]:
         """The parameters of each group's components, by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -111,6 +111,7 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
             f"Found array with dim 3, while {owner} needs dim 2, one row for each step of one sequence. For sequences "
             "of one length give list(X): each item is then a sequence."
         )
+    _refuse_flat_items(X)
     table = read_table(X, owner)
     n_rows = table.n_samples
     if sequence_id is not None:
@@ -170,6 +171,25 @@ def _is_list_of_tables(X) -> bool:
     if isinstance(X, np.ndarray):
         return X.dtype == object and X.ndim == 1 and len(X) > 0 and _is_table(X[0])
     return isinstance(X, (list, tuple)) and any(_is_table(item) for item in X)
+
+
+def _refuse_flat_items(X) -> None:
+    """Refuse a list whose items can only be meant as sequences of one column, which are tables, too."""
+    is_flat_array = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) > 0
+    if not (is_flat_array or isinstance(X, (list, tuple))):
+        return
+    if isinstance(X[0], str):
+        raise ValueError(
+            f"Item 0 of X is a string, {_show(X[0])}. A sequence of symbols is a table with a row for each, such as "
+            "np.array(list(item)).reshape(-1, 1)."
+        )
+    sizes = [len(item) if hasattr(item, "__len__") else -1 for item in X]
+    if min(sizes) >= 0 and min(sizes) < max(sizes):
+        found = sorted(set(sizes))
+        raise ValueError(
+            f"The rows of X must have one length. Got rows of {', '.join(map(str, found[:5]))} cells. If the items of "
+            "X are sequences of one column, make each a table, such as by np.asarray(item).reshape(-1, 1)."
+        )
 
 
 def _is_table(item) -> bool:
@@ -238,6 +258,17 @@ def _joined_frames(X: Sequence, library: str):
         return pd.concat(list(X), ignore_index=True)
     import polars as pl
 
+    for name in columns:
+        types = [item.schema[name] for item in X]
+        words = [k for k, dtype in enumerate(types) if dtype in (pl.String, pl.Categorical, pl.Enum)]
+        other = next((k for k, dtype in enumerate(types) if k not in words and dtype != pl.Null), None)
+        if words and other is not None:  # polars would make strings of them
+            raise ValueError(
+                f"Column {name!r} of X mixes kinds of values: {types[other]} in sequence {other} and {types[words[0]]} "
+                f"in sequence {words[0]}. Make them one kind; 1 and '1' are never merged."
+            )
+        if len({types[k] for k in words}) > 1:  # such as two Enums, which have no type in common
+            X = [item.with_columns(pl.col(name).cast(pl.String)) for item in X]
     return pl.concat(list(X), how="vertical_relaxed")
 
 
@@ -256,13 +287,20 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Lengths of sequences in the order of appearance, and the order that brings rows of one together."""
     ids = np.asarray(sequence_id)
     if ids.ndim != 1 or len(ids) != n_rows:
+        found = _show(sequence_id) if ids.ndim == 0 else f"an array of shape {ids.shape}"
         raise ValueError(
-            f"'sequence_id' must have an id for each of the {n_rows} rows of X. Got an array of shape {ids.shape}."
+            f"'sequence_id' must have an id for each of the {n_rows} rows of X. Got {found}. Give the ids themselves, "
+            "such as the values of a column."
         )
     if ids.dtype.kind in "cV":
         raise TypeError(f"'sequence_id' must hold numbers, strings or dates. Got {ids.dtype}.")
     if ids.dtype == object:
         held = ids.tolist()
+        odd = next((k for k, value in enumerate(held) if not isinstance(value, Hashable)), None)
+        if odd is not None:
+            raise TypeError(
+                f"'sequence_id' must hold numbers, strings or dates. That of row {odd} is a {type(held[odd]).__name__}."
+            )
         missing = next((k for k, value in enumerate(held) if _is_missing(value)), None)
         number: dict = {}
         if missing is None:

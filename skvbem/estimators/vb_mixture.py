@@ -604,8 +604,7 @@ class VBMixture(EmissionEstimator):
         fitted, values = self._asked(X)
         emission, groups = fitted.emission, fitted.groups
         table = emission.prepare(groups.as_emission_takes(values))
-        posterior = fitted.posterior.blocks[1]
-        found = groups.as_list(emission.impute(table[0 : len(table)], posterior, fitted.responsibilities(values)))
+        found = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
         return filled(X, groups.missing(values), groups.columns_of(found))
 
     def sample(self, n_samples=1, random_state=None):

@@ -83,6 +83,10 @@ class ConjugateFamily(ABC):
     def most_likely(self, statistics: np.ndarray) -> Any:
         """The point at which complete data with these statistics are most likely, whatever the prior."""
 
+    def without_remains(self, point: Any) -> Any:
+        """A most likely point, in which what is left of probabilities on their way to 0 is 0."""
+        return point
+
     @abstractmethod
     def log_density(self, point: Any, basis: str = "natural") -> np.ndarray:
         """Log density at a point, nats, with respect to the natural measure or to the parameters themselves."""

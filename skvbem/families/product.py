@@ -92,6 +92,10 @@ class Product(ConjugateFamily):
         """The most likely point of each block."""
         return tuple(block.most_likely(u) for block, u in zip(self.blocks, self.split(statistics)))
 
+    def without_remains(self, point: tuple) -> tuple:
+        """The point of each block, in which what is left of probabilities on their way to 0 is 0."""
+        return tuple(block.without_remains(part) for block, part in zip(self.blocks, point))
+
     def log_density(self, point: tuple, basis: str = "natural") -> np.ndarray:
         """Log density at a point, nats, summed over blocks."""
         return np.sum([block.log_density(part, basis) for block, part in zip(self.blocks, point)], axis=0)

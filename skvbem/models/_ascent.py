@@ -27,6 +27,8 @@ class EmissionAscent:
         self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
         blocks = data.blocks(model.emission.block_rows(model.n_components))
         self.magnitude = data.total_weight + sum(model.emission.size_of_terms(*block) for block in blocks)
+        if not form.density and form.prior_share:  # of a log density, whose normalizer cancels what strong priors say
+            self.magnitude += float(np.abs(model.prior.coordinates).sum())
         self.signed = model.prior.signed
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skvbem import VBHMM, blocks_of
+from skvbem import VBHMM, VBMixture, blocks_of
 from skvbem.errors import DataWarning, TooLargeError, UnknownCategoryWarning
 
 X = np.random.default_rng(0).normal(size=(12, 2))
@@ -180,3 +180,53 @@ def test_steps_that_are_impossible_get_an_answer():
     assert fit.filter([back])[0].sum(axis=1) == pytest.approx(1.0)
     assert fit.predict([back])[0].shape == (3,)
     assert fit.score([back, back[:1]], sample_weight=[0, 1]) == pytest.approx(fit.score([back[:1]]))
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (["abc", "abd"], ["Item 0 of X is a string, 'abc'", "reshape"]),
+        ([np.arange(3.0), np.arange(4.0)], ["Got rows of 3, 4 cells", "sequences of one column", "reshape"]),
+        ([pd.Series([1.0, 2.0]), pd.Series([2.0, 3.0, 4.0])], ["Got rows of 2, 3 cells", "sequences of one column"]),
+        (np.array([np.arange(3.0), np.arange(4.0)], dtype=object), ["Got rows of 3, 4 cells", "reshape"]),
+    ],
+)
+def test_items_that_are_no_tables_are_told_so(X, words):
+    with pytest.raises(ValueError) as caught:
+        VBHMM(2).fit(X)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_ids_that_are_none_are_told_so():
+    frame = pd.DataFrame({"id": [0, 0, 1], "x": [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match=r"Got 'id'\. Give the ids themselves"):
+        VBHMM().fit(frame[["x"]], sequence_id="id")
+    ids = np.empty(3, dtype=object)
+    ids[:] = ["a", [1], "b"]
+    with pytest.raises(TypeError, match="That of row 1 is a list"):
+        VBHMM().fit(frame[["x"]], sequence_id=ids)
+
+
+def test_polars_sequences_do_not_merge_kinds_of_values():
+    """As those of pandas: 1 and "1" are never one category; words of any type are."""
+    polars = pytest.importorskip("polars")
+    words, numbers = polars.DataFrame({"a": ["1", "b"]}), polars.DataFrame({"a": [1, 2]})
+    with pytest.raises(ValueError, match="Column 'a' of X mixes kinds of values: Int64 in sequence 1 and String"):
+        VBHMM().fit([words, numbers])
+    levels = [polars.DataFrame({"a": ["u", *more]}, schema={"a": polars.Enum(["u", *more])}) for more in ("v", "w")]
+    assert VBHMM().fit([*levels, words]).categories_["a"].tolist() == ["1", "b", "u", "v", "w"]
+
+
+@pytest.mark.parametrize("estimator", [VBHMM, VBMixture])
+def test_strong_priors_do_not_make_the_mode_seem_to_fall(estimator):
+    """The log density of a prior of 1e8 counts is a small difference of numbers of that size."""
+    strengths = {"concentration_prior": 1e8, "n_init": 2}
+    if estimator is VBHMM:
+        strengths |= {"startprob_prior": 1e8, "transmat_prior": 1e8}
+    else:
+        strengths |= {"weight_concentration_prior": 1e8}
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        X = np.concatenate([rng.integers(0, 3, (20, 2)), rng.integers(0, 3, (7, 2))])
+        fit = estimator(3, emission="categorical", method="map", random_state=seed, **strengths).fit(X)
+        assert fit.parameters_["categorical"]["probabilities"] == pytest.approx(1 / 3, abs=1e-6)

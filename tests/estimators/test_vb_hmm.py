@@ -222,6 +222,67 @@ def test_a_column_of_categories_named_by_a_frame(rng):
     assert fit.predict(frame, sequence_id=ids)[44] == fit.predict(frame, sequence_id=ids)[43]
 
 
+@pytest.mark.parametrize("estimator", [VBHMM, VBMixture])
+@pytest.mark.parametrize("emission", ["gaussian", "poisson", "exponential"])
+def test_gaps_are_filled_at_the_point_found(emission, estimator, rng):
+    """Neither by maximum likelihood nor at the mode does the prior move what the parameters say."""
+    X = rng.poisson(4.0, size=(30, 1)) + 1.0
+    X[::5] = np.nan
+    name = "means" if emission == "gaussian" else "rates"
+    for method in ("ml", "map"):
+        fit = estimator(1, emission=emission, method=method, mean_prior=[90.0] if name == "means" else None).fit(X)
+        expected = fit.parameters_[emission][name][0, 0]
+        expected = 1 / expected if emission == "exponential" else expected
+        assert fit.impute(X)[::5] == approx(expected)
+        if method == "ml":
+            assert expected == approx(np.nanmean(X))
+
+
+def test_what_maximum_likelihood_has_never_seen_is_impossible():
+    """EM lets probabilities fall towards 0 and never gets there: what is left of them is none."""
+    cycle = [np.arange(n)[:, None] % 3 for n in (30, 20)]
+    other_ways = [np.array([[0], [0], [1]]), np.array([[1], [2], [0]])]
+    for seed in range(3):
+        fit = VBHMM(3, emission="categorical", method="ml", n_init=3, random_state=seed).fit(cycle)
+        assert fit.score_samples(other_ways).tolist() == [-np.inf, -np.inf]
+        assert fit.score_samples(cycle) == approx(0.0, abs=1e-9)
+        assert np.isin(fit.transmat_.round(9), [0.0, 1.0]).all()
+        again = fit.set_params(warm_start=True).fit(other_ways)  # the fit itself still has a way to go there
+        assert np.isfinite(again.score_samples(other_ways)).all()
+    # a sequence that hardly counts is still possible
+    letters = [np.array([[0], [1]] * 4), np.array([[0], [0]])]
+    fit = VBHMM(2, emission="categorical", method="ml", n_init=5, random_state=0)
+    assert np.isfinite(fit.fit(letters, sample_weight=[1e9, 1e-9]).score_samples(letters)).all()
+
+
+def test_filled_whole_numbers_make_room_for_means(rng):
+    """Columns of whole numbers become floats where a mean is none; those without a gap stay what they are."""
+    cells = [None if k % 5 == 0 else int(k % 3) for k in range(30)]
+    flags = [None if k % 7 == 0 else bool(k % 2) for k in range(30)]
+    frame = pd.DataFrame(
+        {
+            "gaps": pd.array(cells, dtype="Int64"),
+            "small": pd.array(cells, dtype="UInt8"),
+            "whole": pd.array(range(30), dtype="Int64"),
+            "flag": pd.array(flags, dtype="boolean"),
+        }
+    )
+    emission = {"gaussian": ["gaps", "whole"], "poisson": ["small"], "categorical": ["flag"]}
+    completed = VBHMM(1, emission=emission).fit(frame).impute(frame)
+    assert completed.dtypes.astype(str).tolist() == ["Float64", "Float64", "Int64", "boolean"]
+    assert completed["gaps"].iloc[0] % 1 > 0.01
+    assert not completed.isna().any().any()
+    marked = pd.DataFrame({"a": np.arange(30) % 4 - 1, "b": (np.arange(30) % 5 - 1.0).astype("float32")})
+    filled = VBHMM(1, missing_values=-1).fit(marked).impute(marked)
+    assert filled.dtypes.tolist() == [np.float64, np.float32]
+    assert filled["a"].iloc[0] % 1 > 0.01
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"gaps": cells, "small": cells, "whole": list(range(30)), "flag": flags})
+    other = VBHMM(1, emission=emission).fit(table).impute(table)
+    assert other.dtypes == [polars.Float64, polars.Float64, polars.Int64, polars.Boolean]
+    assert other["gaps"].to_list() == approx(completed["gaps"].tolist())
+
+
 # Closed forms and other models ----------------------------------------------------------------------------------------
 
 
