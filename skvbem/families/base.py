@@ -28,6 +28,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.errors import NoInteriorModeError
+from skvbem.families.side_by_side import SideBySide
 
 
 class ConjugateFamily(ABC):
@@ -92,8 +93,8 @@ class ConjugateFamily(ABC):
         """Log density at a point, nats, with respect to the natural measure or to the parameters themselves."""
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator) -> Any:
-        """A draw of the parameters."""
+    def sample(self, rng: np.random.Generator | SideBySide) -> Any:
+        """A draw of the parameters; of members along a last axis each from its own generator, if these are given."""
 
     @abstractmethod
     def to_unconstrained(self, point: Any) -> np.ndarray:

@@ -17,6 +17,7 @@ from scipy.special import betaincinv
 from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
 from skvbem.errors import NoInteriorModeError
 from skvbem.families.base import ConjugateFamily
+from skvbem.families.side_by_side import SideBySide
 
 _RESOLUTION = np.finfo(float).eps
 
@@ -167,12 +168,12 @@ class Dirichlet(ConjugateFamily):
         """Natural parameters of a point: ln theta."""
         return safe_log(point)
 
-    def sample(self, rng: np.random.Generator) -> np.ndarray:
+    def sample(self, rng: np.random.Generator | SideBySide) -> np.ndarray:
         """A draw of all rows; in logarithms inside, so that tiny concentrations give no 0/0.
 
         Parameters
         ----------
-        rng : numpy.random.Generator
+        rng : numpy.random.Generator or SideBySide
 
         Returns
         -------

@@ -20,6 +20,7 @@ from scipy.special import gammaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
+from skvbem.families.side_by_side import SideBySide
 
 # A rate without a single event: e to the -690, so that its logarithm stays a number.
 _NO_RATE = 1e-300
@@ -140,7 +141,7 @@ class Gamma(FlatFamily):
         rate = np.divide(events, exposure, out=most, where=exposure > events / LARGEST_RATE)
         return np.maximum(rate, _NO_RATE)
 
-    def sample(self, rng: np.random.Generator) -> np.ndarray:
+    def sample(self, rng: np.random.Generator | SideBySide) -> np.ndarray:
         """Rates drawn, (n_components, n_features, ...)."""
         return np.maximum(rng.standard_gamma(self.shape), _NO_RATE) / self.rate
 

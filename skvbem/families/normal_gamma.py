@@ -27,6 +27,7 @@ import numpy as np
 
 from skvbem._numerics import digamma, log_gamma, log_rising
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
+from skvbem.families.side_by_side import SideBySide
 
 _LOG_2PI = np.log(2 * np.pi)
 #: Least variance of a most likely point, in the family's unit: the variance of all data, where an emission chose it.
@@ -204,7 +205,7 @@ class NormalGamma(FlatFamily):
         variance = np.divide(scatter, n, out=np.ones(np.shape(scatter)), where=n > 0)
         return NormalPoint(mean, 1 / np.maximum(variance, VARIANCE_FLOOR))
 
-    def sample(self, rng: np.random.Generator) -> NormalPoint:
+    def sample(self, rng: np.random.Generator | SideBySide) -> NormalPoint:
         """Means and precisions drawn."""
         precision = np.maximum(rng.standard_gamma(self.degrees_of_freedom / 2), 1e-300) / (self.scale / 2)
         deviation = 1 / np.sqrt(self.mean_precision * precision)

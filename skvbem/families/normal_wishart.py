@@ -45,6 +45,7 @@ from skvbem._numerics import (
 from skvbem.families._wishart_curvature import Factored, wishart_information, wishart_jacobian
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
+from skvbem.families.side_by_side import SideBySide
 
 _LOG_2PI = np.log(2 * np.pi)
 
@@ -233,16 +234,20 @@ class NormalWishart(FlatFamily):
         turned = axes / np.sqrt(np.maximum(variance, VARIANCE_FLOOR))[..., None, :]
         return _trail(mean, turned @ turned.swapaxes(-1, -2))
 
-    def sample(self, rng: np.random.Generator) -> NormalPoint:
+    def sample(self, rng: np.random.Generator | SideBySide) -> NormalPoint:
         """Means and precisions drawn, by Bartlett's decomposition."""
         (kappa, dof, mean, _), d = self._moments, self.n_features
-        lower = np.tril(rng.standard_normal((*dof.shape, d, d)), -1)
-        pivots = np.sqrt(2 * np.maximum(rng.standard_gamma((dof[..., None] - np.arange(d)) / 2), 1e-300))
+        batch = dof.shape[:-1]
+        halves = np.moveaxis((dof[..., None] - np.arange(d)) / 2, [-2, -1], [0, 1])
+        noise = np.moveaxis(rng.standard_normal((dof.shape[-1], d, d, *batch)), [0, 1, 2], [-3, -2, -1])
+        lower = np.tril(noise, -1)
+        pivots = np.sqrt(2 * np.maximum(np.moveaxis(rng.standard_gamma(halves), [0, 1], [-2, -1]), 1e-300))
         lower[..., np.arange(d), np.arange(d)] = pivots
         # Lambda = (L^-T A)(L^-T A)^T, so that L A^-T is a root of its inverse
         root = np.linalg.solve(lower, self._factor.swapaxes(-1, -2)).swapaxes(-1, -2)
         half = self._inverse_factor.swapaxes(-1, -2) @ lower
-        drawn = (root @ rng.standard_normal((*mean.shape, 1)))[..., 0]
+        noise = np.moveaxis(rng.standard_normal((*mean.shape[-2:], *batch)), [0, 1], [-2, -1])
+        drawn = (root @ noise[..., None])[..., 0]
         return _trail(mean + drawn / np.sqrt(kappa)[..., None], half @ half.swapaxes(-1, -2))
 
     def to_unconstrained(self, point: NormalPoint) -> np.ndarray:

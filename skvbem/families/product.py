@@ -10,6 +10,7 @@ from scipy.linalg import block_diag
 
 from skvbem._numerics import times_log
 from skvbem.families.base import ConjugateFamily, some_of
+from skvbem.families.side_by_side import SideBySide
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ class Product(ConjugateFamily):
         """Log density at a point, nats, summed over blocks."""
         return np.sum([block.log_density(part, basis) for block, part in zip(self.blocks, point)], axis=0)
 
-    def sample(self, rng: np.random.Generator) -> tuple:
+    def sample(self, rng: np.random.Generator | SideBySide) -> tuple:
         """A draw of each block."""
         return tuple(block.sample(rng) for block in self.blocks)
 

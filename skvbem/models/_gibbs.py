@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.families import Product
+from skvbem.families.side_by_side import SideBySide
 from skvbem.models._sampling import Path
 
 # Log likelihoods that chains side by side may hold.
@@ -151,9 +152,7 @@ class GibbsSampling:
 
     def _drawn(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
-        posteriors = (self.prior + column for column in np.ascontiguousarray(statistics.T))
-        points = [self.prior.natural(posterior.sample(rng)) for posterior, rng in zip(posteriors, rngs)]
-        return np.stack(points, axis=1)
+        return np.ascontiguousarray(self.prior.natural((self.prior + statistics).sample(SideBySide(rngs))))
 
 
 def generators(streams: np.ndarray) -> list[np.random.Generator]:

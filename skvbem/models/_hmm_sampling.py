@@ -46,18 +46,21 @@ class HMMSampling(GibbsSampling):
             return ListedRelabelings(identity[None])
         if factorial(n_states) > limit:
             return _ManyStates(self, n_chain + own)
-        return ListedRelabelings(np.stack([self.places_of(np.array(p)) for p in permutations(range(n_states))]))
+        return ListedRelabelings(self.places_of(np.array(list(permutations(range(n_states))))))
 
-    def places_of(self, order: np.ndarray) -> np.ndarray:
-        """For each cell the one that takes its place where states are put in another order, (n_cells,)."""
-        state, n_chain = self.emission.component_of_cell(self.n_components), self.initial.n_cells
-        places = [self.initial.place_of(order), n_chain + self.transitions.place_of(order)]
-        n_chain += self.transitions.n_cells
-        of_emission = np.arange(len(state))
-        own = [np.flatnonzero(state == k) for k in range(self.n_components)]
-        for to, of in zip(own, (own[k] for k in order)):
-            of_emission[to] = of
-        return np.concatenate([*places, n_chain + of_emission])
+    def places_of(self, orders: np.ndarray) -> np.ndarray:
+        """For each cell the one that takes its place where states are put in another order, (..., n_cells).
+
+        Parameters
+        ----------
+        orders : ndarray of int, shape (..., n_states)
+        """
+        state, n_initial = self.emission.component_of_cell(self.n_components), self.initial.n_cells
+        own = np.stack([np.flatnonzero(state == k) for k in range(self.n_components)])
+        of_emission = np.tile(np.arange(len(state)), (*orders.shape[:-1], 1))
+        of_emission[..., own.ravel()] = own[orders].reshape(*orders.shape[:-1], -1)
+        parts = [self.initial.place_of(orders), n_initial + self.transitions.place_of(orders)]
+        return np.concatenate([*parts, n_initial + self.transitions.n_cells + of_emission], axis=-1)
 
     def _log_z(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """ln Z of q(x) at natural parameters (n_cells, n_lanes), (n_lanes,)."""

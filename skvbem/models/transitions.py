@@ -107,19 +107,24 @@ class Transitions:
         rows = order if len(self.concentration) > 1 else np.arange(1)
         return type(self)(self.concentration[np.ix_(rows, order)])
 
-    def place_of(self, order: np.ndarray) -> np.ndarray:
-        """For each cell the one that takes its place where states are put in another order, (n_cells,).
+    def place_of(self, orders: np.ndarray) -> np.ndarray:
+        """For each cell the one that takes its place where states are put in another order, (..., n_cells).
+
+        Parameters
+        ----------
+        orders : ndarray of int, shape (..., n_states)
 
         Raises
         ------
         ValueError
-            If the order puts a transition that exists in the place of one that does not.
+            If an order puts a transition that exists in the place of one that does not.
         """
         n_rows, n_states = self.concentration.shape
-        rows = order if n_rows > 1 else np.arange(1)
+        rows = orders if n_rows > 1 else np.zeros((*orders.shape[:-1], 1), dtype=int)
         number = np.full(n_rows * n_states, -1)
         number[self.cells] = np.arange(self.n_cells)
-        places = number.reshape(n_rows, n_states)[np.ix_(rows, order)].ravel()[self.cells]
+        places = number.reshape(n_rows, n_states)[rows[..., :, None], orders[..., None, :]]
+        places = places.reshape(*orders.shape[:-1], -1)[..., self.cells]
         if (places < 0).any():
             raise ValueError("States in this order would need transitions that the mask rules out.")
         return places

@@ -131,9 +131,10 @@ def test_weights_of_sequences_are_repeats_for_chains(rng):
         get_score("ais")(fractions)
 
 
-def test_relabelings_are_those_that_leave_the_prior_alone(rng):
+@pytest.mark.parametrize("name", ["diag", "tied", "independent"])
+def test_relabelings_are_those_that_leave_the_prior_alone(name, rng):
     """All permutations of states that priors take for alike, rows and columns of transitions together."""
-    problem = PROBLEMS["diag"](rng, n_rows=6)
+    problem = PROBLEMS[name](rng, n_rows=6)
     for prior, n in (
         (symmetric(rng, 3), 6),
         ((Transitions(np.array([[1.0, 2.0, 1.0]])), Transitions(np.ones((3, 3)))), 1),
