@@ -98,10 +98,6 @@ class Transitions:
         """Cells (n_cells, ...) of a matrix of counts (n_rows, n_states, ...)."""
         return counts.reshape(-1, *counts.shape[2:])[self.cells]
 
-    def mean(self, posterior: Dirichlet) -> np.ndarray:
-        """Expected probabilities, (n_rows, n_states)."""
-        return self.matrix(posterior.mean())
-
     def relabeled(self, order: np.ndarray) -> Self:
         """The prior with the states in another order."""
         rows = order if len(self.concentration) > 1 else np.arange(1)

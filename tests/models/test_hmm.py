@@ -487,7 +487,7 @@ def test_transitions_ruled_out_are_no_parameters(rng):
     problem = PROBLEMS["poisson"](rng, n_rows=30)
     model, data = hmm(problem, (Transitions(np.eye(4)[:1]), transitions), [15, 15])
     found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 3), tol=1e-6, max_iter=500)
-    mean = transitions.mean((model.prior + found.statistics[:, 0]).blocks[1])
+    mean = transitions.matrix((model.prior + found.statistics[:, 0]).blocks[1].mean())
     assert np.all(mean[~left_to_right(4)] == 0)
     assert mean.sum(axis=1) == approx(1.0)
     states = model.decoded(posteriors.VB.of(model.prior, found.statistics)[0][:, 0], data)[0].reshape(2, 15)
