@@ -592,8 +592,8 @@ ERRORS = (
         "precisions are drawn with as many degrees of freedom in every direction",
         (
             "skvbem/families/normal_wishart.py",
-            "(dof[..., None] - np.arange(d)) / 2), 1e-300))",
-            "(dof[..., None] - np.arange(d) * 0) / 2), 1e-300))",
+            "halves = np.moveaxis((dof[..., None] - np.arange(d)) / 2, [-2, -1], [0, 1])",
+            "halves = np.moveaxis((dof[..., None] - np.arange(d) * 0) / 2, [-2, -1], [0, 1])",
         ),
     ),
     error_of_mixtures(
@@ -772,8 +772,8 @@ ERRORS = (
         "relabelings of states leave the rows of transitions in place",
         (
             "skvbem/models/transitions.py",
-            "        rows = order if n_rows > 1 else np.arange(1)\n",
-            "        rows = np.arange(n_rows)\n",
+            "rows = orders if n_rows > 1 else np.zeros((*orders.shape[:-1], 1), dtype=int)\n",
+            "rows = np.broadcast_to(np.arange(n_rows), (*orders.shape[:-1], n_rows))\n",
         ),
     ),
     error_of_chains(
