@@ -92,7 +92,7 @@ class Model:
             fit = self._vbhmm(max_iter=1).fit(X, lengths=lengths)
         model = fit._fitted_.model
         statistics = np.concatenate([self._chain_statistics(model), self._emission_statistics(model)])
-        fit._publish(fit._hmm_state(replace(fit._fitted_, statistics=statistics)))
+        fit._publish(fit._model_state(replace(fit._fitted_, statistics=statistics)))
         return fit
 
     def _publish(self, fit):
