@@ -196,10 +196,7 @@ class Passes:
         log_z : ndarray of shape (n_lanes, n_sequences)
             Filled with the ln Z of the sequences, nats.
         """
-        m = len(pieces[0].starts)
-        in_logs, carries = np.zeros((self.n_lanes, m), dtype=np.uint8), np.zeros((1, self.n_lanes, 2 * self.width + 2))
-        if len(pieces) > 1:
-            log_z[...], in_logs, carries = self.forward(pieces, again=True)
+        in_logs, carries = self._taken_forward(pieces, log_z)
         after = np.zeros((self.n_lanes, self.width))
         for k in reversed(range(len(pieces))):
             shares, passed = self._taken_up(pieces[k], in_logs)
@@ -223,10 +220,7 @@ class Passes:
         log_z : ndarray of shape (n_lanes, n_sequences)
             Filled with the ln Z of the sequences, nats.
         """
-        m = len(pieces[0].starts)
-        in_logs, carries = np.zeros((self.n_lanes, m), dtype=np.uint8), np.zeros((1, self.n_lanes, 2 * self.width + 2))
-        if len(pieces) > 1:
-            log_z[...], in_logs, carries = self.forward(pieces, again=True)
+        in_logs, carries = self._taken_forward(pieces, log_z)
         after = np.zeros(self.n_lanes, dtype=np.int64)
         for k in reversed(range(len(pieces))):
             (found, passed), numbers = self._taken_up(pieces[k], in_logs), uniform(pieces[k].n_rows)
@@ -252,6 +246,14 @@ class Passes:
         states = np.empty(n_rows, dtype=np.int64)
         _hmm.best_backward(source, bounds, reached, states)
         return states, reached[: len(pieces[0].starts)]
+
+    def _taken_forward(self, pieces: list[Stretch], log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the way back takes up of the way forward, which fills ln Z: of whole sequences nothing, yet."""
+        if len(pieces) > 1:
+            log_z[...], in_logs, carries = self.forward(pieces, again=True)
+            return in_logs, carries
+        in_logs = np.zeros((self.n_lanes, len(pieces[0].starts)), dtype=np.uint8)
+        return in_logs, np.zeros((1, self.n_lanes, 2 * self.width + 2))
 
     def _rooms(self, pieces: list[Stretch]) -> Iterator[tuple[int, np.ndarray]]:
         """Memory in which the forward pass over a piece, by its first row, is kept, of the last pieces."""
