@@ -21,6 +21,7 @@ FLOORS = {
     "data": 1,
     "blocks": 1,
     "tables": 1,
+    "capabilities": 2,  # what scores may ask of models, which neither floor knows the other for
     "emissions": 2,
     "spaces": 2,
     "models": 3,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from skvbem.capabilities import Path
 from skvbem.families import Product
 from skvbem.families.parallel_generator import SideBySide
 
@@ -164,31 +164,3 @@ def move_on(streams: np.ndarray, rngs: Sequence[np.random.Generator]) -> None:
     """Streams that have not been used yet, in place."""
     for lane, rng in enumerate(rngs):
         streams[:, lane] = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-
-
-@dataclass(frozen=True, eq=False)
-class Path:
-    r"""Densities from q(theta) q(x) at t = 0 to the posterior at t = 1, all of the model's family; a path per chain.
-
-    Given theta, x has natural parameters (1 - t) `natural` + t ln theta; given x, theta has concentrations
-    prior + (1 - t) `statistics` + t counts. With x summed out and Z_t its normalizer,
-
-    .. math:: \ln f_t(\theta) = \ln Z_t(\theta) + t\,[\mathrm{slope} - \mathrm{statistics} \cdot \ln\theta]
-              + \ln q(\theta) - \ln Z_0.
-
-    Parameters
-    ----------
-    statistics, natural : ndarray of shape (n_cells, n_chains)
-        q(theta) is the prior after these statistics; natural parameters of q(x).
-    slope : ndarray of shape (n_chains,)
-        ln Z_0 + ln p(theta) - ln q(theta) + statistics . ln theta, which is the same for every theta.
-    """
-
-    statistics: np.ndarray
-    natural: np.ndarray
-    slope: np.ndarray
-
-    def __getitem__(self, chains) -> Path:
-        """The paths of some chains, by slice or by index."""
-        statistics, natural = (np.ascontiguousarray(x[:, chains]) for x in (self.statistics, self.natural))
-        return Path(statistics, natural, self.slope[chains])

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.exact import exact
 from skvbem.evidence.starts import Starts, make_starts
-from skvbem.models.network import relabelings as relabelings_module
+from skvbem.models import relabelings as relabelings_module
 
 approx = pytest.approx
 LC2 = facts.latent_class(2, (2, 2, 2))

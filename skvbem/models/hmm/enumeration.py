@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.errors import TooLargeError
-from skvbem.models.base import figure
+from skvbem.models.base import in_words
 from skvbem.models.labels.row_sets import log_evidences_of_sets, statistics_of_rows
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tu
     log_n = float(data.weight @ _log_n_paths(model, data))
     if log_n > log(max_terms) + 1e-9:
         raise TooLargeError(
-            f"The exact evidence is a sum over {figure(log_n)} paths of the {data.total_weight:g} steps; 'max_terms' "
+            f"The exact evidence is a sum over {in_words(log_n)} paths of the {data.total_weight:g} steps; 'max_terms' "
             f"allows {max_terms}. Take a score that approximates it, fewer or shorter sequences, or fewer states."
         )
     data, n_terms = data.one_by_one, round(exp(log_n))

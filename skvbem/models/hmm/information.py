@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skvbem.models.information import ScoreCovariance, apart
+from skvbem.capabilities import ScoreCovariance
+from skvbem.models.information import coordinate_blocks
 
 if TYPE_CHECKING:
     from skvbem.models.hmm.model import HMM
@@ -182,7 +183,11 @@ class _Scores:
             return [np.arange(self.d)]
         first, pairs, _ = self.model.prior.blocks
         ends = np.cumsum([first.n_free_parameters, pairs.n_free_parameters])
-        return [block for block in (*np.split(np.arange(ends[-1]), ends[:-1]), *apart(self.free, self.d)) if len(block)]
+        return [
+            block
+            for block in (*np.split(np.arange(ends[-1]), ends[:-1]), *coordinate_blocks(self.free, self.d))
+            if len(block)
+        ]
 
     def _back(self, begins: bool, logs: np.ndarray, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the states before, (n_steps, n_sequences, from, to), and ln of how far it is known."""

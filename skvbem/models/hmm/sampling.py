@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skvbem.capabilities import Relabelings
 from skvbem.emissions import Emission
 from skvbem.models.gibbs import GibbsSampling
 from skvbem.models.hmm.transitions import Transitions
-from skvbem.models.relabelings import ListedRelabelings, Relabelings, SequentialRelabelings
+from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings
 
 if TYPE_CHECKING:
     from skvbem.models.sequences.data import HMMData

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import softmax
 
+from skvbem.capabilities import CountBlock, ScoreCovariance
 from skvbem.families import Dirichlet
 from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.forward_backward import Passes
 from skvbem.models.hmm.information import hmm_covariance
-from skvbem.models.information import ScoreCovariance
 from skvbem.models.labels.divergence import symmetric_divergences
 from skvbem.models.labels.scoring import EmissionScoring
-from skvbem.models.marginals import Counted
 
 if TYPE_CHECKING:
     from skvbem.models.sequences.data import HMMData
@@ -70,9 +69,9 @@ class HMMScoring(EmissionScoring):
             for piece, shares in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
                 yield shares[0], passes.log_likelihood(piece.rows)[0]
 
-    def counted(self) -> Counted:
+    def counted(self) -> CountBlock:
         """Nothing: no statistics count rows that are independent under q(x), as steps of a path are not."""
-        return Counted(np.zeros(0, dtype=np.int64), Dirichlet(np.zeros(0), np.zeros(1, dtype=np.int64)))
+        return CountBlock(np.zeros(0, dtype=np.int64), Dirichlet(np.zeros(0), np.zeros(1, dtype=np.int64)))
 
     def log_evidence_by_enumeration(self, data: HMMData, max_terms: int) -> tuple[float, int]:
         """The log evidence, nats, summed over all paths of all sequences, and their number."""

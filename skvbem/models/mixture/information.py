@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skvbem.models.information import ScoreCovariance, apart
+from skvbem.capabilities import ScoreCovariance
+from skvbem.models.information import coordinate_blocks
 
 if TYPE_CHECKING:
     from skvbem.models.mixture.model import Mixture, MixtureData
@@ -55,5 +56,5 @@ def mixture_covariance(model: Mixture, point: tuple, data: MixtureData, joint: b
             mean[:, of] += responsibilities[:, [k]] * score
         squared_mean += (mean.T * weight) @ mean
     covariance = second - squared_mean
-    blocks = [np.arange(d)] if joint else [block for block in (weights, *apart(free, d)) if len(block)]
+    blocks = [np.arange(d)] if joint else [block for block in (weights, *coordinate_blocks(free, d)) if len(block)]
     return [ScoreCovariance(block, covariance[np.ix_(block, block)]) for block in blocks]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skvbem._kernels import _mixture
+from skvbem.capabilities import Relabelings
 from skvbem.emissions import Emission, Step
 from skvbem.models.gibbs import GibbsSampling
 from skvbem.models.mixture.weights import Weights
-from skvbem.models.relabelings import ListedRelabelings, Relabelings, relabelings_of_states
+from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
 if TYPE_CHECKING:
     from skvbem.models.mixture.data import MixtureBlocks, MixtureData

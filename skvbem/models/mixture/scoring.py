@@ -10,12 +10,11 @@ from scipy.sparse import coo_array
 from scipy.special import xlogy
 
 from skvbem._kernels import _mixture
+from skvbem.capabilities import CountBlock, RowMarginals, ScoreCovariance
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.dimension import identifiable_dimension
-from skvbem.models.information import ScoreCovariance
 from skvbem.models.labels.scoring import EmissionScoring
-from skvbem.models.marginals import Counted, RowMarginals
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixture.information import mixture_covariance
 from skvbem.models.mixture.weights import Weights
@@ -48,14 +47,14 @@ class MixtureScoring(EmissionScoring):
                 total -= float(segment.weight[rows] @ xlogy(q, q).sum(axis=1))
         return total
 
-    def counted(self) -> Counted:
+    def counted(self) -> CountBlock:
         """The weights, and what the emission counts."""
         first, parts = self.weights.n_cells, self.emission.counted(self.prior.blocks[1])
         blocks = [(0, self.weights.prior), *((first + at, prior) for at, prior in parts)]
         cells = [at + np.arange(len(prior.concentration)) for at, prior in blocks]
         starts = np.cumsum([0, *(size for _, prior in blocks for size in np.diff(prior.row_starts))])
         concentration = np.concatenate([prior.concentration for _, prior in blocks])
-        return Counted(np.concatenate(cells), Dirichlet(concentration, starts))
+        return CountBlock(np.concatenate(cells), Dirichlet(concentration, starts))
 
     def row_marginals(self, natural: np.ndarray, data: MixtureData) -> RowMarginals:
         """Where each row falls among the cells that count rows, under q(x) at natural parameters (n_cells,)."""

@@ -15,9 +15,8 @@ from scipy.sparse import csc_array, diags_array
 
 from skvbem._kernels import _contexts
 from skvbem._numerics import safe_log
+from skvbem.capabilities import RowMarginals, ScoreCovariance
 from skvbem.errors import TooLargeError
-from skvbem.models.information import ScoreCovariance
-from skvbem.models.marginals import RowMarginals
 from skvbem.models.network.joint_states import state_offsets
 from skvbem.models.network.marginals import row_marginals
 from skvbem.models.network.program import Plan, Program

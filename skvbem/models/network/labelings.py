@@ -7,9 +7,9 @@ from math import lgamma, log
 
 import numpy as np
 
+from skvbem.capabilities import Relabelings
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.models.relabelings import Relabelings
 
 
 def log_n_labelings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skvbem._kernels import _contexts
-from skvbem.models.marginals import RowMarginals
+from skvbem.capabilities import RowMarginals
 from skvbem.models.network.program import Program
 
 

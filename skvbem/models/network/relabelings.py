@@ -14,8 +14,9 @@ from math import factorial, prod
 
 import numpy as np
 
+from skvbem.capabilities import Relabelings
 from skvbem.models.network.layout import Layout
-from skvbem.models.relabelings import ListedRelabelings, Relabelings, relabelings_of_states
+from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
 
 def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limit: int) -> Relabelings | None:

@@ -13,11 +13,10 @@ import numpy as np
 from skvbem._kernels._annealing import anneal, draw_latent, log_normalizers, metropolis
 from skvbem._kernels._contraction import Workspace
 from skvbem._kernels._random import log_dirichlet
+from skvbem.capabilities import Path, Relabelings
 from skvbem.families import Dirichlet
-from skvbem.models.gibbs import Path
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.relabelings import relabelings
-from skvbem.models.relabelings import Relabelings
 
 # Bytes of tables that one batch of lanes may hold, so that they stay in cache.
 _LANES_BYTES = 2**19

@@ -10,12 +10,11 @@ import numpy as np
 from skvbem._kernels import _contexts
 from skvbem._kernels._enumeration import log_sum_over_completions
 from skvbem._numerics import times_log
+from skvbem.capabilities import CountBlock, RowMarginals, ScoreCovariance
 from skvbem.errors import TooLargeError
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.dimension import identifiable_dimension
-from skvbem.models.information import ScoreCovariance
-from skvbem.models.marginals import Counted, RowMarginals
 from skvbem.models.network.information import score_covariance
 from skvbem.models.network.joint_states import completions
 from skvbem.models.network.labelings import log_n_labelings
@@ -35,9 +34,9 @@ class Scoring:
     tables: Callable
     relabelings: Callable
 
-    def counted(self) -> Counted:
+    def counted(self) -> CountBlock:
         """All of the prior."""
-        return Counted(np.arange(self.layout.n_cells), self.prior)
+        return CountBlock(np.arange(self.layout.n_cells), self.prior)
 
     def row_marginals(self, natural: np.ndarray, program: Program) -> RowMarginals:
         """Where each distinct row of data falls in the tables under q(x) at natural parameters (n_cells,)."""
