@@ -127,6 +127,8 @@ class HMMCase(Case):
     def __init__(self, emission):
         self.emission, self.name = emission, f"HMM of {emission}"
         self.lacks = lacks_of(emission)
+        if emission not in ("categorical", "poisson", "full"):
+            self.n_sampled = 1  # chains along sequences take long
 
     def complete(self, rng, k):
         """One state; steps within a sequence may be missing."""
@@ -139,10 +141,16 @@ class HMMCase(Case):
         return HMMInstance(labeled_rows(self.emission, rng, 60), one, one, lengths_of(rng, 60))
 
     def tiny(self, rng, k):
-        """Two or three states, two sequences at least if there are six rows."""
-        n = int(rng.integers(2, 6))
-        prior = symmetric(rng, 2 + k % 2) if k % 3 == 0 else random_prior(rng, 2 + k % 2)
+        """Two or three states, one sequence or several."""
+        n, prior = int(rng.integers(2, 6)), random_prior(rng, 2 + k % 2)
         return HMMInstance(labeled_rows(self.emission, rng, n, k, gaps=0.3), *prior, lengths_of(rng, n))
+
+    def sampleable(self, rng, k):
+        """States that are alike, or that are passed one after the other."""
+        prior = symmetric(rng, 2 + k % 2)
+        if k % 3 == 2:
+            prior = Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 2.0, left_to_right(3, 2))
+        return HMMInstance(labeled_rows(self.emission, rng, 6, k, gaps=0.3), *prior, lengths_of(rng, 6))
 
     def some(self, rng, k, form="vb"):
         n = int(rng.integers(5, 40))

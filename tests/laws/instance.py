@@ -24,6 +24,7 @@ CAPABILITIES = {
     "maximum_likelihood": "a likelihood that is bounded for any data, so that its maximum is a fixed point",
     "one_by_one": "data with whole weights written out, `data.one_by_one`",
     "row_posteriors": "posteriors of the labels of rows, `row_posteriors(natural, data)`",
+    "identifiable_dimension": "a dimension of what data can tell, `model.identifiable_dimension`",
     "finite_cells": "a missing cell with finitely many values, `filled(rng)`",
 }
 
@@ -179,7 +180,11 @@ class Case(ABC):
 
     @abstractmethod
     def tiny(self, rng: np.random.Generator, k: int) -> Instance:
-        """So few rows that all that is hidden can be summed over."""
+        """So few rows that all that is hidden can be summed over; priors of every kind."""
+
+    @abstractmethod
+    def sampleable(self, rng: np.random.Generator, k: int) -> Instance:
+        """As few rows, and priors under which short chains are as uncertain as they say."""
 
     @abstractmethod
     def some(self, rng: np.random.Generator, k: int, form: str = "vb") -> Instance:

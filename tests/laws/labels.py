@@ -18,6 +18,8 @@ def lacks_of(emission):
     lacks = {"map_probability": NO_MODE}
     if emission in (*COVARIANCE_TYPES, "independent"):
         lacks["maximum_likelihood"] = NO_MAXIMUM
+    if emission == "multinomial":
+        lacks["identifiable_dimension"] = "it hangs on the totals of the rows"
     if emission not in ("categorical", "bernoulli"):
         lacks["finite_cells"] = NO_FINITE_CELLS
     return lacks
@@ -117,7 +119,10 @@ def labeled_rows(name, rng, n, k=0, gaps=0.0, conjugate=True):
     """
     share = gaps * (k % 2) * (name in CONJUGATE or not conjugate)
     make = by_definition if (name == "tied" and conjugate) or k % 4 > 1 else by_prediction
-    return make(name, rng, n, share)
+    rows = make(name, rng, n, share)
+    while not rows.seen.any():  # estimators take no such data
+        rows = make(name, rng, n, share)
+    return rows
 
 
 def with_other_cells(rows, rng):

@@ -111,11 +111,16 @@ class MixtureCase(Case):
 
     def tiny(self, rng, k):
         """Two or three components; sticks among the priors of their weights."""
-        rows, n = labeled_rows(self.emission, rng, int(rng.integers(2, 6)), k, gaps=0.3), 2 + k % 2
-        sticks = k % 3 == 2
-        return MixtureInstance(
-            rows, StickBreaking(n, 0.7) if sticks else FiniteWeights(np.full(n, rng.uniform(0.3, 2.0)))
-        )
+        rows = labeled_rows(self.emission, rng, int(rng.integers(2, 6)), k, gaps=0.3)
+        return MixtureInstance(rows, self._weights(rng, k))
+
+    def sampleable(self, rng, k):
+        """Two or three components; sticks among the priors of their weights."""
+        return MixtureInstance(labeled_rows(self.emission, rng, 5, k, gaps=0.3), self._weights(rng, k))
+
+    def _weights(self, rng, k):
+        n = 2 + k % 2
+        return StickBreaking(n, 0.7) if k % 3 == 2 else FiniteWeights(np.full(n, rng.uniform(0.3, 2.0)))
 
     def some(self, rng, k, form="vb"):
         rows = labeled_rows(self.emission, rng, int(rng.integers(5, 60)), k, gaps=0.3, conjugate=False)

@@ -135,6 +135,9 @@ class NetworkCase(Case):
     def tiny(self, rng, k):
         return NetworkInstance(whole(enumerable(self._number(rng), 2**9, hidden=k % 4 > 0)))
 
+    def sampleable(self, rng, k):
+        return self.tiny(rng, 1)
+
     def some(self, rng, k, form="vb"):
         return NetworkInstance(larger(self._number(rng), least=form == "map_probability"))
 

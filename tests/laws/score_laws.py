@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from evidence.evaluations import check_standard_normal, deviations
 
-from skvbem.evidence import get_score
+from skvbem.evidence import SCORES, get_score
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
@@ -17,7 +17,7 @@ CLOSED = ("mled", "cheeseman_stutz", "draper", "bic")
 def evaluations(case, n, rng):
     """Evaluations of tiny instances, and their log evidences by definition."""
     for k in range(n):
-        instance = case.tiny(rng, k)
+        instance = case.sampleable(rng, k)
         yield instance.evaluation(rng, seed=k), instance.log_evidence()
 
 
@@ -103,10 +103,16 @@ def enumeration_is_the_definition(case, rng):
         assert n_terms >= 1
 
 
-def score_knows_the_model(case, score, rng):
-    """It finds a number, named as the score is."""
-    small = {"n_chains": 4, "n_steps": 8, "n_draws": 32, "n_runs": 2, "n_particles": 4}
+def every_score_knows_the_model(case, rng):
+    """It finds a number, named as the score is; one that needs a dimension that is not known says so."""
+    small = {"n_chains": 4, "n_steps": 8, "n_draws": 32, "n_runs": 2, "n_particles": 4, "n_completions": 8}
     evaluation = case.pair(rng).evaluation(rng)
-    found = score(evaluation, **{name: value for name, value in small.items() if name in score.options})
-    assert np.isfinite(found.value)
-    assert found.kind == score.name
+    for kind, score in SCORES.items():
+        options = {name: value for name, value in small.items() if name in score.options}
+        if set(score.needs) & set(case.lacks):
+            with pytest.raises(ValueError, match="is not known here"):
+                score(evaluation, **options)
+            continue
+        found = score(evaluation, **options)
+        assert np.isfinite(found.value), kind
+        assert found.kind == kind

@@ -24,7 +24,12 @@ def test_what_families_lack():
         emission = name.split(" of ")[1]
         finite = emission in ("categorical", "bernoulli")
         bounded = finite or emission in ("poisson", "exponential", "multinomial")
-        expected = {"map_probability": False, "finite_cells": finite, "maximum_likelihood": bounded}
+        expected = {
+            "map_probability": False,
+            "finite_cells": finite,
+            "maximum_likelihood": bounded,
+            "identifiable_dimension": emission != "multinomial",
+        }
         assert lacking == {capability for capability, has in expected.items() if not has}, name
     for case in MODELS.values():
         assert set(case.lacks) <= set(CAPABILITIES)
