@@ -31,9 +31,10 @@ TESTS = (
     "tests/laws/test_invariance.py",
     "tests/laws/test_prediction.py",
     "tests/laws/test_bound.py",
+    "tests/laws/test_models.py",
     "tests/estimators/test_encoding.py",
 )
-OF_THE_EVIDENCE = ("tests/evidence", "tests/kernels/test_random.py")
+OF_THE_EVIDENCE = ("tests/evidence", "tests/kernels/test_random.py", "tests/laws/test_scores.py")
 OF_THE_SEARCH = ("tests/search", "tests/graphs", "tests/plotting/test_search_displays.py")
 OF_MIXTURES = (
     "tests/families",
@@ -41,6 +42,8 @@ OF_MIXTURES = (
     "tests/models/test_mixture.py",
     "tests/evidence/test_mixture_scores.py",
     "tests/evidence/test_mixtures.py",
+    "tests/laws/test_models.py",
+    "tests/laws/test_scores.py",
     "tests/estimators/test_vb_mixture.py",
     "tests/estimators/test_vb_mixture_blocks.py",
 )
@@ -50,6 +53,8 @@ OF_CHAINS = (
     "tests/models/test_hmm_starts.py",
     "tests/evidence/test_hmm_scores.py",
     "tests/evidence/test_hmms.py",
+    "tests/laws/test_models.py",
+    "tests/laws/test_scores.py",
     "tests/estimators/test_vb_hmm.py",
 )
 PARTS = {"evidence": OF_THE_EVIDENCE, "search": OF_THE_SEARCH, "mixture": OF_MIXTURES, "chains": OF_CHAINS}

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from bridge import FORMS
+from evidence.evaluations import evaluation_from
 
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.vbem import posteriors
-from skvbem.vbem.fit import best_of
 
 #: What a family may lack, and what laws ask of an instance for it.
 CAPABILITIES = {
@@ -114,15 +114,7 @@ class Instance(ABC):
         """The model as scores take it, fitted from five random starts."""
         data = self.compile(units, weight)
         starts = self.random_starts(data, rng, 5)
-
-        def fit_of(form, starts):
-            return best_of(self.ascent(self.model, data, form), starts, tol=tol, max_iter=2000)
-
-        def run(form, fit):
-            return fit_of(form, np.column_stack([fit.statistics, starts]))
-
-        fit = fit_of(posteriors.VB, starts)
-        return Evaluation(self.model, data, run, fit, "vb", data.total_weight, self.hidden, (seed,))
+        return evaluation_from(starts, self.ascent, self.model, data, self.hidden, seed=seed, tol=tol)
 
 
 class Case(ABC):
