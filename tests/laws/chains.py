@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 from emissions.members import rows_of, seen
@@ -123,6 +124,8 @@ class HMMInstance(Instance):
 
 class HMMCase(Case):
     """Hidden Markov models of one emission."""
+
+    sampled: ClassVar = Case.sampled | {"smc": {"n_runs": 16, "n_particles": 12, "n_steps": 16}}
 
     def __init__(self, emission):
         self.emission, self.name = emission, f"HMM of {emission}"

@@ -140,7 +140,7 @@ class Case(ABC):
     n_complete = 20
     n_tiny = 8
     n_rising = 2
-    n_fixed = 2
+    n_fixed = 1
     n_relabeled = 1
     n_sampled = 3
     n_ordered = 4

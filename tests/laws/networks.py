@@ -109,8 +109,7 @@ class NetworkCase(Case):
         "one_by_one": "rows with the same values share a context, whose weight counts them",
         "row_posteriors": "several nodes may be hidden in a row; `models.queries` answers by node",
     }
-    n_complete = 60
-    n_tiny = 100
+    n_tiny = 25
     n_rising = 25
     n_fixed = 25
     n_relabeled = 12
