@@ -22,8 +22,6 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])  # the tests, so that no 
 from planted.errors import PACKAGE, RECORD, ROOT, Error, Sources, all_errors  # noqa: E402
 from planted.planting import DIED, CleanCopy, Copy, Noticed, noticed_by  # noqa: E402
 
-QUICK = 10  # seconds until an error was noticed, at most, for it to be in a sample
-
 
 def main() -> int:
     options = arguments()
@@ -35,8 +33,7 @@ def main() -> int:
     lost = [error for error in chosen if not sources.hold(error)]
     chosen = [error for error in chosen if error not in lost]
     if options.sample is not None:
-        quick = [error for error in chosen if is_quick(error, sources, record)]
-        chosen = sample(quick, options.sample, options.seed or commit())
+        chosen = sample(quick(chosen, sources, record), options.sample, options.seed or commit())
     rows = [(error, "CANNOT BE PLANTED") for error in lost]
     for error, noticed in planted(chosen, sources, record, options.jobs):
         rows.append((error, noticed.test if noticed else "NOBODY"))
@@ -66,12 +63,14 @@ def commit() -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def is_quick(error: Error, sources: Sources, record: dict) -> bool:
-    """Tell whether an error needs no compiler and was soon noticed, by a test in a file that is still there."""
-    known = record.get(error.name)
-    if known is None or sources.needs_compiler(error):
-        return False
-    return known["seconds"] <= QUICK and (ROOT / known["test"].partition("::")[0]).exists()
+def quick(errors: list[Error], sources: Sources, record: dict) -> list[Error]:
+    """List the quicker half of errors on record that need no compiler, by the test alone that noticed each."""
+
+    def is_known(error: Error) -> bool:
+        return error.name in record and (ROOT / record[error.name]["test"].partition("::")[0]).exists()
+
+    known = [error for error in errors if is_known(error) and not sources.needs_compiler(error)]
+    return sorted(known, key=lambda error: record[error.name]["seconds"])[: (len(known) + 1) // 2]
 
 
 def sample(errors: list[Error], n: int, seed: str) -> list[Error]:
@@ -82,9 +81,7 @@ def sample(errors: list[Error], n: int, seed: str) -> list[Error]:
     return drawn
 
 
-def planted(
-    errors: list[Error], sources: Sources, record: dict, n_jobs: int
-) -> Iterator[tuple[Error, Noticed | None]]:
+def planted(errors: list[Error], sources: Sources, record: dict, n_jobs: int) -> Iterator[tuple[Error, Noticed | None]]:
     """Yield errors as they are done, with the test that noticed each."""
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(n_jobs) as pool:
         clean = CleanCopy(Path(name, "clean"), sources)

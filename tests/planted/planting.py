@@ -19,7 +19,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-
 from planted.errors import COMPILED, PACKAGE, ROOT, Error, Sources
 
 BUILT_FROM = (PACKAGE, "pyproject.toml", "meson.build", "meson.options", "README.md", "LICENSE")
@@ -41,10 +40,7 @@ class Copy:
         shutil.copytree(ROOT / PACKAGE, self.site / PACKAGE, ignore=ignored)
         for kernel in sorted((ROOT / PACKAGE).rglob("*.pyx")):
             place = kernel.relative_to(ROOT).with_suffix("")
-            found = importlib.util.find_spec(".".join(place.parts))
-            if found is None or found.origin is None:
-                raise SystemExit(f"{place} is not among the installed kernels. Install this checkout again.")
-            shutil.copy2(found.origin, self.site / place.parent)
+            shutil.copy2(installed(".".join(place.parts)), self.site / place.parent)
         (self.site / "sitecustomize.py").write_text(NO_EDITABLE_INSTALLATION)
         compileall.compile_dir(self.site, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
 
@@ -109,6 +105,15 @@ class Copy:
         }
         command = [sys.executable, *arguments]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+
+
+def installed(kernel: str) -> str:
+    """Find the file of a compiled module."""
+    try:
+        return importlib.util.find_spec(kernel).origin
+    except (ModuleNotFoundError, AttributeError):
+        message = f"The kernels are taken as they are installed, and {kernel} is not. Install this checkout first."
+        raise SystemExit(message) from None
 
 
 class CleanCopy(Copy):
