@@ -99,8 +99,11 @@ def planted(errors: list[Error], sources: Sources, record: dict, n_jobs: int) ->
 
         # Those that need the compiler come last: they leave kernels behind that only the next of them makes right.
         in_order = sorted(errors, key=sources.needs_compiler)
-        for task in as_completed([pool.submit(done, error) for error in in_order]):
-            yield task.result()
+        try:
+            for task in as_completed([pool.submit(done, error) for error in in_order]):
+                yield task.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def print_table(rows: list[tuple[Error, str]]) -> None:

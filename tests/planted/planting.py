@@ -147,7 +147,7 @@ def noticed_by(error: Error, copy: Copy, clean: CleanCopy, first_asked: str | No
                 if name == DIED:
                     return Noticed(DIED, math.nan)
                 seconds = clean.seconds_of(name)
-                if seconds is not None:
+                if seconds is not None and (tests == [first_asked] or copy.first_failing([name])):  # not by chance
                     return Noticed(name, seconds)
                 spared.append(name)
     return None

@@ -1,6 +1,6 @@
 """Errors in spaces of structures."""
 
-TESTS = ("graphs", "search", "plotting/**/test_search_displays.py")
+TESTS = ("graphs/test_spaces.py", "graphs", "search", "plotting/**/test_search_displays.py")
 
 ERRORS = {
     "an orbit has as many graphs as there are renamings": [
