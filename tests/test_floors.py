@@ -8,6 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from house_figures import (
+    circles,
+    code_lines,
+    function_lengths,
+    import_graph,
+    kernel_function_lengths,
+    lengths,
+    private_accesses,
+)
 
 import skvbem
 
@@ -38,6 +47,60 @@ SHARED = {"_compat", "_numerics", "_kernels", "errors"}  # which the other rooms
 NOT_FOR_EVIDENCE = {"models", "emissions", "graphs", "data"}
 ESTIMATORS_FLOOR = 5
 FOR_USERS = {Path("evidence/faces.py")}  # hands what users say on to estimators
+# Rooms within rooms: these import the floors below them, not each other; files of no name here are on floor 0.
+FLOORS_WITHIN = {
+    "graphs": {"spaces": 1, "priors": 2},
+    "search": {"strategies": 1, "structure_search_cv": 2},
+}
+# What the rules below do not allow and is there: lists that may only become shorter.
+KNOWN_CIRCLES = [
+    {
+        *(f"skvbem.models.{name}" for name in ("hmm", "mixture")),
+        *(f"skvbem.models._hmm_{name}" for name in ("covariance", "dimension", "enumeration", "sampling", "scoring")),
+        *(f"skvbem.models._mixture_{name}" for name in ("covariance", "enumeration", "scoring")),
+    },
+    {f"skvbem.graphs.spaces.{name}" for name in ("base", "coercion", "combinations", "grids", "lists")},
+    {"skvbem.emissions._dense_step", "skvbem.emissions.dense_gaussian"},
+]
+KNOWN_PRIVATE = {
+    "evidence/faces.py": "_as_scores_take _evaluation _log_point _simulated",
+    "plotting/_profiles.py": "_fitted_",
+    "plotting/_states.py": "_fitted_",
+    "plotting/components_display.py": "_asked",
+    "plotting/state_path_display.py": "_asked_of _rows",
+    "search/_jobs.py": "_evaluate_prepared _located _structure_in",
+    "search/strategies/exact.py": "_spread_prior _structure_in",
+    "search/strategies/exhaustive.py": "_structure_in",
+    "search/strategies/fitter.py": "_complete_prepared _family_prior _structure_in",
+    "search/strategies/starts.py": "_possible_edge_moves",
+    "search/structure_search_cv.py": "_default_score _prepare _prepared_by _structure_in",
+    "estimators/_emission_fit.py": "skvbem.emissions._priors",
+    "estimators/_fitting.py": "skvbem.models._program",
+    "estimators/_growth.py": "skvbem.models._components skvbem.models._mixture_data skvbem.models._seeding",
+    "estimators/_hmm.py": "skvbem.models._hmm_seeding",
+    "estimators/_mixture.py": "skvbem.models._components",
+    "estimators/_mixture_rows.py": "skvbem.models._mixture_data",
+    "estimators/vb_discrete_dag.py": "skvbem.models._program",
+    "estimators/vb_mixture.py": "skvbem.models._mixture_data skvbem.models._seeding",
+}
+# Files and functions that are too long, with the lines of code that they must not pass.
+KNOWN_LENGTHS = {
+    "_kernels/_contraction.pyx": 585,
+    "estimators/_encoding.py": 515,
+    "graphs/formats.py": 412,
+    "estimators/vb_discrete_dag.py": 390,
+    "graphs/dag.py": 353,
+    "estimators/vb_hmm.py": 351,
+    "estimators/vb_mixture.py": 327,
+    "models/_assembly.py": 309,
+    "search/structure_search_cv.py": 302,
+    "estimators/vb_hmm.py::VBHMM.__init__": 68,
+    "evidence/certify.py::reverse_ais": 68,
+    "graphs/canonical.py::canonical_renaming": 68,
+    "vbem/driver.py::run": 65,
+    "evidence/laplace.py::laplace": 62,
+    "evidence/metropolis.py::metropolis_ais": 61,
+}
 OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits", "threadpoolctl"}
 SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 KERNELS = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.p[yx][xd]"))  # none where it is installed
@@ -156,6 +219,87 @@ def test_a_breach_is_seen():
     ]
     assert all([*breaches(*case)] for case in wrong)
     assert not any([*breaches(*case)] for case in right)
+
+
+def breaches_within(path, module):
+    """What is wrong with an import between rooms within a room, or nothing."""
+    room = room_of(path)
+    floors = FLOORS_WITHIN.get(room)
+    parts = module.split(".")[1:]
+    if floors is None or len(path.parts) < 2 or path.parts[1] == "__init__.py" or parts[:1] != [room] or not parts[1:]:
+        return
+    here, there = path.parts[1].removesuffix(".py"), parts[1]
+    if here != there and (floors.get(there, 0) > floors.get(here, 0) or 0 < floors.get(there, 0) == floors.get(here)):
+        yield f"imports {there!r} of floor {floors.get(there, 0)} of {room!r} from floor {floors.get(here, 0)}"
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if room_of(path) in FLOORS_WITHIN], ids=str)
+def test_imports_point_down_within_rooms(path):
+    for module, names, line, _, _ in imports_of((ROOT / path).read_text()):
+        for target in {module, *(f"{module}.{name}" for name in names)}:
+            assert not [*breaches_within(path, target)], f"{path}:{line}"
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    """Not for annotations either, nor inside functions."""
+    assert [set(circle) for circle in circles(import_graph(ROOT))] == KNOWN_CIRCLES
+
+
+def test_rooms_speak_to_each_other_by_public_names():
+    private = {}
+    for access in private_accesses(ROOT):
+        private.setdefault(access.file, set()).add(access.name)
+    assert private == {file: set(names.split()) for file, names in KNOWN_PRIVATE.items()}
+
+
+def test_files_and_functions_are_short():
+    _, long_files, long_functions = lengths(ROOT)
+    found = {length.what: length.lines for length in (*long_files, *long_functions)}
+    longer = {what: n_lines for what, n_lines in found.items() if n_lines > KNOWN_LENGTHS.get(what, 0)}
+    assert not longer, "cut them where two ideas share them"
+    known = {what for what in KNOWN_LENGTHS if KERNELS or not what.startswith("_kernels/")}
+    assert not known - found.keys(), "these are short enough now: take them out of the list"
+
+
+def test_a_breach_of_the_rules_on_files_is_seen(tmp_path):
+    """The rules on circles, private names, lengths and rooms within rooms, on a package that breaks each."""
+    files = {
+        "__init__.py": "",
+        "one/__init__.py": "",
+        "one/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import skvbem.two.b\n_hidden = 1\n",
+        "two/__init__.py": "",
+        "two/b.py": "class B:\n    def ask(self):\n        from skvbem.one import a\n        return self._own, a\n",
+        "two/c.py": "from skvbem.one.a import _hidden\ndef f(x):\n    return x._hidden, hasattr(x, '_hidden')\n",
+        "two/_d.py": "",
+        "one/e.py": "import skvbem.two.c\nfrom skvbem.two._d import f\n",
+        "one/long.py": 'def f():\n    """One."""\n    # two\n\n' + "    x = 1\n" * 60 + "y = 2\n" * 239,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert circles(import_graph(tmp_path)) == [["skvbem.one.a", "skvbem.two.b"]]
+    assert [(use.file, use.kind, use.name) for use in private_accesses(tmp_path)] == [
+        ("one/e.py", "module", "skvbem.two._d"),
+        ("two/c.py", "name", "_hidden"),
+        ("two/c.py", "attribute", "_hidden"),
+        ("two/c.py", "string", "_hidden"),
+    ]
+    by_file, long_files, long_functions = lengths(tmp_path)
+    assert by_file["one/long.py"] == 300
+    assert not long_files
+    assert [(long.what, long.lines) for long in long_functions] == [("one/long.py::f", 61)]
+    assert code_lines('"""Text."""\nx = """a\n\nb"""  # c\n\n# d\n') == {2, 3, 4}
+    assert dict(function_lengths("class A:\n    def f(self):\n        def g(): pass\n        return g\n")) == {
+        "A.f": 3,
+        "A.f.g": 1,
+    }
+    kernel = 'cdef double f(double x) noexcept:\n    """Text."""\n    # why\n    return x\n\ndef g(int n):\n    pass\n'
+    assert dict(kernel_function_lengths(kernel)) == {"f": 2, "g": 2}
+    spaces, dag = Path("graphs/spaces/base.py"), Path("graphs/dag.py")
+    assert [*breaches_within(dag, "skvbem.graphs.spaces.base")]
+    assert [*breaches_within(spaces, "skvbem.graphs.priors")]
+    assert not [*breaches_within(spaces, "skvbem.graphs.dag")]
+    assert not [*breaches_within(spaces, "skvbem.graphs.spaces.lists")]
 
 
 def run_python(code, folder, *options):
