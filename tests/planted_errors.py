@@ -110,19 +110,23 @@ ERRORS = (
     ),
     error(
         "two parents' strides are swapped",
-        ("skvbem/models/_layout.py", "for member in (node, *reversed(parents)):", "for member in (node, *parents):"),
+        (
+            "skvbem/models/network/layout.py",
+            "for member in (node, *reversed(parents)):",
+            "for member in (node, *parents):",
+        ),
     ),
     error(
         "weights of rows with hidden parts are forgotten",
         (
-            "skvbem/models/_assembly.py",
+            "skvbem/models/network/assembly.py",
             "self._weight = None if weight is None else picked(weight)",
             "self._weight = None",
         ),
     ),
     error(
         "weights of complete families are forgotten",
-        ("skvbem/models/_program.py", "w = None if weight is None else weight[rows]", "w = None"),
+        ("skvbem/models/network/program.py", "w = None if weight is None else weight[rows]", "w = None"),
     ),
     error(
         "expected parameters are normalized before the E step",
@@ -145,7 +149,7 @@ ERRORS = (
     error(
         "missing leaves are summed, not pruned",
         (
-            "skvbem/models/_program.py",
+            "skvbem/models/network/program.py",
             "kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])",
             "kept[node] = True",
         ),
@@ -153,7 +157,7 @@ ERRORS = (
     error(
         "missing cells of complete families are counted as the last category",
         (
-            "skvbem/models/_layout.py",
+            "skvbem/models/network/layout.py",
             "        rows = np.flatnonzero(np.logical_and.reduce([columns[member] >= 0 for member in gappy]))\n",
             "        columns = {m: np.where(c < 0, layout.cardinalities[m] - 1, c) for m, c in columns.items()}\n",
         ),
@@ -161,7 +165,7 @@ ERRORS = (
     error(
         "wholly missing rows are not counted",
         (
-            "skvbem/models/_program.py",
+            "skvbem/models/network/program.py",
             "total = float(n_rows if weight is None",
             "total = 0.0 * float(n_rows if weight is None",
         ),
@@ -241,7 +245,7 @@ ERRORS = (
     ),
     error(
         "an unseen category is the first one",
-        ("skvbem/estimators/_encoding.py", "codes_of.get(value, -1)", "codes_of.get(value, 0)"),
+        ("skvbem/estimators/input/categories.py", "codes_of.get(value, -1)", "codes_of.get(value, 0)"),
     ),
     error(
         "an extrapolation is kept though the bound falls",
@@ -266,7 +270,7 @@ ERRORS = (
     error(
         "the joint mode forgets that separators are settled",
         (
-            "skvbem/models/queries.py",
+            "skvbem/models/network/queries.py",
             "chosen = potential[(np.arange(n), *(states[v] for v in known))]",
             "chosen = potential[(np.arange(n), *(0 * states[v] for v in known))]",
         ),
@@ -359,7 +363,7 @@ ERRORS = (
     error_of_the_evidence(
         "picks in turn are those of the first state",
         (
-            "skvbem/models/_symmetries.py",
+            "skvbem/models/network/relabelings.py",
             "found += own[k, k] - log_sum_exp(own[k, turns[at:]])",
             "found += own[k, k] - log_sum_exp(own[k])",
         ),
@@ -367,7 +371,7 @@ ERRORS = (
     error_of_the_evidence(
         "permanents leave a column out",
         (
-            "skvbem/models/_symmetries.py",
+            "skvbem/models/network/relabelings.py",
             "columns = [column for column in range(n) if subset >> column & 1]",
             "columns = [column for column in range(n) if subset >> column & 1][: max(n - 1, 1)]",
         ),
@@ -510,12 +514,12 @@ ERRORS = (
     ),
     error_of_the_search(
         "an orbit has as many graphs as there are renamings",
-        ("skvbem/graphs/settings.py", ".values())) // dag.n_automorphisms(latents)", ".values()))"),
+        ("skvbem/spaces/settings.py", ".values())) // dag.n_automorphisms(latents)", ".values()))"),
     ),
     error_of_mixtures(
         "a component counts once for each row, whatever the row's weight",
         (
-            "skvbem/models/mixture.py",
+            "skvbem/models/mixture/model.py",
             "shares = self._shares(step, block, log_weights, data.weight[rows], log_z)\n",
             "shares = self._shares(step, block, log_weights, 0.0 * data.weight[rows] + 1.0, log_z)\n",
         ),
@@ -523,7 +527,7 @@ ERRORS = (
     error_of_mixtures(
         "rows without an observed cell count for the weights",
         (
-            "skvbem/models/mixture.py",
+            "skvbem/models/mixture/model.py",
             "counted = counts if observed is None else np.where(observed, counts, 0.0)",
             "counted = counts",
         ),
@@ -531,7 +535,7 @@ ERRORS = (
     error_of_mixtures(
         "log weights of the components are left out",
         (
-            "skvbem/models/mixture.py",
+            "skvbem/models/mixture/model.py",
             "log_weights, step = self._at(natural, data)\n        n_lanes",
             "log_weights, step = self._at(natural, data)\n        log_weights *= 0.0\n        n_lanes",
         ),
@@ -539,7 +543,7 @@ ERRORS = (
     error_of_mixtures(
         "what is left of a stick is forgotten",
         (
-            "skvbem/models/weights.py",
+            "skvbem/models/mixture/weights.py",
             "np.concatenate([none, np.cumsum(left, axis=0)])",
             "np.concatenate([none, 0.0 * np.cumsum(left, axis=0)])",
         ),
@@ -547,7 +551,7 @@ ERRORS = (
     error_of_mixtures(
         "completed cells of a Gaussian are as good as observed ones",
         (
-            "skvbem/emissions/_quadratic.py",
+            "skvbem/emissions/gaussian/quadratic.py",
             "return Observed(self, keep, shift, root, log_det, m)",
             "return Observed(self, keep, shift, 0.0 * root, log_det, m)",
         ),
@@ -555,14 +559,14 @@ ERRORS = (
     error_of_mixtures(
         "the volume of hidden Gaussian cells is left out",
         (
-            "skvbem/emissions/_quadratic.py",
+            "skvbem/emissions/gaussian/quadratic.py",
             "(self.n_hidden * _LOG_2PI - self.log_det_hidden) / 2",
             "(self.n_hidden * _LOG_2PI) / 2",
         ),
     ),
     error_of_mixtures(
         "the unit of measurements is left out of their density",
-        ("skvbem/emissions/diagonal_gaussian.py", "of_mean + of_log - np.log(self.unit)", "of_mean + of_log"),
+        ("skvbem/emissions/gaussian/diagonal.py", "of_mean + of_log - np.log(self.unit)", "of_mean + of_log"),
     ),
     error_of_mixtures(
         "Poisson exposures are counted in rows, not in units",
@@ -571,7 +575,7 @@ ERRORS = (
     error_of_mixtures(
         "a Student t has a degree of freedom too many",
         (
-            "skvbem/emissions/dense_gaussian.py",
+            "skvbem/emissions/gaussian/dense.py",
             "((dof - m + 1) / 2)[:, None] * np.log1p(squares)",
             "((dof - m + 2) / 2)[:, None] * np.log1p(squares)",
         ),
@@ -598,24 +602,24 @@ ERRORS = (
     ),
     error_of_mixtures(
         "seeds keep close to each other",
-        ("skvbem/models/_seeding.py", "            away = nearest\n", "            away = 1 / (1 + nearest)\n"),
+        ("skvbem/models/mixture/starts.py", "            away = nearest\n", "            away = 1 / (1 + nearest)\n"),
     ),
     error_of_mixtures(
         "seeds depend on the order of rows",
         (
-            "skvbem/models/_election.py",
+            "skvbem/models/labels/candidates.py",
             "return self.segment, self.row, self.total\n",
             "return tuple(each[np.argsort(self.row)] for each in (self.segment, self.row, self.total))\n",
         ),
     ),
     error_of_mixtures(
         "hidden cells have no part in the information",
-        ("skvbem/models/_mixture_covariance.py", "if hidden is not None:", "if hidden is None:"),
+        ("skvbem/models/mixture/information.py", "if hidden is not None:", "if hidden is None:"),
     ),
     error_of_mixtures(
         "weights and parameters of a component are taken to be independent",
         (
-            "skvbem/models/_mixture_covariance.py",
+            "skvbem/models/mixture/information.py",
             "second[np.ix_(weights, of)] += crossed\n",
             "second[np.ix_(weights, of)] += 0.0 * crossed\n",
         ),
@@ -623,7 +627,7 @@ ERRORS = (
     error_of_mixtures(
         "equal rows are allocated in one way",
         (
-            "skvbem/models/_mixture_enumeration.py",
+            "skvbem/models/mixture/enumeration.py",
             "logsumexp(own + others[::-1] + _log_ways(weight, strides))",
             "logsumexp(own + others[::-1])",
         ),
@@ -631,7 +635,7 @@ ERRORS = (
     error_of_mixtures(
         "the exact sum forgets how the weights share the rows",
         (
-            "skvbem/models/_mixture_enumeration.py",
+            "skvbem/models/mixture/enumeration.py",
             "rest = _convolved(own, others, weight, strides) - whole",
             "rest = _convolved(own, others, weight, strides)",
         ),
@@ -651,7 +655,7 @@ ERRORS = (
     error_of_mixtures(
         "Metropolis chains of mixtures forget the prior",
         (
-            "skvbem/models/_gibbs.py",
+            "skvbem/models/gibbs.py",
             "log_odds = there_prior - log_prior + there",
             "log_odds = 0.5 * (there_prior - log_prior) + there",
         ),
@@ -659,7 +663,7 @@ ERRORS = (
     error_of_mixtures(
         "chains leave missing Gaussian cells where they are expected",
         (
-            "skvbem/emissions/_dense_step.py",
+            "skvbem/emissions/gaussian/dense_step.py",
             "observed.shift[lane, k][:, None] + root @ noise[:, which == k]",
             "observed.shift[lane, k][:, None] + 0.0 * root @ noise[:, which == k]",
         ),
@@ -667,7 +671,7 @@ ERRORS = (
     error_of_mixtures(
         "the entropy of the components is that of rows counted once",
         (
-            "skvbem/models/_mixture_scoring.py",
+            "skvbem/models/mixture/scoring.py",
             "total -= float(segment.weight[rows] @ xlogy(q, q).sum(axis=1))",
             "total -= float(xlogy(q, q).sum())",
         ),
@@ -675,7 +679,7 @@ ERRORS = (
     error_of_chains(
         "expected transitions are normalized before the E step",
         (
-            "skvbem/models/hmm.py",
+            "skvbem/models/hmm/model.py",
             "return of_initial.T, np.moveaxis(of_pairs, -1, 0)",
             "return of_initial.T, np.moveaxis(of_pairs - np.logaddexp.reduce(of_pairs, axis=1)[:, None], -1, 0)",
         ),
@@ -691,7 +695,7 @@ ERRORS = (
     error_of_chains(
         "weights of sequences are forgotten in the bound",
         (
-            "skvbem/models/hmm.py",
+            "skvbem/models/hmm/model.py",
             "(weight * np.where(weight > 0, log_z, 0.0)).sum(axis=1), passes",
             "np.where(weight > 0, log_z, 0.0).sum(axis=1), passes",
         ),
@@ -699,7 +703,7 @@ ERRORS = (
     error_of_chains(
         "steps after the last observed one are summed, not left out",
         (
-            "skvbem/models/hmm.py",
+            "skvbem/models/hmm/model.py",
             "ends = np.where(before[1:] > before[:-1], last + 1, starts[:-1]).astype(np.int64)",
             "ends = starts[1:]",
         ),
@@ -707,7 +711,7 @@ ERRORS = (
     error_of_chains(
         "states of the steps after the last observed one stay as they are",
         (
-            "skvbem/models/hmm.py",
+            "skvbem/models/hmm/model.py",
             "states[going] @ transition",
             "states[going]",
         ),
@@ -715,7 +719,7 @@ ERRORS = (
     error_of_chains(
         "what a mask rules out is only improbable",
         (
-            "skvbem/models/hmm.py",
+            "skvbem/models/hmm/model.py",
             "self.transitions.matrix(pairs, -np.inf)",
             "self.transitions.matrix(pairs, -9.0)",
         ),
@@ -723,7 +727,7 @@ ERRORS = (
     error_of_chains(
         "the first row of each sequence but one counts as a transition",
         (
-            "skvbem/models/hmm.py",
+            "skvbem/models/hmm/model.py",
             "weight[self.starts[:-1][self.lengths > 0]] = 0.0",
             "weight[:1] = 0.0",
         ),
@@ -771,7 +775,7 @@ ERRORS = (
     error_of_chains(
         "relabelings of states leave the rows of transitions in place",
         (
-            "skvbem/models/transitions.py",
+            "skvbem/models/hmm/transitions.py",
             "rows = orders if n_rows > 1 else np.zeros((*orders.shape[:-1], 1), dtype=int)\n",
             "rows = np.broadcast_to(np.arange(n_rows), (*orders.shape[:-1], n_rows))\n",
         ),
@@ -779,7 +783,7 @@ ERRORS = (
     error_of_chains(
         "learned strengths are those of half the transitions",
         (
-            "skvbem/estimators/_hmm.py",
+            "skvbem/estimators/hmm/fitted.py",
             "_strengthened(model.transitions, of_pairs, bases[1])",
             "_strengthened(model.transitions, 0.5 * of_pairs, bases[1])",
         ),
@@ -787,7 +791,7 @@ ERRORS = (
     error_of_chains(
         "forecasts go back in time",
         (
-            "skvbem/estimators/_hmm.py",
+            "skvbem/estimators/hmm/fitted.py",
             "filtered = filtered @ self.transmat",
             "filtered = filtered @ self.transmat.T",
         ),
@@ -795,7 +799,7 @@ ERRORS = (
     error_of_chains(
         "forecasts start from the first step",
         (
-            "skvbem/estimators/vb_hmm.py",
+            "skvbem/estimators/hmm/vb_hmm.py",
             "last = np.cumsum(sequences.lengths) - 1\n",
             "last = np.cumsum(sequences.lengths) - sequences.lengths\n",
         ),
@@ -803,7 +807,7 @@ ERRORS = (
     error_of_chains(
         "the score is the mean over sequences, not over steps",
         (
-            "skvbem/estimators/vb_hmm.py",
+            "skvbem/estimators/hmm/vb_hmm.py",
             "/ (weights @ sequences.lengths))",
             "/ weights.sum())",
         ),
@@ -811,7 +815,7 @@ ERRORS = (
     error_of_chains(
         "the average over q is one of logarithms",
         (
-            "skvbem/estimators/_hmm.py",
+            "skvbem/estimators/hmm/fitted.py",
             "found = logsumexp(logs, axis=0) - np.log(n_draws)",
             "found = logs.mean(axis=0)",
         ),
@@ -819,7 +823,7 @@ ERRORS = (
     error_of_chains(
         "Laplace's covariance forgets steps before a transition",
         (
-            "skvbem/models/_hmm_covariance.py",
+            "skvbem/models/hmm/information.py",
             "crossed = self.crossed + of_pairs.T @",
             "crossed = self.crossed + 0.0 * of_pairs.T @",
         ),
@@ -827,7 +831,7 @@ ERRORS = (
     error_of_chains(
         "Laplace's recursion loses states out of the range of doubles",
         (
-            "skvbem/models/_hmm_covariance.py",
+            "skvbem/models/hmm/information.py",
             "                log_alpha = self.log_first + of_rows\n",
             "                log_alpha = self.log_first + np.where(of_rows < of_rows.max() - 745, -np.inf, of_rows)\n",
         ),
@@ -835,7 +839,7 @@ ERRORS = (
     error_of_chains(
         "the exact sum takes all sequences for one",
         (
-            "skvbem/models/_hmm_enumeration.py",
+            "skvbem/models/hmm/enumeration.py",
             "begins[data.starts[:-1]] = True",
             "begins[0] = True",
         ),
@@ -843,7 +847,7 @@ ERRORS = (
     error_of_chains(
         "the dimension is that of sequences of two steps less",
         (
-            "skvbem/models/_hmm_dimension.py",
+            "skvbem/models/hmm/dimension.py",
             "2 * model.n_components - 1)",
             "2 * model.n_components - 3)",
         ),
@@ -851,7 +855,7 @@ ERRORS = (
     error_of_chains(
         "the entropy of paths is that of independent steps",
         (
-            "skvbem/models/_hmm_scoring.py",
+            "skvbem/models/hmm/scoring.py",
             " - _expected(passes.counts[0], log_pairs)",
             "",
         ),
