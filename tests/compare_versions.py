@@ -378,7 +378,7 @@ def mixtures(figures):
         for holes, X in (("", mixed), (", holes", with_holes(mixed))):
             name = f"VBMixture/mixed columns{variant}{holes}"
             model = fitted(figures, name, VBMixture(2, **given, **SETTINGS), X)
-            scores(figures, name, model, X[:40], sampling=False)
+            scores(figures, name, model, X, sampling=False)
             predictions(figures, name, model, X)
 
 
