@@ -9,10 +9,10 @@ from emissions.members import seen
 from laws.labels import random_starts
 from reference import mixtures
 
-from skvbem.estimators._mixture import MixtureRecipe
+from skvbem.estimators.mixture.fitted import MixtureRecipe
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.models.mixture import Mixture
-from skvbem.models.weights import FiniteWeights, StickBreaking
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
 
 

@@ -7,8 +7,8 @@ from evidence.evaluations import evaluation_from
 from laws.chains import hmm, symmetric
 from laws.labels import random_starts
 
-from skvbem.models.hmm import HMMAscent
-from skvbem.models.transitions import Transitions, left_to_right
+from skvbem.models.hmm.model import HMMAscent
+from skvbem.models.hmm.transitions import Transitions, left_to_right
 
 approx = pytest.approx
 

@@ -4,7 +4,7 @@ import numpy as np
 from emissions.members import PROBLEMS
 from laws.mixtures import mixture
 
-from skvbem.models.weights import FiniteWeights, StickBreaking
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 
 
 def test_sticks_and_unequal_priors_have_one_labeling(rng):

@@ -19,8 +19,8 @@ from laws.labels import (
 from reference import hidden_markov
 from scipy.special import logsumexp
 
-from skvbem.models.hmm import HMM, HMMAscent
-from skvbem.models.transitions import Transitions, banded, left_to_right
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 
 
 def lengths_of(rng, n, longest=5):

@@ -19,8 +19,8 @@ from laws.labels import (
 from reference import mixtures
 from scipy.special import logsumexp
 
-from skvbem.models.mixture import Mixture, MixtureAscent
-from skvbem.models.weights import FiniteWeights, StickBreaking, Weights
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 
 
 def mixture(problem, weights):

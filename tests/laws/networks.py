@@ -107,7 +107,7 @@ class NetworkCase(Case):
     name = "network"
     lacks: ClassVar = {
         "one_by_one": "rows with the same values share a context, whose weight counts them",
-        "row_posteriors": "several nodes may be hidden in a row; `models.queries` answers by node",
+        "row_posteriors": "several nodes may be hidden in a row; `models.network.queries` answers by node",
     }
     n_tiny = 25
     n_rising = 25

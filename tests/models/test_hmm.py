@@ -14,11 +14,11 @@ from scipy.special import logsumexp
 
 from skvbem.data import marks_of
 from skvbem.emissions import EMISSIONS, Categorical
-from skvbem.models._hmm_seeding import seeded_starts
-from skvbem.models.hmm import HMM, HMMAscent
-from skvbem.models.mixture import Mixture
-from skvbem.models.transitions import Transitions, banded, left_to_right
-from skvbem.models.weights import FiniteWeights
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 
