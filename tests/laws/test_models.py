@@ -78,8 +78,12 @@ def test_a_missing_cell_is_the_sum_over_its_values(case, rng):
 
 
 def test_threads_change_no_bit(any_model, rng, monkeypatch):
-    room = sys.modules[type(any_model.tiny(rng, 0).model).__module__]
-    monkeypatch.setattr(room, "_WORTH_THREADS", 0)
+    instance = any_model.tiny(rng, 0)
+    files = [sys.modules[found.__module__] for found in (type(instance.model), instance.ascent)]
+    with_threads = [file for file in files if hasattr(file, "_WORTH_THREADS")]
+    assert with_threads
+    for file in with_threads:
+        monkeypatch.setattr(file, "_WORTH_THREADS", 0)
     model_laws.threads_change_no_bit(any_model, rng)
 
 
