@@ -75,6 +75,13 @@ def test_public_names_are_on_the_api_page(room):
     assert {name for name in public if not name.startswith("_")} <= listed
 
 
+def test_every_folder_of_examples_has_a_gallery_header():
+    """Without it the gallery, which is also the test of the examples, passes over the folder."""
+    examples = ROOT / "examples"
+    folders = {examples, *(script.parent for script in examples.rglob("plot_*.py"))}
+    assert [folder for folder in folders if not (folder / "README.txt").is_file()] == []
+
+
 def test_cited_sources_are_listed():
     """Every tag such as [Beal (2.60)] in the code, and every [Tag]_ on the pages, stands on the page of references."""
     listed = set(re.findall(r"^\.\. \[(\w+)\]", (DOC / "references.rst").read_text("utf-8"), re.MULTILINE))
