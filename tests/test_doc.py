@@ -20,6 +20,7 @@ def page_id(page):
     return page.relative_to(DOC).as_posix()
 
 
+@pytest.mark.documentation
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in page.read_text("utf-8")], ids=page_id)
 def test_code_on_page_runs(page):
     if "pandas" in page.read_text("utf-8") or "as_frame" in page.read_text("utf-8"):
