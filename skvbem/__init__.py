@@ -18,8 +18,8 @@ from skvbem._show_versions import show_versions
 from skvbem.blocks import Blocks, blocks_of
 from skvbem.estimators import VBHMM, VBDiscreteDAG, VBMixture
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
 from skvbem.search import StructureSearchCV
+from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
 from skvbem.tables import LabeledTable
 
 __version__ = "0.1.0.dev0"

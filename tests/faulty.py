@@ -219,14 +219,15 @@ def _run(out=None, long_journal=None, most_bytes=None, n=40, faults=None, eager=
     """One search; what came of it goes to a file."""
     import joblib
 
-    from skvbem.search import _checkpoint, _runner
+    from skvbem.search.checkpoint import checkpoint
+    from skvbem.search.execution import runner
 
     if long_journal is not None:
-        _checkpoint._LONG = long_journal
+        checkpoint._LONG = long_journal
     if most_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     if eager:
-        _runner.Runner._workers_pay = lambda self, n_waiting, n_here: self._workers.n > 1
+        runner.Runner._workers_pay = lambda self, n_waiting, n_here: self._workers.n > 1
     search = search_over(n, faults={int(x): fault for x, fault in (faults or {}).items()}, **options)
     told = {}
     with warnings.catch_warnings(record=True) as caught, joblib.parallel_config(**(config or {})):

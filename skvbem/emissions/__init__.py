@@ -5,10 +5,10 @@ from typing import Any
 from skvbem.emissions.base import Emission, Step, relabeled
 from skvbem.emissions.bernoulli import Bernoulli
 from skvbem.emissions.categorical import Categorical
-from skvbem.emissions.dense_gaussian import DenseGaussian
-from skvbem.emissions.diagonal_gaussian import DiagonalGaussian
 from skvbem.emissions.exponential import Exponential
-from skvbem.emissions.gaussian import COVARIANCE_TYPES, Gaussian
+from skvbem.emissions.gaussian.dense import DenseGaussian
+from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
+from skvbem.emissions.gaussian.gaussian import COVARIANCE_TYPES, Gaussian
 from skvbem.emissions.independent import Independent
 from skvbem.emissions.multinomial import Multinomial
 from skvbem.emissions.poisson import Poisson

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from skvbem.blocks import Blocks
-from skvbem.emissions._moments import n_columns_of
 from skvbem.emissions.categorical import Categorical
+from skvbem.emissions.moments import n_columns_of
 from skvbem.families import Dirichlet
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions._linear import LinearEmission, LinearTable
-from skvbem.emissions._moments import blocks_of_floats, n_columns_of
+from skvbem.emissions.linear import LinearEmission, LinearTable
+from skvbem.emissions.moments import blocks_of_floats, n_columns_of
 from skvbem.families import Dirichlet
 
 # ln 0 as a factor: 0 times it is 0, and any count of it is past all hope.

@@ -1,12 +1,12 @@
 """Thin scikit-learn faces: validate, build the model, fit it, publish what was found."""
 
-from skvbem.estimators._growth import Move
-from skvbem.estimators._hmm import Forecast
-from skvbem.estimators._reports import GoodnessOfFit, LatentStates
-from skvbem.estimators._tables import Restarts
-from skvbem.estimators.vb_discrete_dag import VBDiscreteDAG
-from skvbem.estimators.vb_hmm import VBHMM
-from skvbem.estimators.vb_mixture import VBMixture
+from skvbem.estimators.hmm.fitted import Forecast
+from skvbem.estimators.hmm.vb_hmm import VBHMM
+from skvbem.estimators.mixture.growth import Move
+from skvbem.estimators.mixture.vb_mixture import VBMixture
+from skvbem.estimators.network.reports import GoodnessOfFit
+from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
+from skvbem.estimators.reports import LatentStates, Restarts
 from skvbem.tables import LabeledTable
 
 __all__ = [

@@ -6,8 +6,8 @@ better, with every constant kept. Users ask estimators (`log_evidence`), or for 
 
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
-from skvbem.evidence.faces import EvidenceScorer, EvidenceTable, certify_evidence, evidence_table, scorer
 from skvbem.evidence.registry import SCORES, get_score
+from skvbem.evidence.user_functions import EvidenceScorer, EvidenceTable, certify_evidence, evidence_table, scorer
 
 __all__ = [
     "SCORES",

@@ -28,7 +28,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.errors import NoInteriorModeError
-from skvbem.families.side_by_side import SideBySide
+from skvbem.families.parallel_generator import SideBySide
 
 
 class ConjugateFamily(ABC):

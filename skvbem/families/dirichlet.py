@@ -17,7 +17,7 @@ from scipy.special import betaincinv
 from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
 from skvbem.errors import NoInteriorModeError
 from skvbem.families.base import ConjugateFamily
-from skvbem.families.side_by_side import SideBySide
+from skvbem.families.parallel_generator import SideBySide
 
 _RESOLUTION = np.finfo(float).eps
 

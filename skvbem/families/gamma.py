@@ -20,7 +20,7 @@ from scipy.special import gammaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
-from skvbem.families.side_by_side import SideBySide
+from skvbem.families.parallel_generator import SideBySide
 
 # A rate without a single event: e to the -690, so that its logarithm stays a number.
 _NO_RATE = 1e-300

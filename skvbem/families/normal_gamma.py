@@ -27,7 +27,7 @@ import numpy as np
 
 from skvbem._numerics import digamma, log_gamma, log_rising
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
-from skvbem.families.side_by_side import SideBySide
+from skvbem.families.parallel_generator import SideBySide
 
 _LOG_2PI = np.log(2 * np.pi)
 #: Least variance of a most likely point, in the family's unit: the variance of all data, where an emission chose it.

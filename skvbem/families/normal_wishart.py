@@ -45,7 +45,7 @@ from skvbem._numerics import (
 from skvbem.families._wishart_curvature import Factored, wishart_information, wishart_jacobian
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
-from skvbem.families.side_by_side import SideBySide
+from skvbem.families.parallel_generator import SideBySide
 
 _LOG_2PI = np.log(2 * np.pi)
 

@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 
 from skvbem._numerics import times_log
 from skvbem.families.base import ConjugateFamily, some_of
-from skvbem.families.side_by_side import SideBySide
+from skvbem.families.parallel_generator import SideBySide
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,15 +5,15 @@ can be changed further; its ``plot`` draws again elsewhere. matplotlib is needed
 ``pip install 'skvbem[plot]'``.
 """
 
-from skvbem.plotting.bound_display import BoundDisplay
-from skvbem.plotting.class_profile_display import ClassProfileDisplay
-from skvbem.plotting.components_display import ComponentsDisplay
-from skvbem.plotting.dag_display import DAGDisplay
-from skvbem.plotting.rank_display import RankDisplay
-from skvbem.plotting.shared_parent_display import SharedParentDisplay
-from skvbem.plotting.state_path_display import StatePathDisplay
-from skvbem.plotting.structure_search_display import StructureSearchDisplay
-from skvbem.plotting.transitions_display import TransitionsDisplay
+from skvbem.plotting.components.class_profile_display import ClassProfileDisplay
+from skvbem.plotting.components.components_display import ComponentsDisplay
+from skvbem.plotting.networks.dag_display import DAGDisplay
+from skvbem.plotting.networks.shared_parent_display import SharedParentDisplay
+from skvbem.plotting.search.bound_display import BoundDisplay
+from skvbem.plotting.search.rank_display import RankDisplay
+from skvbem.plotting.search.structure_search_display import StructureSearchDisplay
+from skvbem.plotting.sequences.state_path_display import StatePathDisplay
+from skvbem.plotting.sequences.transitions_display import TransitionsDisplay
 
 __all__ = [
     "BoundDisplay",

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from skvbem._compat import IterationReport
-from skvbem.search._jobs import Record
 from skvbem.search._results import describe
+from skvbem.search.execution.jobs import Record
 
 # Seconds between lines, and their share of the time that has passed: hours are not told of every second.
 _BETWEEN, _SHARE = 1.0, 0.02

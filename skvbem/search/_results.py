@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.stats import rankdata
 
-from skvbem.search._jobs import Record
+from skvbem.search.execution.jobs import Record
 
 
 def results_table(found: Sequence[tuple[dict, Record]], names: Sequence[str], log_priors: np.ndarray) -> dict:

@@ -17,18 +17,18 @@ from sklearn.utils import check_random_state, get_tags
 from skvbem._compat import CallbackSupportMixin, HasMethods, Interval, IterationReport, StrOptions, fit_context, warn
 from skvbem.errors import SearchWarning
 from skvbem.evidence import SCORES, EvidenceScorer, scorer
-from skvbem.graphs.priors import coerce_prior
-from skvbem.graphs.spaces import Space, coerce_space
 from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
-from skvbem.search._checkpoint import Checkpoint
-from skvbem.search._fingerprints import content
-from skvbem.search._jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
+from skvbem.search._delegation import WinnerMixin
 from skvbem.search._progress import Progress
 from skvbem.search._results import describe, order_of, results_table
-from skvbem.search._runner import Runner
-from skvbem.search._winner import WinnerMixin
+from skvbem.search.checkpoint.checkpoint import Checkpoint
+from skvbem.search.checkpoint.fingerprints import content
+from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
+from skvbem.search.execution.runner import Runner
 from skvbem.search.strategies import Problem, resolve_strategy
+from skvbem.spaces import Space, coerce_space
+from skvbem.spaces.priors import coerce_prior
 
 #: The score of a search that names none.
 DEFAULT_SCORE = "collapsed_ascent"
@@ -50,7 +50,7 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
     estimator : estimator
         An estimator of this library; for callables as `scoring` or with `cv`, any of scikit-learn.
     space : Space, mapping or list
-        The candidates: a space of `skvbem.graphs.spaces` such as `BipartiteSpace`, a parameter grid such as
+        The candidates: a space of `skvbem.spaces` such as `BipartiteSpace`, a parameter grid such as
         ``{"n_components": range(1, 9)}``, or a list of structures or of settings. Settings that differ only by the
         names of exchangeable latents are one candidate.
     strategy : str or strategy, default="exhaustive"
@@ -73,7 +73,7 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         there are several (the first by default); a callable takes `cv_results_` and returns the position of the best.
     prior : "uniform", "labeled", callable or prior, default="uniform"
         Prior over candidates: equal, proportional to the number of labeled graphs that a structure stands for, a prior
-        of `skvbem.graphs.priors`, or a callable of a setting that returns ln of its prior up to a constant.
+        of `skvbem.spaces.priors`, or a callable of a setting that returns ln of its prior up to a constant.
     averaging : bool, default=False
         Whether the candidates that hold nearly all of the posterior are refitted, so that `score_samples` averages
         their predictive densities.

@@ -29,8 +29,8 @@ from threadpoolctl import threadpool_limits
 from timing import interleave, number, peak_growth, show
 
 from skvbem.emissions import Categorical, Gaussian
-from skvbem.models.hmm import HMM, HMMAscent
-from skvbem.models.transitions import Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.vbem import posteriors
 
 try:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from skvbem.emissions import COVARIANCE_TYPES, Gaussian, _dense_step, diagonal_gaussian
+from skvbem.emissions import COVARIANCE_TYPES, Gaussian
+from skvbem.emissions.gaussian import dense_step, diagonal
 
 approx = pytest.approx
 
@@ -25,7 +26,7 @@ def mixed(rng, covariance_type, n, d, gaps, n_components=3, n_lanes=2, **options
 def test_the_expanded_square_is_that_of_differences(covariance_type, gaps, rng, monkeypatch):
     emission, table, natural, _ = mixed(rng, covariance_type, 80, 4, gaps)
     expanded = emission.expected_log_likelihood(table, natural)
-    for module in (_dense_step, diagonal_gaussian):
+    for module in (dense_step, diagonal):
         monkeypatch.setattr(module, "MOST_EXPANDED", -1.0)
     assert not emission.step(natural, table).expanded
     assert emission.expected_log_likelihood(table, natural) == approx(expanded, rel=1e-11, abs=1e-10)
@@ -39,7 +40,7 @@ def test_wide_tables_are_like_narrow_ones(covariance_type, rng, monkeypatch):
         emission.expected_log_likelihood(table, natural),
         emission.statistics(table, shares, natural),
     )
-    monkeypatch.setattr(_dense_step, "WIDEST_EXPANDED", 45)
+    monkeypatch.setattr(dense_step, "WIDEST_EXPANDED", 45)
     assert emission.step(natural, table).expanded
     assert emission.expected_log_likelihood(table, natural) == approx(found, rel=1e-10, abs=1e-9)
     assert np.all(abs(emission.statistics(table, shares, natural) - statistics) <= 1e-11 * abs(statistics).max())

@@ -6,7 +6,7 @@ from emissions.members import PROBLEMS
 from scipy import integrate, optimize, stats
 
 from skvbem.emissions import DenseGaussian, Gaussian, Multinomial
-from skvbem.emissions._moments import weighted_means, weighted_moments
+from skvbem.emissions.moments import weighted_means, weighted_moments
 
 approx = pytest.approx
 DENSE = ["full", "tied"]

@@ -23,7 +23,8 @@ from skvbem._compat import (
     fit_context,
 )
 from skvbem.errors import DataWarning, UnknownCategoryWarning
-from skvbem.estimators._encoding import CategoryEncoder, read_table
+from skvbem.estimators.input.categories import CategoryEncoder
+from skvbem.estimators.input.tables import read_table
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

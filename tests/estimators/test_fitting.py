@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-import skvbem.estimators.vb_discrete_dag as face
+import skvbem.estimators.network.vb_discrete_dag as face
 from skvbem import VBDiscreteDAG
 from skvbem.datasets import load_carcinoma, load_coleman_panel
 from skvbem.errors import BoundFellError, DataWarning, StructureError, TooLargeError

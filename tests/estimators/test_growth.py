@@ -10,9 +10,9 @@ import pytest
 from scipy import optimize
 
 from skvbem import VBMixture, datasets
-from skvbem.estimators._growth import Growth, State
-from skvbem.models._components import pairs_by_evidence
-from skvbem.models._seeding import _joined
+from skvbem.estimators.mixture.growth import Growth, State
+from skvbem.models.mixture.components import pairs_by_evidence
+from skvbem.models.mixture.starts import _joined
 
 approx = pytest.approx
 SHARED = {

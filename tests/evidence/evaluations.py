@@ -9,7 +9,8 @@ from skvbem.data import Rows
 from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.graphs.dag import DAG
-from skvbem.models import DirichletAscent, DiscreteDAG, queries
+from skvbem.models import DirichletAscent, DiscreteDAG
+from skvbem.models.network import queries
 from skvbem.vbem.fit import best_of
 
 

@@ -8,10 +8,10 @@ from models.test_mixture import random_starts, seen
 from reference import mixtures
 
 from skvbem.emissions import EMISSIONS, Gaussian, Independent
-from skvbem.estimators._mixture import MixtureRecipe
+from skvbem.estimators.mixture.fitted import MixtureRecipe
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.models.mixture import Mixture
-from skvbem.models.weights import FiniteWeights, StickBreaking
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
 
 

@@ -17,11 +17,11 @@ from reference.hidden_markov import log_joints
 from skvbem.emissions import Categorical, Gaussian
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, get_score
-from skvbem.models import _hmm_covariance, _hmm_enumeration
-from skvbem.models.hmm import HMM
-from skvbem.models.mixture import Mixture
-from skvbem.models.transitions import Transitions, left_to_right
-from skvbem.models.weights import FiniteWeights
+from skvbem.models.hmm import enumeration, information
+from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.transitions import Transitions, left_to_right
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
@@ -49,7 +49,7 @@ def test_exact_is_the_sum_over_all_paths(name, rng, monkeypatch):
         of_paths = problem.values[np.concatenate(rows)], [len(each) for each in rows], *priors, problem.of_groups
         expected = hidden_markov.log_evidence(*of_paths)
         for batch in (2**12, 3):
-            monkeypatch.setattr(_hmm_enumeration, "_BATCH", batch)
+            monkeypatch.setattr(enumeration, "_BATCH", batch)
             assert model.log_evidence_by_enumeration(data, 2**20)[0] == approx(expected, rel=1e-11, abs=1e-10)
 
 
@@ -167,7 +167,7 @@ def test_the_covariance_of_scores_is_that_over_all_paths(name, rng, monkeypatch)
         point = posteriors.MAP.point_of(model.prior, random_starts(model, data, rng, 1)[:, 0])
         natural, jacobian = model.prior.natural(point), model.prior.jacobian(point)
         expected = jacobian.T @ covariance_over_paths(problem, model, data, natural) @ jacobian
-        monkeypatch.setattr(_hmm_covariance, "_BLOCK", [2**20, 50, 500, 1][k])
+        monkeypatch.setattr(information, "_BLOCK", [2**20, 50, 500, 1][k])
         (found,) = model.score_covariance(point, data)
         assert found.covariance == approx(expected, rel=1e-9, abs=1e-10 * abs(expected).max())
         blocks = model.score_covariance(point, data, joint=False)

@@ -9,8 +9,8 @@ from models.test_mixture import PRODUCTS
 
 from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.models.hmm import HMMAscent
-from skvbem.models.transitions import Transitions, left_to_right
+from skvbem.models.hmm.model import HMMAscent
+from skvbem.models.hmm.transitions import Transitions, left_to_right
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import best_of
 

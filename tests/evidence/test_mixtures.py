@@ -16,10 +16,10 @@ from models.test_mixture import (
 )
 from scipy.special import logsumexp
 
-from skvbem.estimators._mixture import MixtureRecipe
+from skvbem.estimators.mixture.fitted import MixtureRecipe
 from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.models.weights import FiniteWeights, StickBreaking
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
 
 approx = pytest.approx

@@ -15,7 +15,7 @@ from scipy import stats
 
 from skvbem.data import Rows
 from skvbem.graphs.dag import DAG
-from skvbem.models import queries
+from skvbem.models.network import queries
 
 approx = pytest.approx
 RARE = 1e-4

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.exact import exact
 from skvbem.evidence.starts import Starts, make_starts
-from skvbem.models import _symmetries
+from skvbem.models.network import relabelings as relabelings_module
 
 approx = pytest.approx
 LC2 = facts.latent_class(2, (2, 2, 2))
@@ -77,20 +77,20 @@ def test_permanents_are_the_sums_over_permutations(n_states, rng):
     network = Network({**network.cards, "z": 2}, {**network.parents, "z": ("y0",)})
     fast = FastNetwork(network, uniform_prior(network))
     by_subsets = fast.model.relabelings(["c"])
-    assert isinstance(by_subsets, _symmetries.StateRelabelings)
+    assert isinstance(by_subsets, relabelings_module.StateRelabelings)
     assert by_subsets.n == math.factorial(n_states)
     orders = itertools.permutations(range(n_states))
     cells = np.tile(np.arange(fast.model.layout.n_cells), (by_subsets.n, 1))
     for row, order in zip(cells, orders):
         row[by_subsets.cells] = by_subsets.cells[list(order)]
-    one_by_one = _symmetries.ListedRelabelings(cells)
+    one_by_one = relabelings_module.ListedRelabelings(cells)
     statistics = rng.exponential(5.0, size=(3, len(cells[0])))
     points = fast.model.draw_points(
         np.repeat(1.0 - fast.model.prior.concentration[:, None], 4, 1), rng.integers(0, 2**64, (4, 4), dtype=np.uint64)
     )
     assert by_subsets.log_sums(statistics, points) == approx(one_by_one.log_sums(statistics, points), rel=1e-13)
     entries = rng.normal(size=(n_states, n_states)) * 30
-    assert _symmetries._log_permanents(entries)[-1] == approx(log_permanent(entries), rel=1e-13)
+    assert relabelings_module._log_permanents(entries)[-1] == approx(log_permanent(entries), rel=1e-13)
 
 
 def test_sums_are_the_same_in_pieces(rng, monkeypatch):
@@ -103,7 +103,7 @@ def test_sums_are_the_same_in_pieces(rng, monkeypatch):
         statistics, points = rng.exponential(size=(3, n_cells)), np.log(rng.random((n_cells, 7)))
         whole = found.log_sums(statistics, points)
         with monkeypatch.context() as patch:
-            patch.setattr(_symmetries, "_CHUNK", 60)
+            patch.setattr(relabelings_module, "_CHUNK", 60)
             assert found.log_sums(statistics, points) == approx(whole, rel=1e-13)
 
 
@@ -174,9 +174,9 @@ def test_picks_in_turn_stand_for_many_labelings(rng, monkeypatch):
     """h averages to one over the labelings of any point, without a sum over them."""
     network = facts.latent_class(4, (3, 2))
     with monkeypatch.context() as patch:
-        patch.setattr(_symmetries, "_MOST_STATES", 3)
+        patch.setattr(relabelings_module, "_MOST_STATES", 3)
         fast, found, listed = of_both(network, ("y0", "y1"), uniform_prior(network))
-    assert isinstance(found, _symmetries.SequentialRelabelings)
+    assert isinstance(found, relabelings_module.SequentialRelabelings)
     assert (found.n, found.cost) == (24, math.inf)
     anchor = fast.flat(random_counts(rng, network))
     point = np.log(fast.flat(random_tables(rng, network)))

@@ -11,7 +11,7 @@ from reference.discrete_network import Problem, exact_log_evidence, uniform_prio
 from skvbem.data import Rows
 from skvbem.evidence import SCORES, get_score
 from skvbem.evidence.certify import reverse_ais
-from skvbem.models import queries
+from skvbem.models.network import queries
 
 RANDOM = tuple(name for name, score in SCORES.items() if score.random)
 # Settings at which a score of a small problem takes milliseconds.

@@ -5,7 +5,7 @@ import pytest
 from families.members import CASES
 
 from skvbem.families import FAMILIES
-from skvbem.families.side_by_side import SideBySide
+from skvbem.families.parallel_generator import SideBySide
 
 approx = pytest.approx
 EPS = np.finfo(float).eps

@@ -9,7 +9,8 @@ from reference.structures import all_dags, classes, obeys
 
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.moves import (
+from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace, canonical
+from skvbem.spaces.moves import (
     AddEdge,
     AddLatent,
     AddState,
@@ -22,16 +23,7 @@ from skvbem.graphs.moves import (
     possible_edge_moves,
     state_moves,
 )
-from skvbem.graphs.rules import make_rules
-from skvbem.graphs.spaces import (
-    BipartiteSpace,
-    CardinalityGrid,
-    DAGSpace,
-    GridSpace,
-    LatentClassSpace,
-    ListSpace,
-    canonical,
-)
+from skvbem.spaces.rules import make_rules
 
 NODES = ("a", "b", "c", "d")
 RULES = [

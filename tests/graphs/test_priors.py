@@ -9,8 +9,8 @@ from reference.structures import all_dags, bipartite_dags
 from scipy.special import logsumexp
 
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.priors import ClassPrior, EdgePrior, FunctionPrior, UniformPrior, coerce_prior, n_edges
-from skvbem.graphs.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, ListSpace, canonical
+from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, ListSpace, canonical
+from skvbem.spaces.priors import ClassPrior, EdgePrior, FunctionPrior, UniformPrior, coerce_prior, n_edges
 
 LATENTS = {"h0": 2, "h1": 2}
 OBSERVED = ["y0", "y1", "y2"]

@@ -16,9 +16,7 @@ from sklearn.model_selection import ParameterGrid
 
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.rules import make_rules
-from skvbem.graphs.settings import value_key
-from skvbem.graphs.spaces import (
+from skvbem.spaces import (
     BipartiteSpace,
     CardinalityGrid,
     DAGSpace,
@@ -28,6 +26,8 @@ from skvbem.graphs.spaces import (
     canonical,
     coerce_space,
 )
+from skvbem.spaces.rules import make_rules
+from skvbem.spaces.settings import value_key
 
 BG_LATENTS = {"h0": 2, "h1": 2}
 BG_OBSERVED = ["y0", "y1", "y2", "y3"]
@@ -334,7 +334,7 @@ class TestDAGs:
 
     def test_order_depends_on_no_hash(self):
         code = (
-            "from skvbem.graphs.spaces import *\n"
+            "from skvbem.spaces import *\n"
             "a = DAGSpace(['x', 'y'], {'g': 2, 'h': 2}, forbidden=[('x', 'g')])\n"
             "b = BipartiteSpace({'g': 2, 'h': 2}, ['x', 'y']) + GridSpace({'p': [1, 2], 'q': ['u', 'v']})\n"
             "for space in (a, b):\n"
@@ -545,7 +545,7 @@ class TestAlgebra:
         assert list(coerce_space([{"a": [1, 2], "b": 3}])) == [{"a": [1, 2], "b": 3}]
         assert len(coerce_space(dag for dag in all_dags("abc"))) == 25
         for wrong in (3, None, "[a][b]", DAG.from_string("[a]")):
-            with pytest.raises(TypeError, match=r"A space must be one of skvbem.graphs.spaces"):
+            with pytest.raises(TypeError, match=r"A space must be one of skvbem.spaces"):
                 coerce_space(wrong)
         with pytest.raises(ValueError, match="empty"):
             coerce_space([])

@@ -17,7 +17,7 @@ from reference.random_networks import random_problem, random_tables
 from scipy.special import logsumexp
 
 from skvbem.data import Rows
-from skvbem.models import _assembly
+from skvbem.models.network import assembly
 
 approx = pytest.approx
 
@@ -81,7 +81,7 @@ def test_many_blocks_are_one(rng, monkeypatch):
         natural = random_lanes(rng, fast, 3, 5)
         whole = fast.model.expect(natural, fast.program(data))
         with monkeypatch.context() as patch:
-            patch.setattr(_assembly, "_BLOCK_WORK", 1)
+            patch.setattr(assembly, "_BLOCK_WORK", 1)
             program = fast.program(data)
         most = max(most, program.contraction.n_blocks)
         in_blocks = fast.model.expect(natural, program)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from reference.hidden_markov import best_path, by_enumeration, forward_backward
 
-from skvbem.models._stretches import Passes, stretches
+from skvbem.models.hmm.forward_backward import Passes
+from skvbem.models.sequences.segments import stretches
 
 approx = pytest.approx
 
@@ -269,7 +270,7 @@ def test_passes_that_are_kept_are_those_made_again(spread, rng, monkeypatch):
         log_likelihood = spread * rng.normal(size=(3, n_states, 100))
         found = []
         for most in (0, 4000, 2**24):
-            monkeypatch.setattr("skvbem.models._stretches._MOST_KEPT", most)
+            monkeypatch.setattr("skvbem.models.hmm.forward_backward._MOST_KEPT", most)
             passes, kept = passes_over(*chain, log_likelihood), []
             for _ in range(2):
                 results = []

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
-from skvbem.models.completed import complete_rows
+from skvbem.models.network.completed_rows import complete_rows
 
 approx = pytest.approx
 

@@ -7,9 +7,9 @@ import pytest
 from emissions.members import PROBLEMS
 from models.test_mixture import mixture
 
-from skvbem.models._components import Components, pairs_by_evidence, share_of_each
-from skvbem.models.mixture import Mixture
-from skvbem.models.weights import FiniteWeights, StickBreaking
+from skvbem.models.mixture.components import Components, pairs_by_evidence, share_of_each
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 
 approx = pytest.approx
 

@@ -10,7 +10,8 @@ from reference.discrete_network import MISSING, Data, Network, uniform_prior
 from reference.random_networks import random_counts, random_problem
 
 from skvbem.errors import NoInteriorModeError, TooLargeError
-from skvbem.models import DirichletAscent, _assembly, discrete_dag
+from skvbem.models import DirichletAscent
+from skvbem.models.network import assembly
 
 approx = pytest.approx
 
@@ -101,8 +102,8 @@ def test_steps_one_by_one_are_steps_at_once(any_form, rng):
 
 
 def test_threads_change_no_bit(any_form, rng, monkeypatch):
-    monkeypatch.setattr(discrete_dag, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(_assembly, "_BLOCK_WORK", 8)
+    monkeypatch.setattr("skvbem.models.network.ascent._WORTH_THREADS", 0)
+    monkeypatch.setattr(assembly, "_BLOCK_WORK", 8)
     network = Network(
         {"h": 3, "g": 2, "y0": 2, "y1": 3, "y2": 2, "y3": 2},
         {"h": (), "g": ("h",), "y0": ("h",), "y1": ("h", "g"), "y2": ("g",), "y3": ("y2", "h")},
@@ -129,7 +130,7 @@ def test_many_blocks_step_as_one(any_form, rng, monkeypatch):
         parts = whole.copy()
         trace = fast.ascent(data, any_form).advance(whole, 2)
         with monkeypatch.context() as patch:
-            patch.setattr(_assembly, "_BLOCK_WORK", 1)
+            patch.setattr(assembly, "_BLOCK_WORK", 1)
             ascent = fast.ascent(data, any_form)
         assert ascent.advance(parts, 2) == approx(trace, rel=1e-11, abs=1e-10)
         assert parts == approx(whole, rel=1e-9, abs=1e-10)

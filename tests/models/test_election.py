@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skvbem.data import mixed
-from skvbem.models import _election
-from skvbem.models._election import MOST_CANDIDATES, elect
+from skvbem.models.labels import candidates
+from skvbem.models.labels.candidates import MOST_CANDIDATES, elect
 
 
 def by_sorting(marks, weight, seed):
@@ -58,9 +58,9 @@ REPEATS = {
 @pytest.mark.parametrize("n_buckets", [None, 64])
 def test_the_elected_are_those_of_all_rows_sorted(repeats, weights, n_buckets, rng, monkeypatch):
     if n_buckets is not None:  # so few that all of them hold many marks
-        monkeypatch.setattr(_election, "_LEAST_BUCKETS", n_buckets)
-        monkeypatch.setattr(_election, "_MOST_BUCKETS", n_buckets)
-    monkeypatch.setattr(_election, "_ROWS", 1000)
+        monkeypatch.setattr(candidates, "_LEAST_BUCKETS", n_buckets)
+        monkeypatch.setattr(candidates, "_MOST_BUCKETS", n_buckets)
+    monkeypatch.setattr(candidates, "_ROWS", 1000)
     n, seed = 40_000, int(rng.integers(2**63))
     marks = mixed(REPEATS[repeats](rng, n).astype(np.uint64) + np.uint64(1))
     weight = {
@@ -82,13 +82,13 @@ def test_the_elected_are_those_of_all_rows_sorted(repeats, weights, n_buckets, r
 def test_memory_does_not_grow_with_the_rows(monkeypatch, rng):
     """Of a hundred thousand different rows a small share is ever counted."""
     counted = []
-    close = _election._Tally.close
+    close = candidates._Tally.close
 
     def spied(tally):
         close(tally)
         counted.append(len(tally.marks))
 
-    monkeypatch.setattr(_election._Tally, "close", spied)
+    monkeypatch.setattr(candidates._Tally, "close", spied)
     marks = mixed(np.arange(100_000, dtype=np.uint64))
     elect(cut(marks, np.ones(len(marks)), []), len(marks), 3)
     assert max(counted) < 25_000

@@ -13,11 +13,11 @@ from scipy.special import gammaln, logsumexp
 
 from skvbem.data import marks_of
 from skvbem.emissions import EMISSIONS, Categorical
-from skvbem.models._hmm_seeding import seeded_starts
-from skvbem.models.hmm import HMM, HMMAscent
-from skvbem.models.mixture import Mixture
-from skvbem.models.transitions import Transitions, banded, left_to_right
-from skvbem.models.weights import FiniteWeights
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 
@@ -403,7 +403,7 @@ def test_weights_are_repeats_and_the_order_of_sequences_is_none(name, rng):
 
 
 def test_threads_change_no_bit(rng, monkeypatch):
-    monkeypatch.setattr("skvbem.models.hmm._WORTH_THREADS", 0)
+    monkeypatch.setattr("skvbem.models.hmm.model._WORTH_THREADS", 0)
     problem = PROBLEMS["full"](rng, n_rows=5000)
     for lengths in ([5000], np.full(500, 10), [3000, 1000, 500, 500]):
         model, data = hmm(problem, random_prior(rng, 4), lengths)

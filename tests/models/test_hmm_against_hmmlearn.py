@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skvbem.emissions import Categorical, Gaussian
-from skvbem.models.hmm import HMM, HMMAscent
-from skvbem.models.transitions import Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.vbem import posteriors
 
 vhmm = pytest.importorskip("hmmlearn.vhmm")

@@ -9,9 +9,9 @@ from models.test_hmm import hmm, random_prior
 
 from skvbem.data import marks_of
 from skvbem.emissions import Categorical
-from skvbem.models._hmm_seeding import seeded_starts
-from skvbem.models.hmm import HMM, HMMAscent
-from skvbem.models.transitions import Transitions, left_to_right
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.hmm.transitions import Transitions, left_to_right
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 

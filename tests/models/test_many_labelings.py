@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from skvbem.models._symmetries import SequentialRelabelings
+from skvbem.models.relabelings import SequentialRelabelings
 
 approx = pytest.approx
 N_STATES = 4

@@ -8,9 +8,9 @@ from emissions.members import PROBLEMS, n_rows, rows_of
 from scipy.special import gammaln, logsumexp
 
 from skvbem.emissions import COVARIANCE_TYPES
-from skvbem.models import _seeding
-from skvbem.models.mixture import Mixture, MixtureAscent
-from skvbem.models.weights import FiniteWeights, StickBreaking
+from skvbem.models.labels import seeding
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 
@@ -158,7 +158,7 @@ def test_weights_are_repeats_and_threads_change_nothing(name, rng):
 
 
 def test_threads_change_no_bit(rng, monkeypatch):
-    monkeypatch.setattr("skvbem.models.mixture._WORTH_THREADS", 0)
+    monkeypatch.setattr("skvbem.models.mixture.model._WORTH_THREADS", 0)
     problem = PROBLEMS["full"](rng, n_rows=5000)
     model, table, _ = mixture(problem, FiniteWeights(np.ones(4)))
     data = model.compile(table)
@@ -234,8 +234,8 @@ def test_every_shape_of_covariance_is_there():
 
 def test_spread_seeds_are_drawn_in_proportion_to_squared_distances(monkeypatch):
     """And to weights: after a heavy row at 0, rows at 1 and at 3 are one and nine times as probable."""
-    monkeypatch.setattr(_seeding, "_N_MOVES", 0)
+    monkeypatch.setattr(seeding, "_N_MOVES", 0)
     places, weight = np.array([[0.0], [1.0], [3.0]]), np.array([1e6, 1.0, 1.0])
     for spread, share in ((True, 0.9), (False, 0.0)):
-        seeds = [_seeding._seeds(places, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]
+        seeds = [seeding._seeds(places, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]
         assert np.mean([place[1, 0] == 3.0 for place in seeds]) == approx(share, abs=0.06)

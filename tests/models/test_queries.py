@@ -12,7 +12,7 @@ from reference.discrete_network import MISSING, Data, Network, uniform_prior
 from reference.random_networks import random_data, random_network, random_tables
 
 from skvbem.data import Rows
-from skvbem.models import queries
+from skvbem.models.network import queries
 
 approx = pytest.approx
 

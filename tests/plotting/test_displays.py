@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from skvbem import DAG, VBDiscreteDAG
 from skvbem.datasets import load_coleman_panel
 from skvbem.plotting import BoundDisplay, DAGDisplay
-from skvbem.plotting.dag_display import edge_information
+from skvbem.plotting.networks.dag_display import edge_information
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

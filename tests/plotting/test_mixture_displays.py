@@ -14,8 +14,8 @@ from skvbem import VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma, load_faithful
 from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS
 from skvbem.plotting import BoundDisplay, ClassProfileDisplay, ComponentsDisplay
-from skvbem.plotting._components import shown_components
-from skvbem.plotting._profiles import PROFILES
+from skvbem.plotting.choice import shown_components
+from skvbem.plotting.profiles import PROFILES
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -9,7 +9,8 @@ import pytest
 
 from skvbem.data import Rows
 from skvbem.graphs.formats import read_bif
-from skvbem.models import DirichletAscent, DiscreteDAG, queries
+from skvbem.models import DirichletAscent, DiscreteDAG
+from skvbem.models.network import queries
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import RELATIVE_SLACK
 from skvbem.vbem.fit import best_of

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skvbem.graphs.priors import coerce_prior
-from skvbem.search._jobs import Job, Record
-from skvbem.search._runner import Runner
+from skvbem.search.execution.jobs import Job, Record
+from skvbem.search.execution.runner import Runner
 from skvbem.search.strategies import Problem
+from skvbem.spaces.priors import coerce_prior
 
 
 class FunctionJob(Job):

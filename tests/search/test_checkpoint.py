@@ -23,11 +23,12 @@ from sklearn.metrics import get_scorer, make_scorer
 
 from skvbem import DAG
 from skvbem.errors import SearchCheckpointError, SearchWarning
-from skvbem.search import _checkpoint, _durable
-from skvbem.search._checkpoint import Checkpoint
-from skvbem.search._durable import Journal, held, lines_of
-from skvbem.search._fingerprints import content, is_lasting
-from skvbem.search._jobs import Record, digest
+from skvbem.search.checkpoint import atomic_files
+from skvbem.search.checkpoint import checkpoint as checkpoint_module
+from skvbem.search.checkpoint.atomic_files import Journal, held, lines_of
+from skvbem.search.checkpoint.checkpoint import Checkpoint
+from skvbem.search.checkpoint.fingerprints import content, is_lasting
+from skvbem.search.execution.jobs import Record, digest
 
 FINGERPRINT = {"estimator": "some.Model", "parameter 'n_init'": "int:3", "data": "a" * 32}
 RECORDS = {
@@ -124,13 +125,13 @@ def test_records_come_back_exactly(path):
 @example(number=5e-324, n=0, name='"},\n\x00\ud800')
 def test_any_number_comes_back_exactly(number, n, name):
     record = Record({name: number}, {name: abs(number)}, {name: (number, -number)}, n, (abs(number),), (0.0,))
-    entry = json.loads(_checkpoint._entry("tag", "0a", record))["record"]
-    assert bits(_checkpoint._decoded(entry)) == bits(record)
+    entry = json.loads(checkpoint_module._entry("tag", "0a", record))["record"]
+    assert bits(checkpoint_module._decoded(entry)) == bits(record)
 
 
 def test_nothing_of_a_record_is_left_out():
     """But for the failure: a candidate that failed is not written."""
-    assert {*_checkpoint._encoded(RECORDS["0a"]), "failure"} == {field.name for field in fields(Record)}
+    assert {*checkpoint_module._encoded(RECORDS["0a"]), "failure"} == {field.name for field in fields(Record)}
 
 
 def test_the_file_is_plain_json_and_alone_in_the_end(path):
@@ -162,9 +163,9 @@ def test_a_journal_is_taken_in_at_the_next_start(path):
 
 def test_a_long_journal_is_taken_in_now_and_then(path, monkeypatch):
     """So often that writing n records costs a small multiple of their length."""
-    monkeypatch.setattr(_checkpoint, "_LONG", 2_000)
-    lengths, write = [], _durable.write_whole
-    monkeypatch.setattr(_checkpoint, "write_whole", lambda *args: (lengths.append(len(args[1])), write(*args)))
+    monkeypatch.setattr(checkpoint_module, "_LONG", 2_000)
+    lengths, write = [], atomic_files.write_whole
+    monkeypatch.setattr(checkpoint_module, "write_whole", lambda *args: (lengths.append(len(args[1])), write(*args)))
     with opened(path) as checkpoint:
         for k in range(1000):
             record = Record({"score": k / 3})
@@ -282,9 +283,9 @@ def test_junk_is_refused(texts, place, junk):
 
 def _read(place, text, journal):
     laid_at(place, (text, journal))
-    checkpoint = object.__new__(_checkpoint.FileCheckpoint)
-    checkpoint._path, checkpoint._fingerprint = str(place), {**FINGERPRINT, **_checkpoint._versions()}
-    checkpoint._tag = _checkpoint._tag_of(checkpoint._fingerprint)
+    checkpoint = object.__new__(checkpoint_module.FileCheckpoint)
+    checkpoint._path, checkpoint._fingerprint = str(place), {**FINGERPRINT, **checkpoint_module._versions()}
+    checkpoint._tag = checkpoint_module._tag_of(checkpoint._fingerprint)
     return checkpoint._read()
 
 
@@ -304,7 +305,7 @@ def test_content_with_a_right_checksum_that_no_search_wrote(path, candidates):
     whole = json.loads(written(path, {}).read_text())
     form, search = json.dumps(whole["format"]), json.dumps(whole["search"])
     body = f'{{"format": {form}, "search": {search}, "candidates": {candidates}'
-    path.write_text(body + _checkpoint._SEAL % hashlib.sha256(body.encode()).hexdigest())
+    path.write_text(body + checkpoint_module._SEAL % hashlib.sha256(body.encode()).hexdigest())
     with pytest.raises(SearchCheckpointError, match="not what a search writes"):
         known_at(path)
 
@@ -336,9 +337,9 @@ VALUES = """
 from functools import partial
 from sklearn.metrics import get_scorer
 from skvbem import DAG
-from skvbem.graphs.priors import coerce_prior
-from skvbem.search._fingerprints import content
-from skvbem.search._jobs import digest
+from skvbem.spaces.priors import coerce_prior
+from skvbem.search.checkpoint.fingerprints import content
+from skvbem.search.execution.jobs import digest
 
 def score(model, X, y=None):
     return {"a", "bb", "c"} and (lambda: model.x)()
@@ -502,7 +503,7 @@ def test_another_journal_in_its_place_is_left_alone(path):
 def test_workers_of_another_machine_leave_the_writing_to_the_search(path, monkeypatch):
     with opened(path) as checkpoint:
         with monkeypatch.context() as elsewhere:
-            elsewhere.setattr(_durable, "machine", lambda: "elsewhere")
+            elsewhere.setattr(atomic_files, "machine", lambda: "elsewhere")
             assert not checkpoint.keep("0a", RECORDS["0a"])
         checkpoint.note("0a", RECORDS["0a"], is_kept=False)
         assert journal_of(path).stat().st_size > 0
@@ -523,7 +524,7 @@ def test_a_full_disk_is_warned_of_once_and_costs_nothing_that_was_written(path, 
         with opened(path) as checkpoint:
             checkpoint.keep("0b", RECORDS["0b"])
             with monkeypatch.context() as patched:
-                patched.setattr(_durable.os, "write", full)
+                patched.setattr(atomic_files.os, "write", full)
                 assert not checkpoint.keep("0c", RECORDS["0c"])
                 checkpoint.note("0c", RECORDS["0c"], is_kept=False)
                 checkpoint.note("0d", RECORDS["0c"], is_kept=False)
@@ -537,7 +538,7 @@ def test_a_disk_that_stays_full(path, monkeypatch):
     with pytest.warns(SearchWarning, match="could not be written"), opened(path) as checkpoint:  # noqa: PT031
         checkpoint.keep("0b", RECORDS["0b"])
         text = path.read_bytes()
-        monkeypatch.setattr(_durable.os, "fsync", _raise_no_space)
+        monkeypatch.setattr(atomic_files.os, "fsync", _raise_no_space)
     assert path.read_bytes() == text
     assert sorted(os.listdir(path.parent)) == [path.name, journal_of(path).name]
     monkeypatch.undo()
@@ -555,7 +556,7 @@ def test_a_crash_at_any_step_of_taking_the_journal_in(path, moment):
     if not (pid := os.fork()):
         with opened(path) as checkpoint:
             checkpoint.keep("0d", RECORDS["0c"])
-            setattr(_durable.os, moment, lambda *args, **kwargs: os._exit(9))
+            setattr(atomic_files.os, moment, lambda *args, **kwargs: os._exit(9))
         os._exit(0)
     os.waitpid(pid, 0)
     assert set(known_at(path)) == {"0a", "0b", "0c", "0d"}

@@ -18,8 +18,8 @@ from skvbem import BipartiteSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import make_bipartite
 from skvbem.errors import SearchWarning
 from skvbem.evidence import scorer
-from skvbem.search import _workers
-from skvbem.search._runner import Runner
+from skvbem.search.execution import workers
+from skvbem.search.execution.runner import Runner
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of packages that are not ours
 
@@ -141,8 +141,8 @@ def test_an_error_and_a_time_limit(cluster, tmp_path):
 def test_data_are_scattered_once(cluster, monkeypatch, tmp_path):
     """A job of 20 MB is packed once, and its bytes do not travel with every task."""
     sent = []
-    reduce = _workers.Packed.__reduce__
-    monkeypatch.setattr(_workers.Packed, "__reduce__", lambda self: (sent.append(1), reduce(self))[1])
+    reduce = workers.Packed.__reduce__
+    monkeypatch.setattr(workers.Packed, "__reduce__", lambda self: (sent.append(1), reduce(self))[1])
     X = np.zeros((1_250_000, 2))
     began = time.perf_counter()
     search_over(60, seconds=0.05, log=str(tmp_path / "log")).fit(X)

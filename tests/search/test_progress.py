@@ -12,8 +12,8 @@ from skvbem._compat import IterationReport
 from skvbem.datasets import load_carcinoma
 from skvbem.errors import SearchWarning
 from skvbem.search import _progress
-from skvbem.search._jobs import Record
 from skvbem.search._progress import Progress, duration
+from skvbem.search.execution.jobs import Record
 
 CARCINOMA = load_carcinoma().data
 

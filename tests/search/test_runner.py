@@ -28,12 +28,13 @@ from skvbem import BipartiteSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import make_bipartite
 from skvbem.errors import SearchWarning
 from skvbem.evidence import scorer
-from skvbem.search import _runner, _workers
-from skvbem.search._checkpoint import Checkpoint
-from skvbem.search._jobs import AllRowsJob, EvidenceJob, Record, digest
-from skvbem.search._machine import Deadline
-from skvbem.search._runner import Runner
-from skvbem.search._workers import Packed, Shared, Workers, try_batch
+from skvbem.search.checkpoint.checkpoint import Checkpoint
+from skvbem.search.execution import runner as runner_module
+from skvbem.search.execution import workers as workers_module
+from skvbem.search.execution.deadlines import Deadline
+from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, Record, digest
+from skvbem.search.execution.runner import Runner
+from skvbem.search.execution.workers import Packed, Shared, Workers, try_batch
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ class Batches(Workers):
 
     def _stream(self, batches, sent):
         for batch in batches:
-            yield batch, [_workers.Outcome(name, Record({"score": 0.0})) for name, _ in batch]
+            yield batch, [workers_module.Outcome(name, Record({"score": 0.0})) for name, _ in batch]
 
 
 @pytest.mark.parametrize(("each", "least", "most"), [(None, 1, 1), (3.0, 1, 1), (0.01, 1, 25), (1e-9, 1, 125)])
@@ -193,7 +194,7 @@ def test_the_limit_does_not_heed_the_clock_on_the_wall(monkeypatch):
     deadline = Deadline.after(100.0)
     monkeypatch.setattr(time, "time", lambda: 1e12)
     assert not deadline.has_passed()
-    monkeypatch.setattr("skvbem.search._machine.machine", lambda: "another")
+    monkeypatch.setattr("skvbem.search.execution.deadlines.machine", lambda: "another")
     assert deadline.has_passed()  # where the steady clock is another one
     assert Deadline.after(-1.0).has_passed()
 
@@ -322,6 +323,6 @@ def test_workers_are_used_where_they_pay():
     ]:
         runner._n_tried, runner._seconds = n_tried, seconds
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(_runner, "is_pool_warm", lambda is_warm=is_warm: is_warm)
+            patched.setattr(runner_module, "is_pool_warm", lambda is_warm=is_warm: is_warm)
             assert runner._workers_pay(n_waiting, n_here=20) == pays
     assert not Runner(job_of(), n_jobs=1)._workers_pay(100, 20)

@@ -7,12 +7,12 @@ import pytest
 from search.problems import make_problem, scores_of
 
 from skvbem.errors import TooLargeError
-from skvbem.graphs.priors import coerce_prior
-from skvbem.graphs.settings import canonical
-from skvbem.graphs.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace
 from skvbem.search.strategies import MC3, STRATEGIES, Beam, Exhaustive, Greedy, Strategy, resolve_strategy
 from skvbem.search.strategies.mc3 import _Place
 from skvbem.search.strategies.starts import emptiest, random_setting
+from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace
+from skvbem.spaces.priors import coerce_prior
+from skvbem.spaces.settings import canonical
 
 approx = pytest.approx
 WALKERS = [Greedy(), Greedy(n_tabu=0), Greedy(start="random", n_restarts=2), Beam(), Beam(width=1), MC3(n_steps=30)]

@@ -12,14 +12,14 @@ from skvbem import StructureSearchCV, VBDiscreteDAG
 from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
 from skvbem.evidence import scorer
-from skvbem.families.spread import Spread
+from skvbem.families.equal_concentration import Spread
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.priors import ClassPrior, EdgePrior
-from skvbem.graphs.rules import make_rules
-from skvbem.graphs.spaces import BipartiteSpace, DAGSpace, GridSpace
 from skvbem.search.strategies import Exact
-from skvbem.search.strategies.best_dag import CompleteData, best_dag
-from skvbem.search.strategies.exact import EXACT_IF_COMPLETE
+from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
+from skvbem.search.strategies.exact.exact import EXACT_IF_COMPLETE
+from skvbem.spaces import BipartiteSpace, DAGSpace, GridSpace
+from skvbem.spaces.priors import ClassPrior, EdgePrior
+from skvbem.spaces.rules import make_rules
 
 approx = pytest.approx
 PRIORS = {"number": Spread(0.7, "cell"), "bdeu": Spread(2.0, "table"), "per_row": Spread(1.5, "row")}

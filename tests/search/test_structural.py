@@ -7,15 +7,15 @@ from search.problems import make_problem
 
 from skvbem import BipartiteSpace, CardinalityGrid, DAGSpace, LatentClassSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.evidence import get_score, scorer
-from skvbem.graphs.priors import EdgePrior, coerce_prior
-from skvbem.graphs.settings import canonical
-from skvbem.search._jobs import EvidenceJob
-from skvbem.search._runner import Runner
+from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search.execution.runner import Runner
 from skvbem.search.strategies import Exhaustive, Greedy, Problem, StructuralVBEM
 from skvbem.search.strategies.exhaustive import Ceiling, highest_log_likelihood
-from skvbem.search.strategies.family_scores import FamilyScores
-from skvbem.search.strategies.fitter import Fitter, _prior_of
 from skvbem.search.strategies.starts import random_setting
+from skvbem.search.strategies.structural.family_scores import FamilyScores
+from skvbem.search.strategies.structural.fitter import Fitter, _prior_of
+from skvbem.spaces.priors import EdgePrior, coerce_prior
+from skvbem.spaces.settings import canonical
 
 approx = pytest.approx
 OBSERVED = ["x", "y", "z", "w"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from faulty import DATA, lives, noted, nursery, search_over, table_of, within, workers_below
 
-from skvbem.search._machine import end_with
+from skvbem.search.execution.deadlines import end_with
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 

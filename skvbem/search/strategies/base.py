@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from skvbem.graphs.priors import StructurePrior
-from skvbem.graphs.spaces import Space
-from skvbem.search._jobs import Job
-from skvbem.search._runner import Runner
+from skvbem.search.execution.jobs import Job
+from skvbem.search.execution.runner import Runner
+from skvbem.spaces import Space
+from skvbem.spaces.priors import StructurePrior
 
 _Item = TypeVar("_Item")
 

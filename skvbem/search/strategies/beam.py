@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from skvbem.graphs.dag import shown
-from skvbem.graphs.rules import check_count
-from skvbem.graphs.settings import canonical, distinct
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, setting_to_start_from
+from skvbem.spaces.rules import check_count
+from skvbem.spaces.settings import canonical, distinct
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from skvbem._numerics import times_log
 from skvbem.data import Rows
 from skvbem.evidence import EvidenceScorer
-from skvbem.graphs.spaces import Space
-from skvbem.search._jobs import EvidenceJob
+from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
+from skvbem.spaces import Space
 
 # Settings handed over at a time, so that a space of millions is never listed; fewer at first, since until a candidate
 # was tried no limit of time holds, and fewer where each may rule others out.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem.graphs.rules import check_count
-from skvbem.graphs.settings import canonical
 from skvbem.search.strategies.base import Problem, Strategy, gains
 from skvbem.search.strategies.starts import check_start, random_walk, setting_to_start_from
+from skvbem.spaces.rules import check_count
+from skvbem.spaces.settings import canonical
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Greedy(Strategy):
     --------
     >>> from skvbem import StructureSearchCV, VBDiscreteDAG
     >>> from skvbem.datasets import load_lizards
-    >>> from skvbem.graphs.spaces import DAGSpace
+    >>> from skvbem.spaces import DAGSpace
     >>> from skvbem.search.strategies import Greedy
     >>> X = load_lizards().data
     >>> search = StructureSearchCV(VBDiscreteDAG(), DAGSpace(["x0", "x1", "x2"]), strategy=Greedy(n_tabu=0))

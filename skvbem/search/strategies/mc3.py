@@ -18,12 +18,12 @@ from functools import cached_property
 import numpy as np
 
 from skvbem.graphs.dag import shown
-from skvbem.graphs.rules import check_count
-from skvbem.graphs.spaces import Space
-from skvbem.graphs.spaces.structures import StructureSpace
-from skvbem.search._jobs import digest
+from skvbem.search.execution.jobs import digest
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
+from skvbem.spaces import Space
+from skvbem.spaces.rules import check_count
+from skvbem.spaces.structures import StructureSpace
 
 # Settings that are remembered, with their neighbors.
 _MOST_REMEMBERED = 1000
@@ -54,7 +54,7 @@ class MC3(Strategy):
     --------
     >>> from skvbem import StructureSearchCV, VBDiscreteDAG
     >>> from skvbem.datasets import load_lizards
-    >>> from skvbem.graphs.spaces import DAGSpace
+    >>> from skvbem.spaces import DAGSpace
     >>> from skvbem.search.strategies import MC3
     >>> X = load_lizards().data
     >>> search = StructureSearchCV(

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from skvbem.search.strategies.base import Strategy
 from skvbem.search.strategies.beam import Beam
-from skvbem.search.strategies.exact import Exact
+from skvbem.search.strategies.exact.exact import Exact
 from skvbem.search.strategies.exhaustive import Exhaustive
 from skvbem.search.strategies.greedy import Greedy
 from skvbem.search.strategies.mc3 import MC3
-from skvbem.search.strategies.structural import StructuralVBEM
+from skvbem.search.strategies.structural.structural import StructuralVBEM
 
 #: Strategies that a search may name, with their default options.
 STRATEGIES: dict[str, Callable[[], Strategy]] = {

@@ -9,10 +9,10 @@ import numpy as np
 
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import shown
-from skvbem.graphs.moves import _possible_edge_moves
-from skvbem.graphs.settings import hidden_graph
-from skvbem.graphs.spaces import Space
-from skvbem.graphs.spaces.structures import StructureSpace
+from skvbem.spaces import Space
+from skvbem.spaces.moves import _possible_edge_moves
+from skvbem.spaces.settings import hidden_graph
+from skvbem.spaces.structures import StructureSpace
 
 # A space of so many settings is gone through for a random one; a larger one is walked through, so many moves.
 _MOST_LISTED, _LONG_WALK = 10_000, 50

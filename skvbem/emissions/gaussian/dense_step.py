@@ -1,0 +1,231 @@
+"""The E step of a dense Gaussian: two forms of the square, and moments of hidden cells.
+
+The formulas stand in `skvbem.emissions.gaussian.dense`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
+from skvbem.emissions.gaussian.dense_table import MOST_EXPANDED, WIDEST_EXPANDED, DenseTable
+from skvbem.emissions.gaussian.quadratic import Observed, Quadratic
+
+# Bytes of what is kept for each pattern of missing cells.
+_PATTERN_BYTES = 2**26
+
+
+class DenseStep(Step):
+    """A dense Gaussian at natural parameters.
+
+    Parameters
+    ----------
+    natural : ndarray of shape (n_cells,) or (n_cells, n_lanes)
+    reach : ndarray of shape (d,)
+        How far rows reach in the frame.
+    whitener : ndarray of shape (d, d)
+    log_volume : float
+        ln of its determinant, nats.
+    tied : bool
+        Whether all components share one precision matrix.
+    """
+
+    def __init__(self, natural: np.ndarray, reach: np.ndarray, *, whitener: np.ndarray, log_volume: float, tied: bool):
+        self.whitener, self.tied, self.single = whitener, tied, natural.ndim == 1
+        d = len(reach)
+        if tied:
+            lanes = np.ascontiguousarray(np.moveaxis(natural.reshape(len(natural), -1), 0, -1))
+            of_means = lanes[:, : -1 - d * (d + 1) // 2].reshape(len(lanes), -1, 1 + d)
+            of_precisions = lanes[:, None, of_means.shape[1] * (1 + d) :]
+            at_origin = of_means[..., 0] + of_precisions[..., 0]
+            linear, products = of_means[..., 1:], of_precisions[..., 1:]
+        else:
+            cells = by_lane(natural, 2 + d + d * (d + 1) // 2)
+            at_origin, linear, products = cells[..., 0] + cells[..., 1], cells[..., 2 : 2 + d], cells[..., 2 + d :]
+        precision = unpack_symmetric(-2 * products / pairings(d), d)
+        mean = np.linalg.solve(precision, linear[..., None])[..., 0]
+        peak = at_origin + log_volume + 0.5 * (linear * mean).sum(axis=-1)
+        self.quadratic = Quadratic(precision, mean, peak)
+        far = (np.abs(precision) @ reach * reach).sum(axis=-1).max(initial=0.0)
+        self.expanded = d <= WIDEST_EXPANDED and far <= MOST_EXPANDED
+        self.shape, self.n_components = linear.shape, linear.shape[1]
+        of_pattern = 8 * (2 * precision.size + 4 * linear.size + products.size)
+        self._observed = lru_cache(maxsize=max(_PATTERN_BYTES // of_pattern, 1))(self._without)
+
+    def _without(self, *missing: int) -> Observed:
+        return self.quadratic.without(self.whitener[:, list(missing)])
+
+    def log_likelihood(self, block: DenseTable) -> np.ndarray:
+        """Expected log likelihoods of rows, nats."""
+        n_lanes, n_components, d = self.shape
+        if len(block.runs) == 1 and not len(block.runs[0][1]):
+            return by_row(self._of_rows(block, slice(None), block.runs[0][1]), n_components, self.single)
+        found = np.zeros((n_lanes * n_components, len(block)))
+        for rows, missing in block.runs:
+            if len(missing) < d:
+                found[:, rows] = self._of_rows(block, rows, missing)
+        return by_row(found, n_components, self.single)
+
+    def _of_rows(self, block: DenseTable, rows, missing: tuple[int, ...]) -> np.ndarray:
+        """Log likelihoods (n_lanes x n_components, n_rows) of rows with these columns missing."""
+        n_lanes, n_components, d = self.shape
+        observed = self._observed(*missing)
+        if not self.expanded:
+            found = observed.peak[..., None] - 0.5 * observed.squares(block.frame[:, rows])
+            return found.reshape(n_lanes * n_components, -1)
+        linear, products = observed.expanded
+        features = block.features[:, rows]
+        if not self.tied:
+            matrix = np.concatenate([linear, products], axis=-1).reshape(n_lanes * n_components, -1)
+            return matrix @ features
+        found = linear.reshape(-1, 1 + d) @ features[: 1 + d]
+        found.reshape(n_lanes, n_components, -1)[:] += (products[:, 0] @ features[1 + d :])[:, None]
+        return found
+
+    def zeros(self) -> np.ndarray:
+        """An empty sum: of 1, z and its products for each component, (n_lanes, n_components, ...)."""
+        n_lanes, n_components, d = self.shape
+        return np.zeros((n_lanes, n_components, 1 + d + d * (d + 1) // 2))
+
+    def add(self, block: DenseTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
+        """Add the statistics of a block to a sum."""
+        shares = as_matrix(responsibilities)
+        for rows, missing in block.runs:
+            if len(missing) == len(self.whitener):
+                continue
+            sums = self._sums(block, shares[:, rows], rows)
+            total += self._completed(sums, self._observed(*missing)) if len(missing) else sums
+
+    def of_rows(self, block: DenseTable) -> np.ndarray:
+        """Statistics of each row, hidden cells completed by their moments."""
+        n_components, d = self.shape[1:]
+        found = np.zeros((len(block), n_components, 2 + d + d * (d + 1) // 2))
+        for rows, missing in block.runs:
+            if len(missing) == d:
+                continue
+            for k, (mean, covariance) in enumerate(self._moments(block, rows, missing)):
+                products = pack_symmetric((mean[:, None] * mean).transpose(2, 0, 1)) + pack_symmetric(covariance)
+                found[rows, k] = np.concatenate([np.ones((2, mean.shape[1])), mean, products.T]).T
+        return found[..., self._own]
+
+    def hidden_covariance(self, block: DenseTable, shares: np.ndarray) -> np.ndarray | None:
+        """That of the hidden cells and of their products, which are Gaussian given the component."""
+        n_components, d = self.shape[1:]
+        hidden = [(rows, missing) for rows, missing in block.runs if 0 < len(missing) < d]
+        if not hidden:
+            return None
+        found = np.zeros((n_components, 2 + d + d * (d + 1) // 2, 2 + d + d * (d + 1) // 2))
+        for rows, missing in hidden:
+            for k, (mean, covariance) in enumerate(self._moments(block, rows, missing)):
+                found[k, 2:, 2:] += _covariance_of_products(mean, covariance, shares[rows, k])
+        return found[:, self._own[:, None], self._own]
+
+    def _moments(self, block: DenseTable, rows, missing: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Means (d, n_rows) and covariance of completed rows, component after component, of a single lane."""
+        observed, frame = self._observed(*missing), block.frame[:, rows]
+        for k in range(self.n_components):
+            of_precision = 0 if self.tied else k
+            if not missing:
+                yield frame, np.zeros((len(frame), len(frame)))
+                continue
+            root = observed.root[0, of_precision]
+            yield observed.keep[0, of_precision] @ frame + observed.shift[0, k][:, None], root @ root.T
+
+    @property
+    def _own(self) -> np.ndarray:
+        """Cells of a component and of all of them, of its 1 for the mean, 1 for the precision, z and products."""
+        d = self.shape[2]
+        cells = np.arange(2 + d + d * (d + 1) // 2)
+        return np.concatenate([[0], cells[2 : 2 + d], [1], cells[2 + d :]]) if self.tied else cells
+
+    def _sums(self, block: DenseTable, shares: np.ndarray, rows) -> np.ndarray:
+        """Sums of 1, z and its products as they are, (n_lanes, n_components, ...).
+
+        With one precision for all, products need only be summed over all components: they stand with the first.
+        """
+        n_lanes, n_components, d = self.shape
+        if d <= WIDEST_EXPANDED and not self.tied:
+            return (shares @ block.features[:, rows].T).reshape(n_lanes, n_components, -1)
+        sums, frame = self.zeros(), block.frame[:, rows]
+        sums[..., 0] = shares.sum(axis=-1).reshape(n_lanes, n_components)
+        sums[..., 1 : 1 + d] = (shares @ frame.T).reshape(n_lanes, n_components, d)
+        by_precision = shares.reshape(n_lanes, n_components, -1)
+        if self.tied:
+            by_precision = by_precision.sum(axis=1, keepdims=True)
+        for lane, k in np.ndindex(by_precision.shape[:2]):
+            sums[lane, k, 1 + d :] = pack_symmetric((frame * by_precision[lane, k]) @ frame.T)
+        return sums
+
+    def _completed(self, sums: np.ndarray, observed: Observed) -> np.ndarray:
+        """Sums of rows whose hidden cells are completed by their moments."""
+        d = self.shape[-1]
+        n, keep, shift = sums[..., 0], observed.keep, observed.shift
+        kept = (keep @ sums[..., 1 : 1 + d, None])[..., 0]
+        square = keep @ unpack_symmetric(sums[..., 1 + d :], d) @ keep.swapaxes(-1, -2)
+        crossed = kept[..., :, None] * shift[..., None, :]
+        covariance = observed.root @ observed.root.swapaxes(-1, -2) + shift[..., :, None] * shift[..., None, :]
+        square = square + crossed + crossed.swapaxes(-1, -2) + n[..., None, None] * covariance
+        return np.concatenate([n[..., None], kept + n[..., None] * shift, pack_symmetric(square)], axis=-1)
+
+    def statistics(self, total: np.ndarray) -> np.ndarray:
+        """Statistics of a sum."""
+        d = self.shape[-1]
+        if not self.tied:
+            return by_cell(np.concatenate([total[..., :1], total], axis=-1), self.single)
+        of_means = total[..., : 1 + d].reshape(len(total), -1)
+        of_precision = np.concatenate([total[..., 0].sum(axis=1)[:, None], total[..., 1 + d :].sum(axis=1)], axis=-1)
+        return by_cell(np.concatenate([of_means, of_precision], axis=-1), self.single)
+
+    def add_drawn(
+        self, block: DenseTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
+    ) -> None:
+        """Add statistics of rows whose components are known, missing cells drawn given the observed ones."""
+        n_lanes, n_components, d = self.shape
+        components = components.reshape(n_lanes, -1)
+        for lane in range(n_lanes):
+            drawn, chosen = block.frame.copy(), components[lane]
+            for rows, missing in block.runs:
+                if not 0 < len(missing) < d:
+                    continue
+                observed, which = self._observed(*missing), chosen[rows]
+                noise = rngs[lane].standard_normal((len(missing), len(which)))
+                for k in np.unique(which):
+                    own = np.arange(len(block))[rows][which == k]
+                    of_precision = 0 if self.tied else k
+                    keep, root = observed.keep[lane, of_precision], observed.root[lane, of_precision]
+                    completed = keep @ drawn[:, own] + observed.shift[lane, k][:, None] + root @ noise[:, which == k]
+                    drawn[:, own] = completed
+            seen = np.ones(len(block)) if block.pattern is None else 1.0 - block.patterns[block.pattern].all(axis=1)
+            products = pack_symmetric((drawn[:, None] * drawn).transpose(2, 0, 1)).T
+            features = np.concatenate([np.ones((1, len(block))), drawn, products]) * seen
+            total[lane] += (chosen == np.arange(n_components)[:, None]).astype(float) @ features.T
+
+
+def _covariance_of_products(mean: np.ndarray, covariance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Covariance of z and of its packed products for z Gaussian about each of many means, summed with weights.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d, n)
+    covariance : ndarray of shape (d, d)
+    weight : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (d + d (d + 1) / 2, d + d (d + 1) / 2)
+    """
+    d, n = len(mean), weight.sum()
+    i, j = np.triu_indices(d)
+    total, second = mean @ weight, (mean * weight) @ mean.T
+    with_products = total[i] * covariance[:, j] + total[j] * covariance[:, i]
+
+    def crossed(a, b, c, e):
+        pairs = n * covariance[np.ix_(a, c)] + second[np.ix_(a, c)]
+        return pairs * covariance[np.ix_(b, e)] + covariance[np.ix_(a, c)] * second[np.ix_(b, e)]
+
+    products = crossed(i, j, i, j) + crossed(i, j, j, i)
+    return np.block([[n * covariance, with_products], [with_products.T, products]])

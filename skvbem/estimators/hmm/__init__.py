@@ -1,0 +1,1 @@
+"""The estimator of hidden Markov models."""

@@ -1,0 +1,235 @@
+"""Sequences as read, and a hidden Markov model as fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.labels.fitted import EmissionRecipe, FittedEmissions
+from skvbem.estimators.sequences.rows import HMMRows
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.sequences.data import HMMData
+from skvbem.vbem.fit import Fit, best_of
+from skvbem.vbem.hyperparameters import alternated, strengthened
+from skvbem.vbem.posteriors import MAP, VB, Form
+
+# Steps that every other start of a density takes as a point where the prior of transitions is sharp.
+_STEPS_AS_POINT = 30
+
+
+class HMMRecipe(EmissionRecipe):
+    """Where a fit of a hidden Markov model starts and when it stops.
+
+    Under a prior with concentrations below one, the first steps of a density empty states and transitions before these
+    have found what they are for: expected logarithms hold small counts down far more than they are small. Every other
+    start then takes its first steps as a point, at the mode in natural coordinates, which has the same counts and the
+    same prior.
+    """
+
+    ascent = HMMAscent
+
+    def _best(self, model, data, form: Form, starts: np.ndarray, n_threads: int, stop: Callable | None = None) -> Fit:
+        is_sharp = (model.transitions.prior.concentration < 1).any()
+        if form.density and is_sharp and starts.shape[1] > 1:
+            starts, eased = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])
+            HMMAscent(model, data, MAP, n_threads).advance(eased, _STEPS_AS_POINT)
+            starts[:, 1::2] = eased
+        return super()._best(model, data, form, starts, n_threads, stop)
+
+
+def with_best_strengths(
+    model: HMM,
+    data: HMMData,
+    fit: Fit,
+    *,
+    limits: Mapping[str, Any],
+    n_threads: int = 1,
+    stop: Callable | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Fit, HMM]:
+    """The fit, and the model, under strengths of the chain's priors that raise the bound most [Beal (2.79)].
+
+    One strength multiplies the prior of the first state, another that of all transitions.
+    """
+    bases = model.initial, model.transitions
+
+    def strengthen(model: HMM, statistics: np.ndarray) -> HMM:
+        of_first, of_pairs, _ = model.prior.split(statistics)
+        initial = _strengthened(model.initial, of_first, bases[0])
+        transitions = _strengthened(model.transitions, of_pairs, bases[1])
+        return HMM(model.emission, initial, transitions, model.prior.blocks[2])
+
+    def ascend(model: HMM, starts: np.ndarray) -> Fit:
+        return best_of(HMMAscent(model, data, VB, n_threads), starts, stop=stop, **limits)
+
+    return alternated(model, fit, strengthen, ascend, tol=limits["tol"], stopped=stopped)
+
+
+def _strengthened(now: Transitions, counts: np.ndarray, base: Transitions) -> Transitions:
+    """The multiple of a base under which the counts score best."""
+    all_rows = np.array([0, len(base.concentration)])
+    return Transitions(base.matrix(strengthened(now.prior, counts, base.prior, all_rows).concentration))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedHMM(FittedEmissions):
+    """How columns are read, a hidden Markov model with its prior, and the statistics of the data it has seen.
+
+    Parameters
+    ----------
+    groups, model, form, statistics
+        As of `FittedEmissions`.
+    seed : tuple of int
+        Of the fit, from which draws follow where none is given.
+    """
+
+    seed: tuple[int, ...] = ()
+
+    def continues(self, groups: ColumnGroups, model) -> bool:
+        """Whether another model has as many states, the same transitions and the same columns, read in the same way."""
+        return super().continues(groups, model) and all(
+            np.array_equal(mine.allowed, other.allowed)
+            for mine, other in ((self.model.initial, model.initial), (self.model.transitions, model.transitions))
+        )
+
+    def start_of(self, rows: HMMRows, model: HMM, data: HMMData) -> np.ndarray:
+        """Statistics (n_cells,), as a model that continues this one has them, of the states that this one expects.
+
+        Parameters
+        ----------
+        rows : HMMRows
+        model : HMM
+        data : HMMData
+            The rows as that model takes them, whose units may be others.
+        """
+        natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
+        here = rows.compiled(self.model)
+        states = self.model.smoothed(natural[:, 0], here)
+        are_possible = bool(states.any(axis=1).all())
+        found = model.statistics_of(self.possible(states), data)
+        if are_possible:  # of neighbors together, where that is known
+            n_chain = model.initial.n_cells + model.transitions.n_cells
+            found[:n_chain] = self.model.expect(natural, here).statistics[:n_chain, 0]
+        return found
+
+    def possible(self, states: np.ndarray) -> np.ndarray:
+        """Probabilities of states (n_rows, n_components), those of steps that no path can make filled in."""
+        states[~states.any(axis=1)] = self.counts / self.counts.sum()
+        return states
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Expected steps in each state, as far as observations depend on them, (n_components,)."""
+        first, pairs, _ = self.model.prior.split(self.statistics)
+        return self.model.initial.matrix(first)[0] + self.model.transitions.matrix(pairs).sum(axis=0)
+
+    @cached_property
+    def startprob(self) -> np.ndarray:
+        """Posterior means (VB), or the point found, (n_components,)."""
+        return self.model.initial.matrix(self.point[0])[0]
+
+    @cached_property
+    def transmat(self) -> np.ndarray:
+        """Posterior means (VB), or the point found, (n_components, n_components)."""
+        return self.model.transitions.matrix(self.point[1])
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Attributes of the prior as resolved and, of a density, of the posterior."""
+        initial, transitions = self.model.initial, self.model.transitions
+        found = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
+        if self.form.density:
+            of_first, of_pairs, _ = self.posterior.blocks
+            found["startprob_concentration_"] = initial.matrix(of_first.concentration)[0]
+            found["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
+        return found | super().hyperparameters()
+
+    def chain_quantiles(self, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of q(theta) of first states and transitions, by name; 0 of those that are ruled out."""
+        of_first, of_pairs, _ = self.posterior.blocks
+        return {
+            "startprob": self.model.initial.matrix(of_first.quantiles(probability))[0],
+            "transmat": self.model.transitions.matrix(of_pairs.quantiles(probability)),
+        }
+
+    def natural(self, predictive: str) -> np.ndarray:
+        """Natural parameters under which states are told, (n_cells,): at the published point, or those of VB."""
+        if predictive == "vb" and self.form.density:
+            return self.posterior.expected_natural()
+        return self.model.prior.natural(self.point)
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Natural parameters drawn from q(theta), (n_cells, n_draws); the first ones the same however many."""
+        drawn = [self.model.prior.natural(self.posterior.sample(each)) for each in rng.spawn(n_draws)]
+        return np.stack(drawn, axis=1)
+
+    def log_predictive(self, data: HMMData, predictive: str, n_draws: int) -> tuple[np.ndarray, np.ndarray]:
+        """Log predictive probabilities of sequences, and their standard errors, nats, (n_sequences,)."""
+        if predictive != "average" or not self.form.density:
+            found = self.model.log_normalizers_of_sequences(self.natural(predictive), data)
+            return found, np.zeros(len(found))
+        naturals = self.draws(n_draws, np.random.default_rng([*self.seed, 2**31 + 1]))
+        logs = np.stack([self.model.log_normalizers_of_sequences(each, data) for each in naturals.T])
+        found = logsumexp(logs, axis=0) - np.log(n_draws)
+        with np.errstate(invalid="ignore"):
+            share = np.exp(logs - found)  # of mean 1
+            error = np.sqrt(((share - 1) ** 2).sum(axis=0) / (n_draws * max(n_draws - 1, 1)))
+        return found, np.where(np.isfinite(found), error if n_draws > 1 else np.nan, 0.0)
+
+    def ahead(self, filtered: np.ndarray, n_steps: int) -> np.ndarray:
+        """Probabilities of states 1, 2, ... steps after those of (n_sequences, n_components), axis 1 the steps."""
+        found = []
+        for _ in range(n_steps):
+            filtered = filtered @ self.transmat
+            found.append(filtered)
+        return np.stack(found, axis=1)
+
+    def expected_values(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """What each column is expected to hold given probabilities of states (..., n_components), by name.
+
+        Of a column of categories the probability of each, in the order of `categories_`; of zeros and ones that of a
+        one; of counts that share a total the share.
+        """
+        found: dict[str, np.ndarray] = {}
+        for group, parameters in zip(self.groups.groups, self.parameters()):
+            if group.encoder is not None:
+                sizes = group.encoder.n_categories_.tolist()
+                tables = [parameters["probabilities"][:, j, :size] for j, size in enumerate(sizes)]
+            else:
+                (name,) = [each for each in ("means", "rates", "probabilities", "shares") if each in parameters]
+                values = 1 / parameters[name] if group.family == "exponential" else parameters[name]
+                tables = list(values.T)
+            found |= {name: states @ table for name, table in zip(group.names, tables)}
+        return {name: found[name] for name in self.groups.names}
+
+    def sample(self, lengths: np.ndarray, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+        """Sequences drawn from the predictive distribution, each at parameters of its own, and their states."""
+        if not self.form.density:
+            return self.model.sample(self.point, lengths, rng)
+        drawn = [self.model.sample(self.posterior.sample(rng), [n], rng) for n in lengths.tolist()]
+        rows = [self.groups.as_list(of_sequence) for of_sequence, _ in drawn]
+        values = [np.concatenate(of_group) for of_group in zip(*rows)]
+        return self.groups.as_emission_takes(values), np.concatenate([states for _, states in drawn])
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What is expected of the steps after the end of each sequence.
+
+    Parameters
+    ----------
+    state_probabilities : ndarray of shape (n_sequences, n_steps, n_components)
+    expected : dict of str to ndarray
+        By column, what it is expected to hold, (n_sequences, n_steps): the mean of measurements, counts and times, the
+        probability of a one, the share of a total. Of categories the probability of each, in the order of
+        `categories_`, (n_sequences, n_steps, n_categories).
+    """
+
+    state_probabilities: np.ndarray
+    expected: dict[str, np.ndarray]

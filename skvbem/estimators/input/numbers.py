@@ -1,0 +1,193 @@
+"""Columns of measurements and counts, read and refused; a table that is stored as it is wanted is not copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from numbers import Number
+from typing import Any, NoReturn
+
+import numpy as np
+
+from skvbem.blocks import Blocks
+from skvbem.estimators.input.tables import Column, Table
+from skvbem.estimators.input.values import _is_missing, _show
+
+# Rows looked at together.
+_BLOCK = 2**12
+# Squares of larger numbers, and of smaller ones that are not 0, leave the floats.
+_LARGEST, _LEAST = 1e140, 1e-140
+_UNIT = " Measure it in another unit."
+#: Largest count: the log likelihood of a cell, a difference of numbers 27 times as large, then errs by some 1e-2 nats.
+MOST_COUNTED = 1e12
+# By family, whether values are none that a member of it can make, and what they should be.
+_REFUSED = {
+    "poisson": (lambda v: (v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
+    "multinomial": (lambda v: (v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
+    "exponential": (lambda v: v < 0, "waiting times are >= 0"),
+    "bernoulli": (lambda v: (v != 0) & (v != 1), "it must hold 0 and 1"),
+}
+
+
+def read_numbers(
+    table: Table, family: str, markers: set[tuple], *, is_fit: bool = False, is_known: bool = False
+) -> np.ndarray:
+    """Measurements and counts as floats, NaN where missing; zeros and ones as codes.
+
+    What is stored as it is wanted is not copied: nobody may write to what comes from here. Values that are known were
+    checked before.
+    """
+    values = _as_floats(table, markers)
+    if not is_known:
+        _check(table.names, values, family, is_fit=is_fit)
+    if family != "bernoulli":
+        return values
+    codes = np.empty(values.shape, dtype=np.int8)
+    for rows in blocks_of_rows(len(values)):
+        codes[rows] = np.nan_to_num(values[rows], nan=-1.0)
+    return codes
+
+
+def check_blocks(tables: Blocks, family: str, markers: set[tuple]) -> None:
+    """Refuse values in blocks, and columns that hold nothing in any of them."""
+    observed: Any = False
+    for table in tables:
+        values = read_numbers(table, family, markers)
+        observed = observed | (~is_missing(values)).any(axis=0)
+    for name, is_observed in zip(table.names, observed):
+        if not is_observed:
+            raise _empty(name)
+
+
+def is_missing(values: np.ndarray) -> np.ndarray:
+    """Missing cells of a group's values: NaN among floats, negative codes."""
+    return np.isnan(values) if values.dtype.kind == "f" else values < 0
+
+
+def are_complete(values: Sequence[np.ndarray]) -> bool:
+    """Whether no cell is missing."""
+    return not any(is_missing(of_group[rows]).any() for of_group in values for rows in blocks_of_rows(len(of_group)))
+
+
+def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Whether rows have any observed cell, (n_rows,)."""
+    found = np.zeros(len(values[0]), dtype=bool)
+    for of_group in values:
+        for rows in blocks_of_rows(len(found)):
+            found[rows] |= ~is_missing(of_group[rows]).all(axis=1)
+    return found
+
+
+def blocks_of_rows(n_rows: int) -> Iterator[slice]:
+    """Slices of few rows, for what would otherwise take as much memory as the table."""
+    return (slice(at, at + _BLOCK) for at in range(0, n_rows, _BLOCK))
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def _as_floats(table: Table, markers: set[tuple]) -> np.ndarray:
+    """A table of numbers as a C-contiguous array of floats, NaN where missing."""
+    array = table.array
+    if array is None or array.dtype.kind not in "biuf":
+        values, is_own = np.empty((table.n_samples, table.n_columns)), True
+        for j, name in enumerate(table.names):
+            values[:, j] = _numbers(name, table.column(j))
+    else:
+        values = np.ascontiguousarray(array, dtype=np.float64)
+        is_own = not np.may_share_memory(values, array)
+    for marker in (value for kind, value in markers if kind == "number"):
+        for rows in blocks_of_rows(len(values)):
+            marked = values[rows] == marker
+            if marked.any():
+                values, is_own = values if is_own else values.copy(), True
+                values[rows][marked] = np.nan
+    return values
+
+
+def _numbers(name: str, column: Column) -> np.ndarray:
+    """A column as floats, NaN where missing."""
+    cells = column.values
+    if column.levels is not None:
+        cells = np.array([*column.levels, None], dtype=object)[cells]
+    if cells.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {cells.dtype}.")
+    if cells.dtype.kind in "mM" and len(cells):
+        _refuse_cell(name, cells[0])
+    if cells.dtype.kind in "biuf":
+        values = cells.astype(float)
+    else:
+        values = np.array([_number(name, value) for value in cells.tolist()], dtype=float)
+    if column.missing is not None:
+        values[column.missing] = np.nan
+    return values
+
+
+def _number(name: str, value) -> float:
+    if _is_missing(value):
+        return np.nan
+    if isinstance(value, Number) and not isinstance(value, complex):
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except OverflowError:
+            raise ValueError(f"Column {name!r} of X holds {_show(value)}, which is no float.{_UNIT}") from None
+    if isinstance(value, complex):
+        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {_show(value)}.")
+    _refuse_cell(name, value)
+
+
+# Refusing -------------------------------------------------------------------------------------------------------------
+
+
+def _refuse_cell(name: str, value) -> NoReturn:
+    """Say what to do with a cell that is no number."""
+    if isinstance(value, (np.datetime64, np.timedelta64)) or hasattr(value, "ctime") or hasattr(value, "total_seconds"):
+        remedy = "Make numbers of times first, such as days since the first."
+    else:
+        remedy = "Make numbers of such a column first, or give it to 'categorical' in the 'emission' parameter."
+    raise ValueError(f"Column {name!r} of X holds {_show(value)}, where a number is expected. {remedy}")
+
+
+def _check(names: Sequence[str], values: np.ndarray, family: str, *, is_fit: bool) -> None:
+    """Refuse values that no member of the family can make, and columns to fit that hold nothing."""
+    reach, is_bad = np.full(len(names), -1.0), False
+    for rows in blocks_of_rows(len(values)):
+        block = values[rows]
+        reach = np.fmax(reach, np.fmax.reduce(np.abs(block), axis=0, initial=-1.0))
+        if family in _REFUSED:
+            with np.errstate(invalid="ignore"):
+                is_bad = is_bad or bool((_REFUSED[family][0](block) & ~np.isnan(block)).any())
+    most = MOST_COUNTED if _is_counted(family) else _LARGEST
+    if is_bad or (reach > most).any() or ((reach > 0) & (reach < _LEAST)).any() or (is_fit and (reach < 0).any()):
+        for name, column in zip(names, values.T):
+            _refuse_column(name, column, family, is_fit)
+
+
+def _is_counted(family: str) -> bool:
+    return family in ("poisson", "multinomial")
+
+
+def _refuse_column(name: str, values: np.ndarray, family: str, is_fit: bool) -> None:
+    """Say what is wrong with a column, if anything is."""
+    if np.isinf(values).any():
+        raise ValueError(f"Column {name!r} of X holds infinity. A number must be finite, NaN where it is missing.")
+    if family in _REFUSED:
+        of_family, what = _REFUSED[family]
+        bad = of_family(values) & ~np.isnan(values)
+        if bad.any():
+            raise ValueError(f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family!r} {what}.")
+    size = np.abs(values)
+    largest = np.fmax.reduce(size, initial=0.0)
+    if _is_counted(family) and largest > MOST_COUNTED:
+        raise ValueError(
+            f"Column {name!r} of X holds {largest:g}; of counts above {MOST_COUNTED:g} the likelihood keeps no "
+            "digits. Count in larger units, or give the column to 'gaussian' in the 'emission' parameter."
+        )
+    extreme = (size > _LARGEST) | ((size > 0) & (largest < _LEAST))
+    if extreme.any():
+        raise ValueError(f"Column {name!r} of X holds {values[extreme.argmax()]:g}, whose square is no float.{_UNIT}")
+    if is_fit and np.isnan(values).all():
+        raise _empty(name)
+
+
+def _empty(name: str) -> ValueError:
+    return ValueError(f"Column {name!r} of X has no observed cell. Leave such a column out.")

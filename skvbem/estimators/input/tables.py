@@ -1,0 +1,158 @@
+"""A user's table column by column, whatever container holds it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Number
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import check_array
+
+from skvbem.blocks import Blocks
+from skvbem.estimators.input.values import _show, _some
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table, in the storage of its container.
+
+    values : (n_samples,) cells; where `levels` is given, their positions in it, -1 = missing.
+    missing : (n_samples,) bool or None; cells that are missing though `values` cannot say so.
+    levels : the levels the data type declares, in their declared order, or None.
+    """
+
+    values: np.ndarray
+    missing: np.ndarray | None = None
+    levels: list | None = None
+
+
+class Table:
+    """Columns with names, read on demand.
+
+    names : the column names if all are strings, else x0, x1, ... as in scikit-learn.
+    array : the same cells as one array, where the columns are those of one; never to be written to.
+    """
+
+    def __init__(
+        self, names: Sequence, n_samples: int, column: Callable[[int], Column], array: np.ndarray | None = None
+    ):
+        named = all(isinstance(name, str) for name in names)
+        self.names = list(names) if named else [f"x{j}" for j in range(len(names))]
+        self.n_samples = n_samples
+        self.column = column
+        self.array = array
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def each_column(self) -> Iterator[Column]:
+        """The columns, one after the other."""
+        return map(self.column, range(self.n_columns))
+
+    def rows(self, keep: np.ndarray) -> Table:
+        """The rows where `keep`, boolean of shape (n_samples,), is true."""
+
+        def column(j: int) -> Column:
+            whole = self.column(j)
+            missing = None if whole.missing is None else whole.missing[keep]
+            return Column(whole.values[keep], missing, whole.levels)
+
+        array = None if self.array is None else self.array[keep]
+        return Table(self.names, int(np.count_nonzero(keep)), column, array)
+
+    def columns(self, positions: Sequence[int]) -> Table:
+        """The columns at these positions, in this order."""
+        all_of_them = list(positions) == list(range(self.n_columns))
+        array = self.array if self.array is None or all_of_them else self.array[:, list(positions)]
+        return Table([self.names[j] for j in positions], self.n_samples, lambda k: self.column(positions[k]), array)
+
+
+def read_table(X, owner: str) -> Table:
+    """X as a table of at least one row and one column.
+
+    Shapes, sparse and complex input are refused in scikit-learn's words, naming the estimator `owner`. Read the table
+    before `validate_data(..., skip_check_array=True)`, which knows less about what is wrong with X.
+    """
+    if isinstance(X, Table):
+        return X
+    if isinstance(X, Blocks):
+        raise TypeError(
+            "X comes in blocks, which only fit and the scores of VBMixture take. Ask about one block at a time, as in "
+            "[model.predict(block) for block in X]; other estimators learn from batches by partial_fit."
+        )
+    if is_frame(X, "pandas"):
+        names, read = X.columns.tolist(), lambda j: _pandas_column(X.iloc[:, j])
+    elif is_frame(X, "polars"):
+        names, read = X.columns, lambda j: _polars_column(X.to_series(j))
+    else:
+        return _array_table(X, owner)
+    if 0 in X.shape:
+        check_array(np.empty(X.shape), estimator=owner, input_name="X")
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise ValueError(f"X has more than one column named {_some(map(_show, repeated))}. Column names must differ.")
+    return Table(names, X.shape[0], read)
+
+
+def is_frame(X, library: str) -> bool:
+    """Whether X is a data frame of a library, which need not be installed."""
+    frame = getattr(sys.modules.get(library), "DataFrame", None)
+    return frame is not None and isinstance(X, frame)
+
+
+def _array_table(X, owner: str) -> Table:
+    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
+    if isinstance(X, (list, tuple)):
+        X = np.array(X, dtype=object)  # any other dtype would turn the 1 of [1, "a"] into "1"
+        if X.ndim == 1 and X.size and all(isinstance(row, (list, tuple, np.ndarray)) for row in X):
+            lengths = sorted({len(row) for row in X})
+            raise ValueError(f"The rows of X must have one length. Got rows of {_some(map(str, lengths))} cells.")
+    elif not (hasattr(X, "__array__") or issparse(X) or isinstance(X, Number)) or hasattr(X, "column_names"):
+        raise TypeError(
+            f"X must be an array, a nested list, or a pandas or polars DataFrame. Got a {type(X).__name__} instead; "
+            "convert it to one of these."
+        )
+    if getattr(X, "ndim", 2) > 2:
+        raise ValueError(
+            f"Found array with dim {X.ndim}, while {owner} needs dim 2, one row for each sample. Reshape your data, "
+            "for example with X.reshape(len(X), -1)."
+        )
+    array = X
+    if type(X) is not np.ndarray or X.ndim != 2 or 0 in X.shape:
+        array = check_array(X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X")
+    names = [f"x{j}" for j in range(array.shape[1])]
+    columns: Callable[[int], Column] = lambda j: Column(array[:, j], None if mask is None else mask[:, j])  # noqa: E731
+    return Table(names, len(array), columns, array if mask is None else None)
+
+
+def _pandas_column(series) -> Column:
+    dtype = series.dtype
+    if hasattr(dtype, "categories"):
+        return Column(series.array.codes, levels=dtype.categories.tolist())
+    if isinstance(dtype, np.dtype):
+        return Column(series.to_numpy())
+    if dtype.kind in "mM":
+        return Column(series.to_numpy(dtype=f"{dtype.kind}8[ns]"))
+    if dtype.kind in "biuf" and hasattr(dtype, "numpy_dtype"):
+        anything = dtype.numpy_dtype.type(0).item()
+        return Column(series.to_numpy(dtype=dtype.numpy_dtype, na_value=anything), series.isna().to_numpy())
+    return Column(series.to_numpy(dtype=object))
+
+
+def _polars_column(series) -> Column:
+    dtype = series.dtype
+    polars = sys.modules["polars"]
+    if isinstance(dtype, polars.Enum):
+        positions = series.to_physical().cast(polars.Int32).fill_null(-1)
+        return Column(positions.to_numpy(), levels=dtype.categories.to_list())
+    if dtype.is_float() or (dtype.is_integer() and "128" not in str(dtype)):  # NumPy has no 128-bit integers
+        return Column(series.fill_null(0).to_numpy(), series.is_null().to_numpy())
+    if dtype.is_temporal():
+        return Column(np.zeros(len(series), dtype="datetime64[us]"))  # its type is all that is looked at
+    return Column(np.fromiter(series, dtype=object, count=len(series)))

@@ -1,0 +1,1 @@
+"""What the estimators of mixtures and of hidden Markov models share."""

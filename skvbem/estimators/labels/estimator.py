@@ -1,0 +1,212 @@
+"""What estimators of models whose rows have one hidden label each do alike: mixtures and hidden Markov models."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, warn
+from skvbem.emissions import COVARIANCE_TYPES
+from skvbem.errors import DataWarning
+from skvbem.estimators.base import VBEstimator
+from skvbem.estimators.evidence import EvidenceMixin, FittedRun
+from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.values import _some
+from skvbem.estimators.labels.fitted import EmissionRecipe, FittedEmissions
+from skvbem.estimators.reports import LatentStates, states_of_components
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.vbem import posteriors
+
+
+class EmissionEstimator(EvidenceMixin, VBEstimator):
+    """Common face of `VBMixture` and `VBHMM`."""
+
+    #: What the label of a row is called.
+    _label: ClassVar[str]
+    #: Runs fits of such models.
+    _recipe_type: ClassVar[type[EmissionRecipe]]
+
+    # Of the parameters that both have.
+    _parameter_constraints: ClassVar[dict] = {
+        "emission": "no_validation",
+        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
+        "mean_prior": "no_validation",
+        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
+        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "covariance_prior": "no_validation",
+        "concentration_prior": "no_validation",
+        "shape_prior": "no_validation",
+        "rate_prior": "no_validation",
+        "categories": "no_validation",
+        "method": [StrOptions({"vb", "map", "ml"})],
+        "map_basis": [StrOptions({"natural", "probability"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "acceleration": ["boolean"],
+        "handle_unknown": [StrOptions({"warn", "missing", "error"})],
+        "missing_values": "no_validation",
+        "max_memory": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    @staticmethod
+    @abstractmethod
+    def _model_state(fitted: Any) -> dict:
+        """The attributes that tell of the model."""
+
+    def _limits_of_run(self) -> dict:
+        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
+
+    def _options(self) -> dict:
+        """When a run stops, and how many threads it has."""
+        return {"limits": self._limits_of_run(), "n_threads": effective_n_jobs(self.n_jobs)}
+
+    def _continued(self, groups: ColumnGroups, model) -> Any:
+        """The last solution, if a warm start is asked for and it is one of such a model; else None."""
+        last = getattr(self, "_fitted_", None) if self.warm_start else None
+        return last if last is not None and last.continues(groups, model) else None
+
+    def _reading(self) -> dict:
+        """How columns are read."""
+        return {
+            "categories": self.categories,
+            "missing_values": self.missing_values,
+            "handle_unknown": self.handle_unknown,
+        }
+
+    def _warn_of_floor(self, fitted: FittedEmissions) -> None:
+        stopped = fitted.at_floor() if self.method == "ml" else []
+        if stopped:
+            label = self._label.capitalize()
+            who = f"{label} {stopped[0]} has" if len(stopped) == 1 else f"{label}s {_some(map(str, stopped))} have"
+            warn(
+                f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
+                f"of X, without which the likelihood has no maximum. Take fewer {self._label}s, or method='vb' or "
+                "'map'.",
+                DataWarning,
+            )
+
+    @staticmethod
+    def _emission_state(fitted: FittedEmissions) -> dict:
+        """The attributes that tell of the columns and of what their values are like given the label."""
+        parameters = {group.family: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
+        state: dict[str, Any] = {
+            "_fitted_": fitted,
+            "parameters_": parameters,
+            "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
+            "categories_": {
+                name: levels
+                for group in fitted.groups.groups
+                if group.encoder is not None
+                for name, levels in zip(group.names, group.encoder.categories_)
+            },
+            "n_free_parameters_": fitted.model.prior.n_free_parameters,
+        }
+        state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
+        return state | fitted.hyperparameters()
+
+    @staticmethod
+    def _component_states(fitted: FittedEmissions, data) -> LatentStates:
+        """Which labels are in use, empty, and alike in some data."""
+        natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
+        return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
+
+    def _go_on(self, fitted: FittedEmissions, rows, report: IterationReport) -> Self:
+        """Take up a batch of rows, whose prior is the last posterior [Beal (2.114)]."""
+        model = fitted.model.after(fitted.statistics)
+        data = rows.compiled(model)
+        n_threads = effective_n_jobs(self.n_jobs)
+        start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
+        recipe = self._recipe_type((), start, False, self._limits_of_run())
+        fit = recipe.run(model, data, fitted.form, n_threads, self._cycle(report))
+        self._warn_unless_converged(fit, report)
+        fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
+        state = self._batch_state(fit, data.total_weight) | self._model_state(fitted)
+        state["component_states_"] = self._component_states(fitted, data)
+        self._publish(state)
+        report.close(lambda: state)
+        return self
+
+    def _evaluate(self, model, form: posteriors.Form, run: FittedRun, data, random_state) -> Evaluation:
+        """What scores take: a fitted model on its data."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        return Evaluation(
+            model,
+            data,
+            lambda other, fit: run.recipe.refit(model, data, other, fit, n_threads),
+            run.fit,
+            "map_probability" if form is posteriors.MAP_IN_PROBABILITIES else form.name,
+            data.total_weight,
+            (self._label,),
+            run.recipe.seed if random_state is None else self._seed(random_state),
+            n_threads,
+            run.note,
+        )
+
+    def _log_point(self, tables: Mapping) -> np.ndarray:
+        raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: the name of the class in lower case, then 0, 1, ...
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X, only compared with those that fit saw.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        check_feature_names_in(self, input_features, generate_names=False)
+        prefix = type(self).__name__.lower()
+        return np.asarray([f"{prefix}{k}" for k in range(self._fitted_.model.n_components)], dtype=object)
+
+    def credible_intervals(self, level=0.95):
+        """Equal-tailed intervals of q(theta): of means, rates, probabilities and shares, each by itself.
+
+        Where components overlap VB is too sure of itself, so read them as a lower limit of the uncertainty.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of each interval.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+            By family and parameter, the lower and upper ends, of the shapes of `parameters_`.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+        """
+        check_is_fitted(self)
+        fitted = self._fitted_
+        if not 0 < level < 1:
+            raise ValueError(
+                f"The 'level' parameter of credible_intervals must lie between 0 and 1. Got {level!r} instead."
+            )
+        if not fitted.form.density:
+            raise ValueError(
+                f"credible_intervals needs a posterior, and this fit by {fitted.form.name!r} is a point. Fit with "
+                "method='vb'."
+            )
+        return {
+            group.family: {name: (lower[name], upper[name]) for name in lower}
+            for group, lower, upper in zip(fitted.groups.groups, *fitted.quantiles(0.5 - level / 2, 0.5 + level / 2))
+        }

@@ -1,0 +1,179 @@
+"""A mixture as fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from skvbem.estimators.labels.fitted import EmissionRecipe, FittedEmissions
+from skvbem.models.mixture.components import Components
+from skvbem.models.mixture.model import Mixture, MixtureAscent, MixtureData
+from skvbem.vbem.fit import Fit, best_of, continued
+from skvbem.vbem.hyperparameters import alternated, best_strength
+from skvbem.vbem.posteriors import VB
+
+# Draws of the parameters behind the rows of one sample.
+_MOST_DRAWS = 1000
+
+
+class MixtureRecipe(EmissionRecipe):
+    """Where a fit of a mixture starts and when it stops; components end in the order that their weights mean."""
+
+    ascent = MixtureAscent
+
+    def settled(self, ascent: MixtureAscent, fit: Fit, stop: Callable | None) -> Fit:
+        """See `in_order`."""
+        return in_order(ascent, fit, stop=stop, **self.limits)
+
+
+def in_order(ascent: MixtureAscent, fit: Fit, **options) -> Fit:
+    """The fit with its components in the order that the weights' prior means, if that raises the bound."""
+    model = ascent.model
+    if not model.weights.falling:
+        return fit
+    ordered = Components.of(model, fit.statistics).statistics(model)
+    if np.array_equal(ordered, fit.statistics):
+        return fit
+    again = best_of(ascent, ordered[:, None], **options)
+    return continued(fit, again) if again.objective > fit.objective else fit
+
+
+def with_best_strength(
+    model: Mixture,
+    data: MixtureData,
+    fit: Fit,
+    *,
+    limits: Mapping[str, Any],
+    n_threads: int = 1,
+    stop: Callable | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Fit, Mixture]:
+    """The fit, and the mixture, under the strength of the weights' prior that raises the bound most [Beal (2.79)]."""
+    base = model.weights
+
+    def strengthen(model: Mixture, statistics: np.ndarray) -> Mixture:
+        counts = model.prior.split(statistics)[0]
+        strength = best_strength(lambda s: float(base.of_strength(s).prior.log_evidence(counts)))
+        stronger = base.of_strength(strength)
+        if stronger.prior.log_evidence(counts) <= model.weights.prior.log_evidence(counts):
+            return model
+        return Mixture(model.emission, stronger, model.prior.blocks[1])
+
+    def ascend(model: Mixture, starts: np.ndarray) -> Fit:
+        ascent = MixtureAscent(model, data, VB, n_threads)
+        return in_order(ascent, best_of(ascent, starts, stop=stop, **limits), stop=stop, **limits)
+
+    return alternated(model, fit, strengthen, ascend, tol=limits["tol"], stopped=stopped)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMixture(FittedEmissions):
+    """How columns are read, a mixture with its prior, and the statistics of the data it has seen."""
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Expected rows of each component, (n_components,)."""
+        return self.model.weights.counts(self.model.prior.split(self.statistics)[0])
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """E[pi] (VB) or pi of the point found, (n_components,)."""
+        if self.form.density:
+            return self.model.weights.mean(self.posterior.blocks[0])
+        natural = self.model.prior.blocks[0].natural(self.point[0])
+        return np.exp(self.model.weights.log_weights(natural[:, None])[:, 0])
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Attributes of the prior as resolved and, of a density, of the posterior, as scikit-learn names them."""
+        found: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.given}
+        if self.form.density:
+            found["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
+        return found | super().hyperparameters()
+
+    @staticmethod
+    def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+        """Rows drawn at a point, as the emission makes them, and their components."""
+        natural = model.prior.blocks[0].natural(point[0])
+        weights = np.exp(model.weights.log_weights(natural[:, None])[:, 0])
+        components = rng.choice(len(weights), size=n, p=weights / weights.sum())
+        return model.emission.sample(point[1], components, rng), components
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+        """Rows drawn from the predictive distribution, and their components.
+
+        Parameters are drawn for each row, for more rows than `_MOST_DRAWS` for so many parts of them.
+        """
+        if not self.form.density:
+            return self.drawn_at(self.model, self.point, n, rng)
+        sizes = np.bincount(np.arange(n) % _MOST_DRAWS)
+        drawn = [self.drawn_at(self.model, self.posterior.sample(rng), size, rng) for size in sizes.tolist()]
+        order = rng.permutation(n)
+        rows = [self.groups.as_list(of_part) for of_part, _ in drawn]
+        values = [np.concatenate(of_group)[order] for of_group in zip(*rows)]
+        components = np.concatenate([of_part for _, of_part in drawn])[order]
+        return self.groups.as_emission_takes(values), components
+
+    def log_joint(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """ln of E[pi_k] p(row | k, data), or of both at the point, for blocks of rows: (n_rows, n_components), nats."""
+        if not self.form.density:
+            yield from self._log_joint_at(self.model.prior.natural(self.point), values)
+            return
+        log_weights = np.log(self.weights)
+        for rows, block in self._blocks(self.emission.prepare(self.groups.as_emission_takes(values))):
+            yield rows, self.emission.log_predictive(block, self.posterior.blocks[1]) + log_weights
+
+    def _log_joint_at(self, natural: np.ndarray, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """The same at natural parameters (n_cells,), which need not be normalized."""
+        table = self.emission.prepare(self.groups.as_emission_takes(values))
+        of_weights, of_emission = self.model.prior.split(natural)
+        step, log_weights = self.emission.step(of_emission, table), self.model.weights.log_weights(of_weights[:, None])
+        for rows, block in self._blocks(table):
+            yield rows, step.log_likelihood(block) + log_weights[:, 0]
+
+    def _blocks(self, table) -> Iterator[tuple[slice, Any]]:
+        size = self.emission.block_rows(self.model.n_components)
+        for at in range(0, len(table), size):
+            rows = slice(at, min(at + size, len(table)))
+            yield rows, table[rows]
+
+    def log_predictive(self, values: list[np.ndarray]) -> np.ndarray:
+        """Log predictive density of rows, nats, (n_rows,)."""
+        found = np.empty(len(values[0]))
+        for rows, log_joint in self.log_joint(values):
+            found[rows] = logsumexp(log_joint, axis=1)
+        return found
+
+    def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
+        """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""
+        natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
+        for _, shares in self._normalized(self._log_joint_at(natural[:, 0], values)):
+            yield shares
+
+    def shares(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """p(component | row) of blocks of rows, (n_rows, n_components); the weights if no component can make a row."""
+        return self._normalized(self.log_joint(values))
+
+    def _normalized(self, log_joints: Iterable[tuple[slice, np.ndarray]]) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows, log_joint in log_joints:
+            impossible = ~np.isfinite(log_joint.max(axis=1))
+            log_joint[impossible] = np.log(np.maximum(self.weights, 1e-300))
+            yield rows, softmax(log_joint, axis=1)
+
+    def responsibilities(self, values: list[np.ndarray]) -> np.ndarray:
+        """p(component | row), (n_rows, n_components), as `shares` gives it for blocks."""
+        found = np.empty((len(values[0]), self.model.n_components))
+        for rows, shares in self.shares(values):
+            found[rows] = shares
+        return found
+
+    def components(self, values: list[np.ndarray]) -> np.ndarray:
+        """The most probable component of each row, (n_rows,)."""
+        found = np.empty(len(values[0]), dtype=np.intp)
+        for rows, shares in self.shares(values):
+            found[rows] = shares.argmax(axis=1)
+        return found

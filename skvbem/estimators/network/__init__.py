@@ -1,0 +1,1 @@
+"""The estimator of discrete Bayesian networks."""

@@ -1,0 +1,112 @@
+"""A network as fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skvbem.data import Rows
+from skvbem.estimators.input.categories import CategoryEncoder
+from skvbem.estimators.input.tables import Table
+from skvbem.estimators.network.reports import find_states
+from skvbem.estimators.network.tables import LabeledTables, levels_of
+from skvbem.estimators.reports import LatentStates
+from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.network import Network
+from skvbem.models import DiscreteDAG
+from skvbem.tables import state_code
+from skvbem.vbem.posteriors import Form
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNetwork:
+    """Categories, a network with its prior, and the expected counts of all data it has seen.
+
+    Parameters
+    ----------
+    encoder : CategoryEncoder
+    model : DiscreteDAG
+        With the prior as learned.
+    form : Form
+        Of q(theta).
+    counts : ndarray of shape (n_cells,)
+    """
+
+    encoder: CategoryEncoder
+    model: DiscreteDAG
+    form: Form
+    counts: np.ndarray
+
+    @property
+    def latents(self) -> tuple:
+        """The hidden nodes: all but the columns, which come last."""
+        return self.model.dag.nodes[: -len(self.encoder.names_)]
+
+    def sizes_of_latents(self) -> dict:
+        """Latent -> number of states."""
+        return dict(zip(self.latents, self.model.layout.cardinalities))
+
+    @cached_property
+    def point(self) -> np.ndarray:
+        """Posterior means (VB) or the point found (MAP, ML), (n_cells,)."""
+        return self.form.point(self.model.prior, self.counts)
+
+    @cached_property
+    def levels(self) -> dict:
+        """The states of each node as the user knows them: categories of a column, numbers of a latent's states."""
+        return levels_of(self.model, self.encoder)
+
+    def tables(self) -> dict[str, LabeledTables]:
+        """The attributes that hold a table per node."""
+        flat = {"prior_": self.model.prior.concentration, "counts_": self.counts, "tables_": self.point}
+        if self.form.density:
+            flat["posterior_"] = (self.model.prior + self.counts).concentration
+        return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
+
+    def network(self) -> Network:
+        """Graph, states and tables as a value of their own."""
+        dag, tables = self.model.dag, self.model.tables(self.point)
+        return Network(dag, {node: self.levels[node].tolist() for node in dag.nodes}, tables)
+
+    def states_of(self, latent) -> LatentStates:
+        """How a latent's states are used."""
+        return find_states(self.model, self.point, self.counts, latent)
+
+    def rows(self, table: Table, weight: np.ndarray | None = None) -> Rows:
+        """A user's table in the categories of the fit."""
+        return Rows(tuple(self.encoder.names_), self.encoder.encode(table), weight)
+
+    def continues(self, encoder: CategoryEncoder, model: DiscreteDAG) -> bool:
+        """Whether tables of another fit mean the same: the same nodes, parents and states."""
+        return self.model.layout == model.layout and all(
+            np.array_equal(ours, theirs) for ours, theirs in zip(self.encoder.categories_, encoder.categories_)
+        )
+
+    def nodes(self, targets) -> tuple:
+        """Targets of a query, one node or several, as a tuple of nodes."""
+        one = isinstance(targets, str) or not isinstance(targets, Iterable)
+        targets = (targets,) if one or (isinstance(targets, Hashable) and targets in self.levels) else tuple(targets)
+        for node in targets:
+            self._check_node(node)
+        return targets
+
+    def evidence(self, given: Mapping) -> Rows:
+        """States of some nodes as one row of codes."""
+        if not isinstance(given, Mapping):
+            raise TypeError(f"The evidence of a query must be a mapping of nodes to states. Got {given!r} instead.")
+        codes = []
+        for node, state in given.items():
+            self._check_node(node)
+            code = state_code(state, self.levels[node])
+            if code is None:
+                states = ", ".join(map(repr, self.levels[node].tolist()))
+                raise ValueError(f"{state!r} is not a state of {node!r}, whose states are {states}.")
+            codes.append(code)
+        return Rows(tuple(given), np.array(codes, dtype=np.int32).reshape(1, len(codes)))
+
+    def _check_node(self, node) -> None:
+        if not isinstance(node, Hashable) or node not in self.levels:
+            raise ValueError(f"{node!r} is not a node of this network.{did_you_mean(node, self.levels)}")

@@ -1,0 +1,177 @@
+"""What a user says of a network, resolved: structure, latents and priors, with errors that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from numbers import Integral, Real
+
+import numpy as np
+
+from skvbem._compat import warn
+from skvbem.errors import StructureError, TooLargeError
+from skvbem.families.equal_concentration import Spread
+from skvbem.graphs.dag import DAG, did_you_mean
+
+
+def resolve_latents(latents, structure, owner: str) -> dict:
+    """Latent names and their numbers of states, in the order given."""
+    if latents is None:
+        return {"h0": 2} if structure is None else {}
+    if isinstance(latents, Integral) and not isinstance(latents, bool):
+        latents = {"h0": latents}
+    if not isinstance(latents, Mapping):
+        names = list(latents) if isinstance(latents, Iterable) and not isinstance(latents, str) else [None]
+        if not all(isinstance(name, Hashable) and name is not None and not isinstance(name, Real) for name in names):
+            raise TypeError(
+                f"The 'latents' parameter of {owner} must be a mapping of latent names to their numbers of states, a "
+                f"list of names (2 states each), or one number of states. Got {latents!r} instead."
+            )
+        if len(set(names)) < len(names):
+            raise StructureError(f"The 'latents' parameter of {owner} names a latent twice: {names!r}.")
+        latents = dict.fromkeys(names, 2)
+    for name, n_states in latents.items():
+        if not isinstance(n_states, Integral) or isinstance(n_states, bool) or n_states < 1:
+            raise ValueError(
+                f"The 'latents' parameter of {owner} must give latent {name!r} an int >= 1 as its number of states. "
+                f"Got {n_states!r} instead."
+            )
+    return {name: int(n_states) for name, n_states in latents.items()}
+
+
+def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -> DAG:
+    """The DAG over latents and columns, nodes in that order; without a structure, one class above all columns."""
+    both = [name for name in latents if name in columns]
+    if both:
+        raise StructureError(
+            f"Latent {both[0]!r} is also a column of X. Rename the latent; a column that is partly observed is no "
+            "latent, its missing cells are summed out."
+        )
+    if structure is None:
+        if len(latents) != 1:
+            raise StructureError(
+                f"Without a 'structure', {owner} fits one latent class with every column below it; 'latents' declares "
+                f"{len(latents)}: {', '.join(map(repr, latents)) or 'none'}. Give a structure, such as a list of "
+                "(parent, child) edges."
+            )
+        (root,) = latents
+        return DAG.naive_bayes(root, columns)
+    dag = DAG.coerce(structure, nodes=(*latents, *columns))
+    known = {*latents, *columns}
+    strange = [node for node in dag.nodes if node not in known]
+    if strange:
+        raise StructureError(
+            f"Node {strange[0]!r} of the structure is neither a column of X nor a declared latent."
+            f"{did_you_mean(strange[0], known)} Columns: {_some(columns)}; latents: {_some(latents)}. Declare hidden "
+            f"nodes with their numbers of states, as in latents={{{strange[0]!r}: 2}}."
+        )
+    order = (*latents, *columns)
+    return dag if dag.nodes == order else dag.reorder(order)
+
+
+def check_size(dag: DAG, cardinalities: Mapping, *, max_table_cells: int, max_memory: float, n_starts: int) -> None:
+    """Refuse tables larger than the limits, before anything is allocated."""
+    total = 0
+    for node in dag.nodes:
+        cells = cardinalities[node]
+        for parent in dag.parents(node):
+            cells *= cardinalities[parent]
+        if cells > max_table_cells:
+            raise TooLargeError(
+                f"The table of node {node!r} ({cardinalities[node]} states; parents: {_some(dag.parents(node))}) has "
+                f"{cells:.4g} cells; 'max_table_cells' allows {max_table_cells:.4g}. Give it fewer parents, give nodes "
+                "fewer states, or raise the limit."
+            )
+        total += cells
+    if 8 * total * n_starts > max_memory:
+        raise TooLargeError(
+            f"The tables of all {len(dag.nodes)} nodes have {total:.4g} cells, which take at least "
+            f"{8.0 * total * n_starts:.4g} bytes in {n_starts} starts; 'max_memory' allows {max_memory:.4g}. Raise it, "
+            "take fewer starts, or give nodes fewer states or fewer parents."
+        )
+
+
+def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
+    """Warn of latents that cannot explain anything."""
+    for name, n_states in latents.items():
+        if n_states > n_samples:
+            warn(f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty.")
+        if not dag.children(name):
+            warn(f"Latent {name!r} has no children: it does not change the score.")
+
+
+def resolve_prior(prior, equivalent_sample_size: float, dag: DAG, cardinalities: Mapping, owner: str) -> dict:
+    """Dirichlet concentrations of every node, axes (*parents, node)."""
+    if isinstance(prior, Mapping):
+        strange = [node for node in prior if node not in cardinalities]
+        if strange:
+            raise ValueError(
+                f"The 'prior' parameter of {owner} names {strange[0]!r}, which is not a node of the structure."
+                f"{did_you_mean(strange[0], dag.nodes)}"
+            )
+    return {
+        node: resolve_family_prior(prior, equivalent_sample_size, dag.family(node), cardinalities, owner)
+        for node in dag.nodes
+    }
+
+
+def resolve_family_prior(
+    prior, equivalent_sample_size: float, family: tuple, cardinalities: Mapping, owner: str
+) -> np.ndarray:
+    """Dirichlet concentrations of one node, the last of its family, axes (*parents, node)."""
+    whose, by_node, node = f"The 'prior' parameter of {owner}", isinstance(prior, Mapping), family[-1]
+    shape = tuple(cardinalities[member] for member in family)
+    given = prior.get(node, 1.0) if by_node else prior
+    spread = spread_of(prior, equivalent_sample_size, node)
+    values = spread.table(shape) if spread is not None else _as_floats(given) if by_node else None
+    if values is None:
+        raise ValueError(
+            f"{whose} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes to these or to "
+            f"arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
+        )
+    if values.shape != shape:
+        axes = ", ".join(f"{member!r} ({cardinalities[member]})" for member in family)
+        raise ValueError(
+            f"{whose}, for node {node!r}, must have the shape {shape}: one axis for each parent in this order, "
+            f"then the node itself, {axes}. Got shape {values.shape} instead."
+        )
+    good = np.isfinite(values) & (values > 0)
+    if not good.all():
+        raise ValueError(
+            f"{whose}{f', for node {node!r},' if by_node else ''} must hold finite concentrations > 0. "
+            f"Got {float(values[~good][0])!r} instead."
+        )
+    return values
+
+
+def spread_of(prior, equivalent_sample_size: float, node: Hashable) -> Spread | None:
+    """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
+    given = prior.get(node, 1.0) if isinstance(prior, Mapping) else prior
+    if isinstance(given, str) and given in ("bdeu", "per_row"):
+        return Spread(equivalent_sample_size, "table" if given == "bdeu" else "row")
+    return Spread(float(given), "cell") if isinstance(given, Real) and not isinstance(given, bool) else None
+
+
+def resolve_annealing(annealing, owner: str) -> np.ndarray:
+    """Inverse temperatures, none by default."""
+    values = _as_floats([] if annealing is None else annealing)
+    if values is None or values.ndim != 1 or not np.all((values > 0) & (values <= 1)):
+        raise ValueError(
+            f"The 'annealing' parameter of {owner} must hold inverse temperatures in (0, 1]. Got {annealing!r} instead."
+        )
+    return values
+
+
+def _as_floats(given) -> np.ndarray | None:
+    """An array, or None if it cannot be made one of numbers."""
+    if given is None or isinstance(given, (str, bool)):
+        return None
+    try:
+        return np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        return None
+
+
+def _some(names: Iterable, at_most: int = 10) -> str:
+    names = list(map(repr, names))
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return (", ".join(names[:at_most]) or "none") + more

@@ -1,0 +1,806 @@
+"""`VBDiscreteDAG`: discrete Bayesian networks with hidden nodes, fitted to incomplete categorical data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
+from skvbem._numerics import safe_log
+from skvbem.data import Rows
+from skvbem.errors import DataWarning
+from skvbem.estimators.base import VBEstimator, check_count, feature_names, has_posterior
+from skvbem.estimators.evidence import EvidenceMixin, FittedRun
+from skvbem.estimators.input.categories import CategoryEncoder
+from skvbem.estimators.input.output import as_array, filled
+from skvbem.estimators.input.tables import Table, read_table
+from skvbem.estimators.network import parameters
+from skvbem.estimators.network.fitted import FittedNetwork
+from skvbem.estimators.network.fitting import Prepared, Recipe, beyond_zero, given_point, point_of, run_from, with_prior
+from skvbem.estimators.network.reports import fit_indices, table_summary
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.families.equal_concentration import Spread
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.network import Network
+from skvbem.models import DiscreteDAG
+from skvbem.models.network import queries
+from skvbem.models.network.completed_rows import CompletedRows, complete_rows
+from skvbem.models.network.program import Program
+from skvbem.tables import LabeledTable
+from skvbem.vbem import posteriors
+
+
+class VBDiscreteDAG(EvidenceMixin, VBEstimator):
+    r"""A discrete Bayesian network with hidden nodes anywhere, fitted to incomplete data.
+
+    Every table has a Dirichlet prior; q(theta) is a product of Dirichlet distributions, and q of the hidden variables
+    keeps the joint of each row. The lower bound on the log marginal likelihood has all its constants, so bounds compare
+    across structures and numbers of states. Missing cells are summed out, rows are never dropped.
+
+    Parameters
+    ----------
+    structure : DAG, (parent, child) edges, mapping child -> parents, networkx.DiGraph, DataFrame or str, default=None
+        The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``, a DataFrame
+        an adjacency matrix (row = parent). Columns that it does not name are nodes without edges. None means one latent
+        class with every column below it. Columns of an array are named x0, x1, ...
+    latents : mapping of name to int, list of names, or int, default=None
+        The hidden nodes and their numbers of states (2 where only names are given). An int is the number of states of
+        one latent named h0. By default none if a structure is given, else ``{"h0": 2}``.
+    categories : "auto", list of array-likes or mapping of column to array-like, default="auto"
+        Levels of each column and their order. "auto" takes the levels declared by a pandas Categorical or polars Enum,
+        else the values that occur, in increasing order.
+    prior : float, "bdeu", "per_row" or mapping of node to these or to arrays, default=1.0
+        Dirichlet concentrations: a number per cell; "bdeu" divides `equivalent_sample_size` among all cells of a node's
+        table, "per_row" among the cells of each row; an array has axes ``(*structure_.parents(node), node)``.
+    equivalent_sample_size : float, default=1.0
+        Total of "bdeu" and "per_row" priors, in rows of data.
+    method : {"vb", "map", "ml"}, default="vb"
+        Variational Bayes, the posterior mode, or maximum likelihood.
+    map_basis : {"natural", "probability"}, default="natural"
+        Coordinates in which ``method="map"`` takes the mode. The natural (softmax) mode always exists; in the
+        probability basis a prior of 1 gives the maximum likelihood.
+    n_init : int, default=10
+        Number of starts.
+    init : {"random", "tournament"}, Network or mapping of node to table, default="random"
+        "random" runs every start (tables drawn uniformly) to the end; "tournament" drops half of them after 1, 2, 4,
+        ... steps until one is left [CH]_, who used 64. A mapping gives tables (conditional probabilities, axes as for
+        `prior`) to start from; nodes that it does not name start uniform. A Network, or LabeledTables as in `tables_`,
+        are matched by the names of nodes and categories, and by the numbers of latents' states.
+    max_iter : int, default=10000
+        Most steps of each start.
+    tol : float, default=1e-5
+        A start has converged when the gain of the objective still to come, as estimated from the last steps, is below
+        this, in total nats.
+    acceleration : bool, default=True
+        Whether steps are extrapolated (SQUAREM) where that raises the objective; the optima are the same.
+    annealing : array-like of float, default=None
+        Inverse temperatures at which one annealed step each is taken before the run [Beal]_ (2.118, 2.119), such as
+        ``np.linspace(0.1, 1, 20)``.
+    learn_prior : bool, default=False
+        Whether each node's prior is multiplied by the strength (between 1e-3 and 1e3) that maximizes the bound [Beal]_
+        (2.79). The bound is then one given the optimized prior: it favors models with more nodes a little.
+    handle_unknown : {"warn", "missing", "error"}, default="warn"
+        What a category that fit did not see becomes: a missing cell with a warning, a missing cell, or an error.
+    missing_values : scalar or list, default=np.nan
+        Values that mean "missing" besides NaN, None, pandas.NA and null.
+    max_table_cells : int, default=2**24
+        Most cells of one table, of a node or of hidden nodes summed together.
+    max_memory : float, default=4e9
+        Most bytes of all tables and indices of a fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
+    n_jobs : int, default=None
+        Threads that share the rows of a large table; the result does not depend on it.
+    warm_start : bool, default=False
+        Whether to start where the last fit ended rather than from `n_init` new starts, if it was of the same network;
+        without annealing.
+    verbose : int, default=0
+        Whether to print the objective after every cycle.
+
+    Attributes
+    ----------
+    lower_bound_ : float
+        Lower bound on the log marginal likelihood of the data, total nats (``method="vb"``).
+    log_posterior_, log_likelihood_ : float
+        The objective of ``method="map"`` (log likelihood plus log prior density in `map_basis`) and ``method="ml"``.
+    lower_bounds_ : ndarray
+        The objective at every point of the best start's run; it never falls.
+    posterior_ : dict of node to LabeledTable
+        Dirichlet concentrations of q(theta), prior + expected counts (``method="vb"``).
+    tables_ : dict of node to LabeledTable
+        Conditional probabilities: posterior means (VB) or the point found (MAP, ML).
+    counts_ : dict of node to LabeledTable
+        Expected counts.
+    prior_ : dict of node to LabeledTable
+        Prior concentrations, as learned if `learn_prior`.
+    structure_ : DAG
+        Nodes in the order latents, then columns.
+    network_ : Network
+        `structure_`, the states of its nodes and `tables_` as one value, made anew when it is asked for.
+    latent_names_ : tuple
+    categories_ : list of ndarray
+        Categories of each column.
+    n_free_parameters_ : int
+        Cells less one per distribution, over all tables.
+    restarts_ : Restarts
+        The objective of every start and how many met the best.
+    latent_states_ : dict of latent to LatentStates
+        Expected rows in each state; the states in use, empty, and duplicates of each other.
+    n_iter_ : int
+    converged_ : bool
+    n_samples_ : float
+        Sum of the weights of the rows.
+    n_rows_all_missing_ : int
+        Rows without any observed cell; they are kept and change nothing.
+    treewidth_ : int
+        Of the widest part that had to be summed over.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X has string column names.
+
+    Notes
+    -----
+    A fit that raises or is interrupted leaves the estimator as it was. Parameters set after a fit act from the next fit
+    on; only `max_table_cells`, `max_memory` and the `random_state` of `sample` act at once. Do not fit one estimator
+    from two threads: the last to finish prevails.
+
+    References
+    ----------
+    .. [Beal] M. J. Beal (2003), Variational Algorithms for Approximate Bayesian Inference, PhD thesis, chapter 2.
+    .. [CH] D. M. Chickering and D. Heckerman (1996), Efficient approximations for the marginal likelihood of incomplete
+       data given a Bayesian network, UAI-96.
+
+    Examples
+    --------
+    Two linked hidden variables behind two waves of two questions [Goodman 1974]:
+
+    >>> from skvbem import VBDiscreteDAG
+    >>> from skvbem.datasets import load_coleman_panel
+    >>> X = load_coleman_panel().data
+    >>> edges = [("member", "x0"), ("member", "x2"), ("attitude", "x1"), ("attitude", "x3"), ("member", "attitude")]
+    >>> model = VBDiscreteDAG(edges, latents=["member", "attitude"], random_state=0).fit(X)
+    >>> one_class = VBDiscreteDAG(latents=2, random_state=0).fit(X)
+    >>> model.lower_bound_ > one_class.lower_bound_ + 100
+    True
+    >>> model.predict_proba(X)[0].shape
+    (3398, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "structure": "no_validation",
+        "latents": "no_validation",
+        "categories": "no_validation",
+        "prior": "no_validation",
+        "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
+        "method": [StrOptions({"vb", "map", "ml"})],
+        "map_basis": [StrOptions({"natural", "probability"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"random", "tournament"}), Mapping, Network],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "acceleration": ["boolean"],
+        "annealing": ["array-like", None],
+        "learn_prior": ["boolean"],
+        "handle_unknown": [StrOptions({"warn", "missing", "error"})],
+        "missing_values": "no_validation",
+        "max_table_cells": [Interval(Integral, 1, None, closed="left")],
+        "max_memory": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        structure=None,
+        *,
+        latents=None,
+        categories="auto",
+        prior=1.0,
+        equivalent_sample_size=1.0,
+        method="vb",
+        map_basis="natural",
+        n_init=10,
+        init="random",
+        max_iter=10_000,
+        tol=1e-5,
+        acceleration=True,
+        annealing=None,
+        learn_prior=False,
+        handle_unknown="warn",
+        missing_values=np.nan,
+        max_table_cells=2**24,
+        max_memory=4e9,
+        random_state=None,
+        n_jobs=None,
+        warm_start=False,
+        verbose=0,
+    ):
+        self.structure = structure
+        self.latents = latents
+        self.categories = categories
+        self.prior = prior
+        self.equivalent_sample_size = equivalent_sample_size
+        self.method = method
+        self.map_basis = map_basis
+        self.n_init = n_init
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.acceleration = acceleration
+        self.annealing = annealing
+        self.learn_prior = learn_prior
+        self.handle_unknown = handle_unknown
+        self.missing_values = missing_values
+        self.max_table_cells = max_table_cells
+        self.max_memory = max_memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    # Fitting ----------------------------------------------------------------------------------------------------------
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the network to a table of categories.
+
+        X is copied as codes before anything is computed. A fit that raises or is interrupted leaves the estimator as it
+        was before.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Categories of any kind; NaN, None and NA are missing cells.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts; rows of weight 0 are as if absent.
+
+        Returns
+        -------
+        self : VBDiscreteDAG
+            Fitted.
+
+        Raises
+        ------
+        StructureError
+            If the structure is no DAG, or names a node that is neither column nor latent.
+        TooLargeError
+            If a table or the whole fit exceeds `max_table_cells` or `max_memory`.
+        ValueError
+            If X or a parameter is not what it should be; the message names which and what would be right.
+        """
+        encoder, data = self._encoded(X, sample_weight)
+        names = feature_names(X)
+        if len(data) == 1:
+            warn("X has one row: the fit is mostly prior.", DataWarning)
+        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        n_empty, fingerprint = _n_empty(data), data.fingerprint()
+        run, network, program = self._fit_rows(encoder, data, report)
+        parameters.warn_of_oddities(network.model.dag, network.sizes_of_latents(), program.total_weight)
+        self._warn_unless_converged(run.fit, report)
+        state = names | self._run_state(run.fit, network.form) | self._network_state(network)
+        state |= {
+            "_run_": replace(run, fingerprint=fingerprint),
+            "n_samples_": program.total_weight,
+            "n_rows_all_missing_": n_empty,
+            "treewidth_": program.treewidth,
+        }
+        self._publish(state)
+        report.close(lambda: state)
+        return self
+
+    @available_if(has_posterior)
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
+
+        Exact on complete data, whatever the batches. With hidden variables a state that an early batch does not need is
+        soon given up for good: let the first batch be large, or use `fit`. `batch_lower_bound_` bounds the log
+        probability of this batch given the approximate past; the sum over batches is no bound on the evidence of all
+        data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first batch. Only with ``method="vb"``.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The first batch fixes categories, structure and prior.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self : VBDiscreteDAG
+            Fitted.
+        """
+        if not hasattr(self, "_fitted_"):
+            self.fit(X, sample_weight=sample_weight)
+            self.batch_lower_bound_ = self.lower_bound_
+            return self
+        network = self._fitted_
+        self._check_can_go_on(network.form)
+        data = network.rows(*self._counted(self._asked(X)[1], sample_weight))
+        prior = network.model.prior + network.counts
+        model = with_prior(network.model, prior)
+        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
+        n_empty = _n_empty(data)
+        program = self._compiled(model, data, 1)
+        start = model.expect(prior.expected_natural()[:, None], program).statistics
+        recipe = Recipe((), 1, start, True, select=False, inverse_temperatures=(), **self._limits_of_run())
+        fit, _ = run_from(model, program, network.form, recipe, **self._run_options(report))
+        self._warn_unless_converged(fit, report)
+        network = replace(network, counts=network.counts + fit.statistics)
+        state = self._batch_state(fit, program.total_weight) | self._network_state(network)
+        state |= {
+            "n_rows_all_missing_": self.n_rows_all_missing_ + n_empty,
+            "treewidth_": max(self.treewidth_, program.treewidth),
+        }
+        self._publish(state)
+        report.close(lambda: state)
+        return self
+
+    def _encoded(self, X, sample_weight) -> tuple[CategoryEncoder, Rows]:
+        """The categories of X, and the codes of its rows of weight > 0."""
+        owner = type(self).__name__
+        table, weights = self._counted(read_table(X, owner), sample_weight)
+        encoder = CategoryEncoder(
+            owner,
+            categories=self.categories,
+            missing_values=self.missing_values,
+            handle_unknown=self.handle_unknown,
+        )
+        return encoder, Rows(tuple(table.names), encoder.fit_encode(table), weights)
+
+    # What a search asks of an estimator, so that all its candidates share one encoding of the data -------------------
+
+    #: Parameters that the encoding depends on.
+    _prepared_by = frozenset({"categories", "missing_values", "handle_unknown"})
+
+    def _prepare(self, X, sample_weight=None) -> Prepared:
+        encoder, data = self._encoded(X, sample_weight)
+        levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
+        return Prepared(encoder, data.distinct(), f"{data.fingerprint()} {levels}")
+
+    def _evaluate_prepared(self, prepared: Prepared) -> Evaluation:
+        """The fit to prepared data, as scores take it; warns of nothing."""
+        self._validate_params()
+        rows = replace(prepared.rows)  # whose codes are given up once they are compiled
+        run, network, program = self._fit_rows(prepared.encoder, rows, IterationReport(None, None))
+        return self._evaluate(network, run, program, None)
+
+    def _structure_in(self, prepared: Prepared) -> tuple[DAG, dict]:
+        """The graph this estimator would fit to prepared data, and latent -> number of states."""
+        return self._structure_over(prepared.rows.names)
+
+    def _complete_prepared(self, prepared: Prepared, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
+        """The lower bound of a VB fit to prepared data, begun from rows completed otherwise if any, and its q(x)."""
+        self._validate_params()
+        model, rows = self._model_for(prepared.encoder, prepared.rows), replace(prepared.rows)
+        recipe = self._recipe(prepared.encoder, model, rows, ())
+        if start is not None:
+            recipe = replace(recipe, n_starts=1, given=beyond_zero(start.statistics(model))[:, None], of_counts=True)
+        program = self._compiled(model, rows, recipe.n_starts)
+        fit, _ = run_from(model, program, posteriors.VB, recipe, n_threads=effective_n_jobs(self.n_jobs))
+        return fit.objective, complete_rows(model, fit.statistics, prepared.rows, **self._limits())
+
+    def _family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
+        """Dirichlet concentrations of a node, the last of its family, axes (*parents, node)."""
+        return parameters.resolve_family_prior(
+            self.prior, self.equivalent_sample_size, family, cardinalities, type(self).__name__
+        )
+
+    def _spread_prior(self, node) -> Spread | None:
+        """The prior of a node where it is equal in all cells, whatever the parents are."""
+        return parameters.spread_of(self.prior, self.equivalent_sample_size, node)
+
+    def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
+        network, table = self._asked(X)
+        run = self._scored_run()
+        data = network.rows(*self._counted(table, sample_weight))
+        self._check_same_data(run, data)
+        return self._evaluate(network, run, self._compiled(network.model, data, run.recipe.n_starts), random_state)
+
+    def _evaluate(self, network: FittedNetwork, run: FittedRun, program: Program, random_state) -> Evaluation:
+        """What scores take: a fitted network on the program of its data."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        return Evaluation(
+            network.model,
+            program,
+            lambda form, fit: run.recipe.refit(network.model, program, form, fit, n_threads),
+            run.fit,
+            "map_probability" if network.form is posteriors.MAP_IN_PROBABILITIES else network.form.name,
+            program.total_weight,
+            network.latents,
+            run.recipe.seed if random_state is None else self._seed(random_state),
+            n_threads,
+            run.note,
+        )
+
+    def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
+        network, table = self._asked(X)
+        run = self._scored_run()
+        like = network.rows(*self._counted(table, sample_weight))
+        if not like.has_whole_weights:
+            raise ValueError("Data can be simulated only like rows of whole-number weights.")
+        seed = run.recipe.seed if random_state is None else self._seed(random_state)
+        rng = np.random.default_rng([*seed, 2**31])
+        point = network.model.prior.sample(rng)
+        missing = np.repeat(like.codes < 0, 1 if like.weight is None else like.weight.astype(int), axis=0)
+        drawn = queries.sample(network.model, point, len(missing), rng)
+        codes = np.stack([drawn[name] for name in like.names], axis=1).astype(like.codes.dtype)
+        codes[missing] = -1
+        program = self._compiled(network.model, Rows(like.names, codes), run.recipe.n_starts)
+        fit, _ = run_from(network.model, program, posteriors.VB, run.recipe)
+        run, network = FittedRun(fit, run.recipe), replace(network, form=posteriors.VB, counts=fit.statistics)
+        return self._evaluate(network, run, program, random_state), safe_log(point)
+
+    def _log_point(self, tables: Mapping) -> np.ndarray:
+        check_is_fitted(self)
+        model = self._fitted_.model
+        lacking = [node for node in model.dag.nodes if node not in tables]
+        if lacking:
+            raise ValueError(
+                f"The tables that made the data are needed for every node. There is none of {lacking[0]!r}."
+            )
+        return safe_log(point_of(model, tables, "the tables that made the data"))
+
+    def _counted(self, table: Table, sample_weight) -> tuple[Table, np.ndarray | None]:
+        """The rows of weight > 0, and their weights."""
+        weights = self._weights(sample_weight, table.n_samples)
+        if weights is None or weights.all():
+            return table, weights
+        counted = weights > 0
+        return table.rows(counted), weights[counted]
+
+    def _fit_rows(
+        self, encoder: CategoryEncoder, data: Rows, report: IterationReport
+    ) -> tuple[FittedRun, FittedNetwork, Program]:
+        """The best fit to rows in the codes of an encoder, the network so fitted, and the program of the rows."""
+        owner = type(self).__name__
+        if self.learn_prior and self.method != "vb":
+            raise ValueError(f"learn_prior=True of {owner} needs method='vb'. Got method={self.method!r}.")
+        temperatures = parameters.resolve_annealing(self.annealing, owner)
+        model = self._model_for(encoder, data)
+        program = self._compiled(model, data, self._n_starts())
+        recipe = self._recipe(encoder, model, data, temperatures)
+        fit, model = run_from(
+            model, program, self._form(), recipe, learn_prior=self.learn_prior, **self._run_options(report)
+        )
+        network = FittedNetwork(encoder, model, self._form(), fit.statistics)
+        return FittedRun(fit, recipe, "given the optimized prior" if self.learn_prior else ""), network, program
+
+    def _model_for(self, encoder: CategoryEncoder, data: Rows) -> DiscreteDAG:
+        """The network to fit, its nodes in the order latents, then columns."""
+        owner = type(self).__name__
+        dag, latents = self._structure_over(data.names)
+        cardinalities = {**latents, **dict(zip(data.names, encoder.n_categories_.tolist()))}
+        parameters.check_size(dag, cardinalities, n_starts=self._n_starts(), **self._limits())
+        prior = parameters.resolve_prior(self.prior, self.equivalent_sample_size, dag, cardinalities, owner)
+        return DiscreteDAG(dag, cardinalities, prior)
+
+    def _structure_over(self, columns: tuple) -> tuple[DAG, dict]:
+        """The graph over latents and columns, and latent -> number of states."""
+        owner = type(self).__name__
+        latents = parameters.resolve_latents(self.latents, self.structure, owner)
+        return parameters.resolve_structure(self.structure, latents, columns, owner), latents
+
+    def _n_starts(self) -> int:
+        return self.n_init if isinstance(self.init, str) else 1
+
+    def _recipe(self, encoder: CategoryEncoder, model: DiscreteDAG, data: Rows, inverse_temperatures) -> Recipe:
+        """Where to start and when to stop."""
+        last = getattr(self, "_fitted_", None) if self.warm_start else None
+        given, of_counts = None, False
+        if last is not None and last.continues(encoder, model):
+            given, of_counts = beyond_zero(last.counts)[:, None], True
+        elif not isinstance(self.init, str):
+            given = given_point(model, self.init, encoder, type(self).__name__)
+        return Recipe(
+            self._seed(self.random_state),
+            self._n_starts(),
+            given,
+            of_counts,
+            select=isinstance(self.init, str) and self.init == "tournament",
+            inverse_temperatures=() if of_counts else tuple(inverse_temperatures),
+            **self._limits_of_run(),
+        )
+
+    def _compiled(self, model: DiscreteDAG, data: Rows, n_starts: int) -> Program:
+        return model.compile(data, n_lanes=n_starts, release=True, **self._limits())
+
+    def _run_options(self, report: IterationReport) -> dict:
+        return {
+            "stop": self._cycle(report),
+            "stopped": lambda: report.stopped,
+            "n_threads": effective_n_jobs(self.n_jobs),
+        }
+
+    def _limits_of_run(self) -> dict:
+        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
+
+    def _limits(self) -> dict:
+        return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
+
+    @staticmethod
+    def _network_state(network: FittedNetwork) -> dict:
+        """The attributes that tell of the network."""
+        return {
+            "_fitted_": network,
+            "structure_": network.model.dag,
+            "latent_names_": network.latents,
+            "categories_": network.encoder.categories_,
+            "n_free_parameters_": network.model.prior.n_free_parameters,
+            **network.tables(),
+        }
+
+    @property
+    def latent_states_(self) -> dict:
+        """How each latent's states are used, a dict of latent to LatentStates."""
+        check_is_fitted(self)
+        return {name: self._fitted_.states_of(name) for name in self.latent_names_}
+
+    @property
+    def network_(self) -> Network:
+        """The fitted tables as a Network, which `write_bif` writes and `init` takes."""
+        check_is_fitted(self)
+        return self._fitted_.network()
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def _asked(self, X) -> tuple[FittedNetwork, Table]:
+        """What was fitted, and a table to ask it about."""
+        check_is_fitted(self)
+        table = read_table(X, type(self).__name__)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return self._fitted_, table
+
+    def _ask(self, question, X, *args):
+        """A question of `skvbem.models.network.queries` about the rows of X."""
+        network, table = self._asked(X)
+        return question(network.model, network.point, network.rows(table), *args, **self._limits())
+
+    def _need_latents(self) -> tuple:
+        check_is_fitted(self)
+        if not self.latent_names_:
+            raise ValueError(
+                f"This {type(self).__name__} has no latents to predict. Use 'query' or 'impute' for its columns, or "
+                "declare latents."
+            )
+        return self.latent_names_
+
+    def score_samples(self, X):
+        """Log predictive probability of each row, nats; what is missing is summed out.
+
+        With ``method="vb"`` the exact average of p(row | theta) over q(theta), which sums to one over all rows; with
+        MAP and ML that of the point found. A row that is impossible scores -inf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._ask(queries.log_likelihood, X)
+
+    def _latent_marginals(self, X) -> list[np.ndarray]:
+        return list(self._ask(queries.marginals, X, self._need_latents()).values())
+
+    def predict_proba(self, X):
+        """Posterior probabilities of each latent's states given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_states), or list of such
+            One array if there is one latent, else a list in the order of `latent_names_`, as scikit-learn's
+            multi-output classifiers return. A row that is impossible under the fit gets the probabilities of an empty
+            row.
+        """
+        marginals = self._latent_marginals(X)
+        return marginals[0] if len(marginals) == 1 else marginals
+
+    def predict(self, X):
+        """Most probable state of each latent, one by one, given each row; see `decode` for the joint mode.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        """
+        return _side_by_side([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
+
+    def decode(self, X):
+        """Most probable joint state of all latents (and of missing cells that bear on them) given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        """
+        return _side_by_side(list(self._ask(queries.joint_mode, X, self._need_latents()).values()))
+
+    def transform(self, X):
+        """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, total number of latent states)
+        """
+        return np.hstack(self._latent_marginals(X))
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: latent and state, as in h0_0, h0_1.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X, only compared with those that fit saw.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        check_feature_names_in(self, input_features, generate_names=False)
+        names = [f"{name}_{state}" for name in self.latent_names_ for state in self._fitted_.levels[name]]
+        return np.asarray(names, dtype=object)
+
+    def impute(self, X, *, return_proba=False):
+        """X with each missing cell replaced by its most probable category given its row.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        return_proba : bool, default=False
+            Whether to return the posterior of the cells as well.
+
+        Returns
+        -------
+        completed : ndarray or DataFrame
+            X in its own container and data types; observed cells are untouched.
+        proba : dict of column to ndarray of shape (n_samples, n_categories)
+            Only if `return_proba`: probabilities of each column's categories; an observed cell is certain.
+        """
+        network, table = self._asked(X)
+        data = network.rows(table)
+        found = queries.marginals(network.model, network.point, data, data.names, **self._limits())
+        modes = [network.encoder.decode(found[name].argmax(axis=1), j) for j, name in enumerate(data.names)]
+        completed = filled(X, data.codes < 0, modes)
+        return (completed, found) if return_proba else completed
+
+    def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
+        """Joint probability of some nodes given states of others, under the predictive distribution of a new row.
+
+        Parameters
+        ----------
+        targets : node or list of nodes
+            Columns or latents.
+        evidence : mapping of node to state, default=None
+            Categories of columns, numbers of latents' states.
+
+        Returns
+        -------
+        LabeledTable
+            One axis per target; sums to one.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> X = [["rain", "wet"], ["rain", "wet"], ["sun", "dry"], ["sun", "wet"]]
+        >>> model = VBDiscreteDAG([("x0", "x1")], random_state=0).fit(X)
+        >>> round(model.query("x0", {"x1": "wet"})["x0":"rain"], 3)
+        0.6
+        """
+        check_is_fitted(self)
+        network = self._fitted_
+        targets, row = network.nodes(targets), network.evidence({} if evidence is None else evidence)
+        if not targets or len(set(targets)) < len(targets) or set(targets) & set(row.names):
+            raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
+        asked = (network.model, network.point, row)
+        if not np.isfinite(queries.log_likelihood(*asked, **self._limits())[0]):
+            raise ValueError(f"The evidence {evidence!r} has probability 0 under this fit: nothing follows from it.")
+        joint = queries.joint(*asked, targets, **self._limits())[0]
+        return LabeledTable(joint, targets, tuple(network.levels[node] for node in targets))
+
+    def sample(self, n_samples=1, random_state=None):
+        """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        random_state : int, RandomState instance or None, default=None
+            By default the estimator's own `random_state`.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Categories.
+        states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+            States of the latents.
+        """
+        check_is_fitted(self)
+        check_count("n_samples", "sample", n_samples)
+        network = self._fitted_
+        rng = self._rng(self.random_state if random_state is None else random_state)
+        drawn = queries.sample(network.model, network.point, int(n_samples), rng)
+        columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
+        states = [drawn[name] for name in self.latent_names_]
+        return as_array(columns), _side_by_side(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
+
+    # Reporting --------------------------------------------------------------------------------------------------------
+
+    def summary(self, *, level=0.95):
+        """All tables with their counts and, for VB, credible intervals, as a pandas DataFrame.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of the equal-tailed intervals of q(theta). VB posteriors are too narrow where states overlap: read them
+            as a lower limit of the uncertainty.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns node, given, state, probability, lower, upper (NaN for MAP and ML), expected_count.
+        """
+        check_is_fitted(self)
+        return table_summary(self.tables_, self.counts_, getattr(self, "posterior_", None), level)
+
+    def goodness_of_fit(self, X, sample_weight=None):
+        """Fit indices that users of latent class models print first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            G², X² and bivariate residuals use the rows without missing cells, the rest all rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        GoodnessOfFit
+            Log likelihood, G², X², degrees of freedom, AIC, BIC, SABIC, CAIC, entropy R² of each latent and bivariate
+            residuals of each pair of columns.
+        """
+        network, table = self._asked(X)
+        data = network.rows(*self._counted(table, sample_weight))
+        return fit_indices(network.model, network.point, data, self.latent_names_, self._limits())
+
+
+def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
+    """One column as it is, several as the columns of one array."""
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+
+
+def _n_empty(data: Rows) -> int:
+    """Number of rows without an observed cell."""
+    empty = np.ones(len(data), dtype=bool)
+    for column in data.codes.T:
+        empty &= column < 0
+    return int(empty.sum())

@@ -1,0 +1,1 @@
+"""Hidden Markov models of any emission."""

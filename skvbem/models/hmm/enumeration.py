@@ -1,0 +1,139 @@
+r"""The evidence of sequences, summed over all their paths [CH (6)].
+
+With the path given, first states, transitions and the rows of each state have an evidence in closed form:
+
+.. math::
+
+    p(s, y) = \mathrm{BD}(n_1)\, \prod_i \mathrm{BD}(N_i)\, \prod_k g_k(\{t : s_t = k\}),
+
+:math:`n_1` the counts of first states, :math:`N_i` of transitions out of i. Paths that a mask rules out are no terms.
+Where there are no fewer paths than sets of rows, the evidence :math:`g_k` of every set is found once; else, and where
+states share parameters, that of the rows along each path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import exp, log
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skvbem.errors import TooLargeError
+from skvbem.models.base import figure
+from skvbem.models.labels.row_sets import log_evidences_of_sets, statistics_of_rows
+
+if TYPE_CHECKING:
+    from skvbem.models.hmm.model import HMM
+    from skvbem.models.sequences.data import HMMData
+
+# Paths whose evidences are found at once.
+_BATCH = 2**12
+
+
+def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tuple[float, int]:
+    """The log evidence, nats, and the paths of the sum.
+
+    Raises
+    ------
+    TooLargeError
+        If there are more than `max_terms`.
+    ValueError
+        If rows of known states have no evidence in closed form.
+    """
+    if not model.emission.is_conjugate(data.table):
+        raise ValueError(
+            "The exact evidence of sequences of Gaussians with a full or tied covariance is an integral over their "
+            "missing cells that has no closed form. Take covariance_type='diag' or 'spherical', fill or leave out the "
+            "rows, or take a score that approximates it, such as 'ais'."
+        )
+    log_n = float(data.weight @ _log_n_paths(model, data))
+    if log_n > log(max_terms) + 1e-9:
+        raise TooLargeError(
+            f"The exact evidence is a sum over {figure(log_n)} paths of the {data.total_weight:g} steps; 'max_terms' "
+            f"allows {max_terms}. Take a score that approximates it, fewer or shorter sequences, or fewer states."
+        )
+    data, n_terms = data.one_by_one, round(exp(log_n))
+    of_rows, found = _OfRows(model, data, n_terms), -np.inf
+    for paths in _all_paths(model, data):
+        terms = _log_evidence_of_counts(model, data, paths) + of_rows.log_evidence(paths)
+        found = np.logaddexp(found, logsumexp(terms))
+    return of_rows.log_base + float(found), n_terms
+
+
+def _log_n_paths(model: HMM, data: HMMData) -> np.ndarray:
+    """ln of the paths that masks leave each sequence, up to its last observed row, (n_sequences,)."""
+    lengths, pairs = data.ends - data.starts[:-1], model.transitions.allowed.astype(float)
+    ways, scale, of_lengths = model.initial.allowed[0].astype(float), 0.0, [0.0]
+    for _ in range(int(lengths.max(initial=0))):
+        total = ways.sum()
+        of_lengths.append(scale + log(total))
+        if total > 1e100:  # whole numbers until then
+            ways, scale = ways / total, scale + log(total)
+        ways = ways @ pairs
+    return np.array(of_lengths)[lengths]
+
+
+def _all_paths(model: HMM, data: HMMData) -> Iterator[np.ndarray]:
+    """All paths of all sequences, in batches, the state of each row, (n_rows, n_paths)."""
+    n_rows, begins = len(data), np.zeros(len(data) + 1, dtype=bool)
+    begins[data.starts[:-1]] = True
+    first, after = np.flatnonzero(model.initial.allowed[0]), [np.flatnonzero(row) for row in model.transitions.allowed]
+    choices = np.concatenate([first, *after]).astype(np.int16)
+    n_choices = np.array([len(first), *map(len, after)])
+    choice_starts = np.cumsum(n_choices) - n_choices
+    stack = [np.zeros((0, 1), dtype=np.int16)]
+    while stack:
+        paths = stack.pop()
+        at = len(paths)
+        if at == n_rows:
+            yield paths
+            continue
+        of = np.zeros(paths.shape[1], dtype=np.int64) if begins[at] else paths[-1].astype(np.int64) + 1
+        into = np.repeat(np.arange(len(of)), n_choices[of])
+        which = np.arange(len(into)) - np.repeat(np.cumsum(n_choices[of]) - n_choices[of], n_choices[of])
+        longer = np.concatenate([paths[:, into], choices[choice_starts[of[into]] + which][None]])
+        stack += [longer[:, first : first + _BATCH] for first in range(0, longer.shape[1], _BATCH)]
+
+
+def _log_evidence_of_counts(model: HMM, data: HMMData, paths: np.ndarray) -> np.ndarray:
+    """Of first states and transitions of paths, nats, (n_paths,)."""
+    n_states, n_paths = model.n_components, paths.shape[1]
+    first = data.starts[:-1][data.lengths > 0]
+    later = np.setdiff1d(np.arange(len(paths)), first)
+
+    def counts(cells: np.ndarray, n_cells: int) -> np.ndarray:
+        flat = (cells * n_paths + np.arange(n_paths)).ravel()
+        return np.bincount(flat, minlength=n_cells * n_paths).reshape(n_cells, n_paths).astype(float)
+
+    wide = paths.astype(np.int64)
+    of_first = counts(wide[first], n_states)[None]
+    of_pairs = counts(wide[later - 1] * n_states + wide[later], n_states**2).reshape(n_states, n_states, n_paths)
+    found = model.prior.blocks[0].log_evidence(model.initial.statistics(of_first))
+    return found + model.prior.blocks[1].log_evidence(model.transitions.statistics(of_pairs))
+
+
+class _OfRows:
+    """Evidences of rows whose states are known."""
+
+    def __init__(self, model: HMM, data: HMMData, n_terms: int):
+        self.prior, self.n_states = model.prior.blocks[-1], model.n_components
+        self.statistics, self.log_base = statistics_of_rows(model, data, data.row_weight)
+        self.cells = [cells - sum(model.prior.n_cells[:-1]) for cells in model.cells_of_components()]
+        shared = (model.emission.component_of_cell(self.n_states) == -1).any()
+        self.of_sets = None
+        if not shared and 2 ** len(data) <= n_terms:
+            self.strides = 2 ** np.arange(len(data) + 1)
+            ones = np.ones(len(data), dtype=np.int64)
+            self.of_sets = log_evidences_of_sets(model, self.statistics, ones, self.strides)
+
+    def log_evidence(self, paths: np.ndarray) -> np.ndarray:
+        """Along paths (n_rows, n_paths), nats, (n_paths,)."""
+        if self.of_sets is not None:
+            of_states = zip(range(self.n_states), self.of_sets)
+            return np.sum([of_sets[self.strides[:-1] @ (paths == k)] for k, of_sets in of_states], axis=0)
+        added = np.zeros((len(self.prior.coordinates), paths.shape[1]))
+        for k, cells in enumerate(self.cells):
+            added[cells] += self.statistics.T @ (paths == k)
+        return self.prior.log_evidence(added)

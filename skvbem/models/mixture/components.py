@@ -1,0 +1,135 @@
+"""Statistics of a mixture taken apart by component, and put together with fewer or more of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import softmax
+
+from skvbem.models.labels.candidates import elect
+from skvbem.models.mixture.data import MixtureData
+from skvbem.models.mixture.model import Mixture
+
+# Pairs whose evidence is found side by side.
+_PAIRS_AT_ONCE = 64
+# The least share of a row that counts among those of a component.
+_LEAST_SHARE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Statistics by component. Statistics are sums over rows, so those of components joined are sums of theirs.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_components, ...)
+        Expected rows.
+    own : ndarray of shape (n_components, n_own_cells, ...)
+        Statistics of the emission that belong to one component.
+    shared : ndarray of shape (n_shared_cells, ...)
+        Those that belong to all.
+    """
+
+    counts: np.ndarray
+    own: np.ndarray
+    shared: np.ndarray
+
+    @classmethod
+    def of(cls, model: Mixture, statistics: np.ndarray) -> Self:
+        """The parts of statistics (n_cells, ...)."""
+        of_weights, of_emission = model.prior.split(statistics)
+        component = model.emission.component_of_cell(model.n_components)
+        own = np.stack([of_emission[component == k] for k in range(model.n_components)])
+        return cls(model.weights.counts(of_weights), own, of_emission[component < 0])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def statistics(self, model: Mixture) -> np.ndarray:
+        """Statistics (n_cells, ...) of a mixture of so many components; the largest first where weights should fall."""
+        counts, own = self.counts, self.own
+        if model.weights.falling:
+            order = np.argsort(-counts, axis=0, kind="stable")
+            counts, own = counts[order], own[order]
+        component = model.emission.component_of_cell(len(self))
+        of_emission = np.empty((len(component), *self.counts.shape[1:]))
+        for k in range(len(self)):
+            of_emission[component == k] = own[k]
+        of_emission[component < 0] = self.shared
+        return np.concatenate([model.weights.statistics(counts), of_emission])
+
+    def without(self, gone: np.ndarray) -> Self:
+        """All but some components."""
+        return type(self)(np.delete(self.counts, gone, axis=0), np.delete(self.own, gone, axis=0), self.shared)
+
+    def joined(self, one: int, other: int) -> Self:
+        """Two components made one, which stands where the first of them stood."""
+        counts, own = self.counts.copy(), self.own.copy()
+        counts[one] += counts[other]
+        own[one] += own[other]
+        return type(self)(counts, own, self.shared).without(np.array([other]))
+
+    def divided(self, parts: dict[int, Components]) -> Self:
+        """Components replaced by their parts: the first stands where the component stood, the others at the end.
+
+        What all components share is as before: it is a sum over rows, whatever their components.
+        """
+        counts, own = self.counts.copy(), self.own.copy()
+        for k, of_component in parts.items():
+            counts[k], own[k] = of_component.counts[0], of_component.own[0]
+        more = [of_component for _, of_component in sorted(parts.items())]
+        return type(self)(
+            np.concatenate([counts, *(of_component.counts[1:] for of_component in more)]),
+            np.concatenate([own, *(of_component.own[1:] for of_component in more)]),
+            self.shared,
+        )
+
+    def scaled(self, counts: float) -> Self:
+        """The same components, of this many rows in all."""
+        share = counts / self.counts.sum()
+        return type(self)(self.counts * share, self.own * share, self.shared * share)
+
+
+def pairs_by_evidence(model: Mixture, fewer: Mixture, statistics: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Pairs of components whose union the prior finds most probable, at most so many, the best first.
+
+    The entropy of the assignments is left out, which favors pairs that share rows: those worth a try.
+    """
+    parts = Components.of(model, statistics)
+    pairs = [(j, k) for k in range(len(parts)) for j in range(k)]
+    evidence = [
+        fewer.prior.log_evidence(np.stack([parts.joined(*pair).statistics(fewer) for pair in some], axis=1))
+        for some in (pairs[at : at + _PAIRS_AT_ONCE] for at in range(0, len(pairs), _PAIRS_AT_ONCE))
+    ]
+    order = np.argsort(-np.concatenate([np.zeros(0), *evidence]), kind="stable")
+    return [pairs[at] for at in order[:most]]
+
+
+def share_of_each(model: Mixture, statistics: np.ndarray, data: MixtureData, seed: int) -> Iterator[MixtureData]:
+    """The rows of each component: those that q(x) gives it a share of, which is what they weigh there.
+
+    Of many distinct ones those are taken that a race elects; see `skvbem.models.labels.candidates`.
+    """
+    assert data.marks is not None
+    marks = data.marks(slice(None))
+    natural = (model.prior + statistics).expected_natural()
+    rows: list[list[np.ndarray]] = [[] for _ in range(model.n_components)]
+    shares: list[list[np.ndarray]] = [[] for _ in range(model.n_components)]
+    at = 0
+    for block, weight in data.blocks(model.emission.block_rows(model.n_components)):
+        share = softmax(model.log_joint(natural, block), axis=1)
+        for k, column in enumerate(share.T):
+            held = np.flatnonzero((column > _LEAST_SHARE) & (weight > 0))
+            rows[k].append(at + held)
+            shares[k].append(column[held] * weight[held])
+        at += len(weight)
+    for of_rows, of_shares in zip(rows, shares):
+        held = np.concatenate(of_rows)
+        voters = MixtureData(None, np.concatenate(of_shares), 0.0, marks=marks[held].__getitem__)
+        _, elected, counts = elect(voters.segments, len(voters), seed)
+        order = np.argsort(elected)
+        held, counts = held[elected[order]], counts[order]
+        yield MixtureData(data.table[held], counts, float(counts.sum()), False, marks[held].__getitem__)

@@ -1,0 +1,172 @@
+r"""The evidence of a mixture, summed over all assignments of rows to components.
+
+With components given, the rows of each component have an evidence in closed form, :math:`g_k(S)` of the rows S. It is
+found once for every S, equal rows taken together. The weights are sticks broken in turn, whatever their prior, so that
+the sum over assignments is one over the rows of the first component, and of those left over the rows of the second,
+
+.. math::
+
+    F_k(R) = \sum_{S \subseteq R} \frac{B(a_k + |S|, b_k + |R \setminus S|)}{B(a_k, b_k)}
+        \, g_k(S)\, F_{k+1}(R \setminus S), \qquad F_K = g_K,
+
+and the evidence is :math:`F_1` of all rows. Where components share parameters (a tied covariance) there is no such
+factor for each, and allocations of rows to all components are gone through one by one.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import comb, prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from skvbem._numerics import log_rising
+from skvbem.errors import TooLargeError
+from skvbem.models.labels.row_sets import _BATCH, log_evidences_of_sets, statistics_of_rows
+
+if TYPE_CHECKING:
+    from skvbem.models.mixture.model import Mixture, MixtureData
+
+# Pairs of a set and a subset that are held at once.
+_PAIRS = 2**16
+
+
+def log_evidence_by_enumeration(model: Mixture, data: MixtureData, max_terms: int) -> tuple[float, int]:
+    """The log evidence, nats, and the terms of the sum.
+
+    Raises
+    ------
+    TooLargeError
+        If there are more than `max_terms`.
+    ValueError
+        If rows of known components have no evidence in closed form.
+    """
+    if not model.emission.is_conjugate(data.table):
+        raise ValueError(
+            "The exact evidence of a Gaussian mixture with a full or tied covariance is an integral over its missing "
+            "cells that has no closed form. Take covariance_type='diag' or 'spherical', fill or leave out the rows, or "
+            "take a score that approximates it, such as 'ais'."
+        )
+    statistics, weight, log_base = _distinct_rows(model, data)
+    shared = (model.emission.component_of_cell(model.n_components) == -1).any()
+    if shared or model.n_components == 1:
+        n_terms = prod(comb(w + model.n_components - 1, w) for w in weight.tolist())
+        _check(n_terms, max_terms, data)
+        return log_base + _by_allocations(model, statistics, weight), n_terms
+    sizes = [w + 1 for w in weight.tolist()]
+    n_terms = prod(sizes) + (model.n_components - 2) * prod(n * (n + 1) // 2 for n in sizes)
+    _check(n_terms, max_terms, data)
+    return log_base + _by_subsets(model, statistics, weight), n_terms
+
+
+def _check(n_terms: int, max_terms: int, data: MixtureData) -> None:
+    if n_terms > max_terms:
+        raise TooLargeError(
+            f"The exact evidence is a sum of {float(n_terms):.4g} terms over the components of the "
+            f"{data.total_weight:g} rows; 'max_terms' allows {max_terms}. Take a score that approximates it, fewer "
+            "rows, or fewer components."
+        )
+
+
+def _distinct_rows(model: Mixture, data: MixtureData) -> tuple[np.ndarray, np.ndarray, float]:
+    """Statistics of distinct rows (n_rows, n_own), how often each counts, and the sum of ln f of all, nats."""
+    statistics, log_base = statistics_of_rows(model, data, data.weight)
+    counted = data.weight[data.weight > 0].astype(np.int64)
+    distinct, which = np.unique(statistics[data.weight > 0], axis=0, return_inverse=True)
+    return distinct, np.bincount(which.ravel(), weights=counted, minlength=len(distinct)).astype(np.int64), log_base
+
+
+def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> float:
+    """ln of the sum, by the recursion over components."""
+    strides = np.cumprod([1, *(weight + 1)])
+    n_rows = np.zeros(strides[-1])
+    for w, stride in zip(weight, strides):
+        n_rows += np.arange(strides[-1]) // stride % (w + 1)
+    of_sets = log_evidences_of_sets(model, statistics, weight, strides)
+    rest = of_sets[-1]
+    for k in reversed(range(model.n_components - 1)):
+        a, b = model.weights.sticks[k]
+        own, others, whole = of_sets[k] + log_rising(a, n_rows), rest + log_rising(b, n_rows), log_rising(a + b, n_rows)
+        if k:
+            rest = _convolved(own, others, weight, strides) - whole
+    # of the first component only those sets matter that make up all rows with the rest
+    return float(logsumexp(own + others[::-1] + _log_ways(weight, strides)) - whole[-1])
+
+
+def _log_ways(weight: np.ndarray, strides: np.ndarray) -> np.ndarray:
+    """ln of the ways to take each set from all rows, (n_sets,)."""
+    found = np.zeros(strides[-1])
+    for w, stride in zip(weight, strides):
+        taken = np.arange(strides[-1]) // stride % (w + 1)
+        found += gammaln(w + 1.0) - gammaln(taken + 1.0) - gammaln(w - taken + 1.0)
+    return found
+
+
+def _convolved(own: np.ndarray, others: np.ndarray, weight: np.ndarray, strides: np.ndarray) -> np.ndarray:
+    """ln of the sum over subsets S of R of own(S) others(R - S), times the ways to take S, for every R, (n_sets,)."""
+    n_inner = 0
+    n_pairs = 1
+    while n_inner < len(weight) and n_pairs * (weight[n_inner] + 1) * (weight[n_inner] + 2) // 2 <= _PAIRS:
+        n_pairs *= (weight[n_inner] + 1) * (weight[n_inner] + 2) // 2
+        n_inner += 1
+    inner, outer = _pairs(weight[:n_inner], strides), _pairs(weight[n_inner:], strides[n_inner:])
+    order = np.argsort(inner[0] + inner[1], kind="stable")
+    s, t, ways = (of[order] for of in inner)
+    starts = np.flatnonzero(np.diff(s + t, prepend=-1))
+    found = np.full(strides[-1], -np.inf)
+    for s_outer, t_outer, ways_outer in zip(*outer):
+        terms = own[s_outer + s] + others[t_outer + t] + (ways + ways_outer)
+        most = np.maximum.reduceat(terms, starts)
+        sums = np.add.reduceat(np.exp(terms - np.repeat(most, np.diff([*starts, len(terms)]))), starts)
+        whole = slice(s_outer + t_outer, s_outer + t_outer + strides[n_inner])
+        found[whole] = np.logaddexp(found[whole], most + np.log(sums))
+    return found
+
+
+def _pairs(weight: np.ndarray, strides: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of sets of rows that are a set together, in mixed radix, and ln of the ways to part it so."""
+    s, t, ways = (np.zeros(1, dtype=dtype) for dtype in (np.int64, np.int64, float))
+    for w, stride in zip(weight, strides):
+        both, taken = np.array([(r, k) for r in range(w + 1) for k in range(r + 1)]).T
+        log_ways = gammaln(both + 1.0) - gammaln(taken + 1.0) - gammaln(both - taken + 1.0)
+        s, t, ways = (
+            np.add.outer(new, old).ravel()
+            for new, old in ((taken * stride, s), ((both - taken) * stride, t), (log_ways, ways))
+        )
+    return s, t, ways
+
+
+def _by_allocations(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> float:
+    """ln of the sum, one allocation of all rows to all components after the other."""
+    n_components, first = model.n_components, model.weights.n_cells
+    cells_of = [cells - first for cells in model.cells_of_components()]
+    choices = [_allocations(w, n_components) for w in weight.tolist()]
+    log_ways = [gammaln(w + 1.0) - gammaln(of + 1.0).sum(axis=1) for w, of in zip(weight, choices)]
+    ends = np.cumprod([1, *map(len, choices)])
+    found = -np.inf
+    for at in range(0, ends[-1], _BATCH):
+        which = np.arange(at, min(at + _BATCH, ends[-1]))
+        added = np.zeros((model.n_cells - first, len(which)))
+        counts, log_terms = np.zeros((n_components, len(which))), np.zeros(len(which))
+        for row, of, ways, (below, above) in zip(statistics, choices, log_ways, pairwise(ends)):
+            own = which % above // below
+            counts += of[own].T
+            log_terms += ways[own]
+            for k, cells in enumerate(cells_of):
+                added[cells] += row[:, None] * of[own, k]
+        log_terms += model.weights.prior.log_evidence(model.weights.statistics(counts))
+        log_terms += model.prior.blocks[1].log_evidence(added)
+        found = np.logaddexp(found, logsumexp(log_terms))
+    return float(found)
+
+
+def _allocations(n: int, n_components: int) -> np.ndarray:
+    """All ways to allocate n equal rows, (n_ways, n_components)."""
+    if n_components == 1:
+        return np.array([[n]])
+    return np.concatenate([
+        np.column_stack([np.full(comb(n - k + n_components - 2, n - k), k), _allocations(n - k, n_components - 1)])
+        for k in range(n + 1)
+    ])  # fmt: skip

@@ -1,0 +1,190 @@
+r"""Mixtures: :math:`p(y, x = k \mid \theta) = \pi_k\, p(y \mid k, \theta)`, for any emission.
+
+The component of a row is all that is hidden in it, so that the E step is exact given the expected parameters
+[Beal §2.4.1]: :math:`q(x_i = k) \propto \exp(\langle\ln\pi_k\rangle + \langle\ln p(y_i \mid k, \theta)\rangle)`.
+What an emission hides further, such as missing cells of a Gaussian row, it sums out itself.
+
+Statistics are flat: those of the weights first, then those of the emission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem._kernels import _mixture
+from skvbem.emissions import Emission, relabeled
+from skvbem.emissions.base import Step
+from skvbem.families import Product
+from skvbem.families.base import ConjugateFamily
+from skvbem.models.base import Expectation
+from skvbem.models.labels.ascent import EmissionAscent
+from skvbem.models.labels.divergence import symmetric_divergences
+from skvbem.models.mixture.data import MixtureBlocks, MixtureData
+from skvbem.models.mixture.sampling import MixtureSampling
+from skvbem.models.mixture.scoring import MixtureScoring
+from skvbem.models.mixture.weights import Weights
+from skvbem.models.partial_sums import added, sums_of_parts
+
+# Rows times components times restarts below which threads cost more than they bring.
+_WORTH_THREADS = 2**18
+
+
+class Mixture(MixtureSampling, MixtureScoring):
+    """A mixture with its prior.
+
+    Parameters
+    ----------
+    emission : Emission
+    weights : Weights
+        Prior of the components' weights.
+    emission_prior : ConjugateFamily
+    """
+
+    def __init__(self, emission: Emission, weights: Weights, emission_prior: ConjugateFamily):
+        self.emission, self.weights = emission, weights
+        self.n_components = weights.n_components
+        cells = emission.component_of_cell(self.n_components)
+        self.prior = Product((weights.prior, emission_prior), (weights.n_cells, len(cells)))
+
+    def after(self, statistics: np.ndarray) -> Self:
+        """The mixture whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
+        later = copy(self)
+        later.prior = self.prior + statistics
+        return later
+
+    @property
+    def n_cells(self) -> int:
+        """Numbers that statistics take."""
+        return sum(self.prior.n_cells)
+
+    def compile(
+        self,
+        table: Any,
+        weight: np.ndarray | None = None,
+        observed: np.ndarray | None = None,
+        marks: Callable[[slice], np.ndarray] | None = None,
+    ) -> MixtureData:
+        """Rows made ready for many E steps.
+
+        Parameters
+        ----------
+        table : Table
+            As the emission prepared it.
+        weight : ndarray of shape (n_rows,), optional
+            How often each row counts.
+        observed : ndarray of bool, shape (n_rows,), optional
+            Whether a row has any observed cell.
+        marks : callable, optional
+            Numbers of a slice of rows, equal for equal rows alone: what starts around rows need.
+        """
+        once = np.broadcast_to(1.0, len(table))
+        counts = once if weight is None else np.asarray(weight, dtype=float)
+        counted = counts if observed is None else np.where(observed, counts, 0.0)
+        whole = weight is None or bool((counts == np.floor(counts)).all())
+        return MixtureData(table, counted, float(counts.sum()), whole, marks)
+
+    def expect(self, natural: np.ndarray, data: MixtureData | MixtureBlocks, n_threads: int = 1) -> Expectation:
+        """The E step [Beal (2.54)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
+        log_weights, step = self._at(natural, data)
+        n_lanes = natural.shape[1]
+        size = self.emission.block_rows(self.n_components, n_lanes)
+        sums = (step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components)))
+        for segment in data.segments():
+            for other in self._sums(segment, log_weights, step, size, n_threads):
+                sums = added(sums, other)
+        total, log_z, counts = sums
+        of_emission = step.statistics(total).reshape(-1, n_lanes)
+        return Expectation(np.concatenate([self.weights.statistics(counts.T), of_emission]), log_z)
+
+    def _sums(self, data: MixtureData, log_weights: np.ndarray, step: Step, size: int, n_threads: int) -> list:
+        """Sums of the emission, of ln Z and of responsibilities, of consecutive parts of the rows."""
+        n_lanes = len(log_weights)
+
+        def sums(part: Sequence[int]) -> tuple[Any, np.ndarray, np.ndarray]:
+            total, log_z, counts = step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components))
+            for at in part:
+                rows = slice(at, at + size)
+                block = data.table[rows]
+                shares = self._shares(step, block, log_weights, data.weight[rows], log_z)
+                counts += shares.sum(axis=-1)
+                step.add(block, shares.swapaxes(-1, -2), total)
+            return total, log_z, counts
+
+        worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
+        return sums_of_parts(sums, range(0, len(data), size), n_threads if worth else 1)
+
+    @staticmethod
+    def _shares(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
+        """Responsibilities times weights, (n_lanes, n_components, n_rows); ln Z of the block is added."""
+        shares = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+        _mixture.shares(log_weights, np.ascontiguousarray(weight), shares, log_z)
+        return shares
+
+    def log_joint(self, natural: np.ndarray, table: Any) -> np.ndarray:
+        """ln of pi_k p(row | k) under natural parameters (n_cells,) of one lane, nats, (n_rows, n_components)."""
+        of_weights, of_emission = self.prior.split(natural)
+        found = self.emission.expected_log_likelihood(table, of_emission)
+        return found + self.weights.log_weights(of_weights[:, None])[:, 0]
+
+    def divergences(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
+        """How unlike the rows find their components, (n_components, n_components), nats a row, 0 on the diagonal.
+
+        See `symmetric_divergences`; NaN for components without any. No unit of measure enters.
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+        data : MixtureData or MixtureBlocks
+        """
+        log_weights, step = self._at(natural[:, None], data)
+        n = self.n_components
+
+        def shares_and_logs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for block, weight in data.blocks(self.emission.block_rows(n)):
+                logs = np.array(step.log_likelihood(block)[0].T)
+                yield self._shares(step, block, log_weights, weight, np.zeros(1))[0], logs
+
+        return symmetric_divergences(n, shares_and_logs())
+
+    def statistics_of(
+        self, responsibilities: np.ndarray | Iterable[np.ndarray], data: MixtureData | MixtureBlocks
+    ) -> np.ndarray:
+        """Statistics (n_cells,) of responsibilities (n_rows, n_components), in the order of the rows of the data.
+
+        They may come in pieces, none of which goes on into another segment of the data. Missing cells that have
+        statistics are taken as they are expected under the prior.
+        """
+        whole = responsibilities if isinstance(responsibilities, np.ndarray) else None
+        pieces = iter(responsibilities)
+        of_emission = self.prior.blocks[1].expected_natural()
+        step = self.emission.step(of_emission, data.table)
+        total, counts, n_before = step.zeros(), np.zeros(self.n_components), 0
+        size = self.emission.block_rows(self.n_components)
+        for segment in data.segments():
+            first = 0
+            while first < len(segment):
+                piece = next(pieces) if whole is None else whole[n_before : n_before + len(segment)]
+                for at in range(0, len(piece), size):
+                    rows = slice(first + at, first + min(at + size, len(piece)))
+                    shares = piece[at : at + size] * segment.weight[rows, None]
+                    counts = np.vstack([counts, shares]).sum(axis=0)  # row after row, wherever blocks end
+                    step.add(segment.table[rows], shares, total)
+                first += len(piece)
+            n_before += len(segment)
+        return np.concatenate([self.weights.statistics(counts[:, None])[:, 0], step.statistics(total)])
+
+    def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, ...) with the components in another order."""
+        of_weights, of_emission = self.prior.split(statistics)
+        component = self.emission.component_of_cell(self.n_components)
+        return np.concatenate([self.weights.relabeled(of_weights, order), relabeled(of_emission, component, order)])
+
+
+class MixtureAscent(EmissionAscent):
+    """Full steps of one mixture on its data."""
+
+    label = "component"

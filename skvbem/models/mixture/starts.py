@@ -1,0 +1,135 @@
+r"""Starts of mixtures: rows are taken for the middles of components, every other row goes to the nearest.
+
+Seeds are drawn among the distinct rows, in an order that their values decide, so that a start is the same for any order
+of rows, for weights as for repeats, and for any chunks. Spread seeds (k-means++, Arthur & Vassilvitskii 2007) are drawn
+with probabilities in proportion to the squared distance from those before, and moved to the means of their rows a few
+times (Lloyd).
+
+Or the distinct rows are joined, group by group (Fraley 1998): first by Ward's rule, as that is cheap, to a few dozen
+groups, and these two by two where the prior finds the union most probable beside its parts [Heller & Ghahramani 2005],
+which holds for any emission.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from skvbem.models.labels.candidates import elect
+from skvbem.models.labels.seeding import _places, drawn_seeds, nearest_seeds
+
+if TYPE_CHECKING:
+    from skvbem.models.mixture.data import MixtureBlocks, MixtureData
+    from skvbem.models.mixture.model import Mixture
+
+# Groups that Ward's rule leaves, and more of them if there are to be many components.
+_N_GROUPS, _GROUPS_PER_COMPONENT = 64, 2
+# The share of a row that does not go to the nearest seed: what a start rules out, maximum likelihood never finds.
+_ELSEWHERE = 0.1
+
+
+def starts_of(
+    kind: str, model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Statistics of as many starts, (n_cells, n_starts).
+
+    Parameters
+    ----------
+    kind : {"k-means++", "random", "hierarchical"}
+        Of the last, one start joins rows, which must be in memory; the others are spread.
+    model, data, n_starts, rng
+        As of `seeded_starts`.
+    """
+    if kind != "hierarchical":
+        return seeded_starts(model, data, n_starts, spread=kind != "random", rng=rng)
+    joined = joined_start(model, cast("MixtureData", data), rng=rng)[:, None]
+    if n_starts == 1:
+        return joined
+    return np.column_stack([joined, seeded_starts(model, data, n_starts - 1, spread=True, rng=rng)])
+
+
+def seeded_starts(
+    model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, *, spread: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
+
+    Parameters
+    ----------
+    model : Mixture
+    data : MixtureData or MixtureBlocks
+        With marks.
+    n_starts : int
+    spread : bool
+        Whether seeds keep away from each other.
+    rng : numpy.random.Generator
+    """
+    return _nearest(model, data, drawn_seeds(model, data, n_starts, spread=spread, rng=rng))
+
+
+def joined_start(model: Mixture, data: MixtureData, *, rng: np.random.Generator) -> np.ndarray:
+    """Statistics (n_cells,) of the start that joining groups of distinct rows leads to.
+
+    Parameters
+    ----------
+    model : Mixture
+    data : MixtureData
+        With marks.
+    rng : numpy.random.Generator
+        Elects rows where there are more distinct ones than are joined; else nothing is drawn.
+    """
+    segment, rows, weight = elect(data.segments, len(data), int(rng.integers(2**63)))
+    places = _places(model, data, segment, rows)
+    order = np.argsort(rows)
+    rows, weight, places = rows[order], weight[order] * (data.weight.sum() / weight.sum()), places[order]
+    elected = replace(data, table=data.table[rows], weight=weight)
+    n_groups = max(_N_GROUPS, _GROUPS_PER_COMPONENT * model.n_components)
+    group = np.zeros(1, dtype=int) if len(rows) == 1 else fcluster(linkage(places, "ward"), n_groups, "maxclust") - 1
+    group = _joined(model, elected, group)
+    shares = (1 - _ELSEWHERE) * (group[:, None] == np.arange(model.n_components)) + _ELSEWHERE / model.n_components
+    return model.statistics_of(shares, elected)
+
+
+def _joined(model: Mixture, data: MixtureData, group: np.ndarray) -> np.ndarray:
+    """Groups (n_rows,) joined until there is one for each component."""
+    sums = np.stack([_of_one(model, data, group == g) for g in range(group.max() + 1)], axis=1)
+    prior = model.prior.blocks[1]
+    alone = prior.log_evidence(sums)
+    gain = np.full((len(alone), len(alone)), -np.inf)  # of joining a group with one before it
+    for g in range(1, len(alone)):
+        gain[g, :g] = prior.log_evidence(sums[:, :g] + sums[:, g : g + 1]) - alone[:g] - alone[g]
+    while np.isfinite(alone).sum() > model.n_components:
+        g, into = divmod(int(gain.argmax()), len(gain))
+        group = np.where(group == g, into, group)
+        sums[:, into] += sums[:, g]
+        alone[into], alone[g] = prior.log_evidence(sums[:, into]), -np.inf
+        gain[g], gain[:, g] = -np.inf, -np.inf
+        left = np.flatnonzero(np.isfinite(alone) & (np.arange(len(alone)) != into))
+        better = prior.log_evidence(sums[:, left] + sums[:, into : into + 1]) - alone[left] - alone[into]
+        gain[np.maximum(left, into), np.minimum(left, into)] = better
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
+    """Statistics (n_cells,) of the emission if some rows, and no others, belong to the first component."""
+    first = (np.arange(model.n_components) == 0) * np.ones((int(rows.sum()), 1))
+    some = replace(data, table=data.table[np.flatnonzero(rows)], weight=data.weight[rows])
+    return model.prior.split(model.statistics_of(first, some))[1]
+
+
+def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarray) -> np.ndarray:
+    """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
+    n_starts, n_components, _ = seeds.shape
+    natural = np.repeat(model.prior.blocks[1].expected_natural()[:, None], n_starts, axis=1)
+    step = model.emission.step(natural, data.table)
+    total, counts = step.zeros(), np.zeros((n_components, n_starts))
+    size = model.emission.block_rows(n_components, n_starts)
+    for block, weight in data.blocks(size):
+        own = nearest_seeds(model.emission, block, seeds)
+        shares = (own[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
+        shares += _ELSEWHERE / n_components * weight
+        counts += shares.sum(axis=-1).T
+        step.add(block, shares.swapaxes(-1, -2), total)
+    return np.concatenate([model.weights.statistics(counts), step.statistics(total)])

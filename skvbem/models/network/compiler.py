@@ -1,0 +1,171 @@
+"""Rows of data compiled into the contractions that an E step makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from skvbem.errors import TooLargeError
+from skvbem.graphs.elimination import junction_tree
+from skvbem.models.network.assembly import Assembly
+from skvbem.models.network.contexts import Contexts, joint_keys
+from skvbem.models.network.layout import Layout, complete_cells
+from skvbem.models.network.program import Plan, Program
+
+
+class Compiler:
+    """Compiles tables of rows for one network.
+
+    Parameters
+    ----------
+    layout : Layout
+    max_table_cells : int
+        Most cells of one clique.
+    max_memory : float
+        Most bytes of all that a run of the program holds.
+    n_lanes : int
+        Starts that run side by side.
+    """
+
+    def __init__(self, layout: Layout, max_table_cells: int = 2**24, max_memory: float = np.inf, n_lanes: int = 1):
+        self.layout = layout
+        self.max_table_cells = max_table_cells
+        self.max_memory = max_memory
+        self.n_lanes = n_lanes
+
+    def _check_memory(self, n_bytes: float) -> None:
+        if n_bytes > self.max_memory:
+            raise TooLargeError(
+                f"This fit holds more than {n_bytes:.3g} bytes ({self.layout.n_cells} table cells in the network, "
+                f"{self.n_lanes} starts side by side); 'max_memory' allows {self.max_memory:.3g}. Raise it, take fewer "
+                "starts, or give nodes fewer states or fewer parents."
+            )
+
+    def compile(
+        self,
+        columns: dict[int, np.ndarray],
+        n_rows: int,
+        weight: np.ndarray | None = None,
+        *,
+        keep_rows: bool = False,
+        wanted: Iterable[int] = (),
+        together: Sequence[int] = (),
+    ) -> Program:
+        """The program of a table of rows.
+
+        Parameters
+        ----------
+        columns : dict of int to ndarray of shape (n_rows,)
+            Codes of the observed nodes, negative where the cell is missing. Nodes without a column are hidden. Emptied
+            as soon as it is not needed.
+        n_rows : int
+        weight : ndarray of shape (n_rows,), optional
+            How often each row counts, more than 0; once by default.
+        keep_rows : bool
+            Whether plans remember which rows they serve.
+        wanted : iterable of int
+            Nodes not to prune where they are hidden, since their posterior is asked for.
+        together : sequence of int
+            Nodes that must share a clique where they are hidden, since their joint posterior is asked for.
+
+        Raises
+        ------
+        TooLargeError
+            If a clique has more than `max_table_cells` cells, or the program takes more than `max_memory` bytes.
+        """
+        layout = self.layout
+        wanted = frozenset(wanted) | frozenset(together)
+        components: dict[tuple, list] = {}
+        for rows, observed in self._patterns(columns, n_rows):
+            for component in self._components(observed, wanted, frozenset(together)):
+                components.setdefault(component, []).append(rows)
+        # the driver keeps a few points of each start, the workspace parameters and their exponentials
+        bytes_planned = 8.0 * layout.n_cells * (10 * self.n_lanes + 8)
+        self._check_memory(bytes_planned)
+        assembly, plans = Assembly(layout, self._check_memory, bytes_planned), []
+        complete = self._complete_counts(columns, n_rows, weight)
+        planned = []
+        for (hidden, families), pieces in sorted(components.items()):
+            rows = None if len(pieces) == 1 and pieces[0] is None else np.concatenate(pieces)
+            if rows is not None and len(pieces) > 1:
+                rows.sort()
+            around = sorted({m for f in families for m in layout.strides[f] if m not in hidden})
+            tree, sizes = self._tree(hidden, families, together)
+            contexts = Contexts(layout, columns, around, rows, n_rows, weight, keep_rows)
+            planned.append((hidden, families, tree, sizes, contexts, rows))
+        if not any(contexts.needs_columns for *_, contexts, _ in planned):
+            columns.clear()  # the caller may have left the codes to us: what is not needed any more is freed
+        for hidden, families, tree, sizes, contexts, rows in planned:
+            contexts.settle()
+            assembly.add_plan(hidden, families, tree, sizes, contexts)
+            plans.append(Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row))
+        contraction = assembly.finish(complete)
+        total = float(n_rows if weight is None else weight.sum())
+        whole = weight is None or bool(np.all(weight == np.round(weight)))
+        return Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole)
+
+    def _patterns(self, columns, n_rows):
+        """Groups of rows with the same observed nodes: (rows, or None for all; observed nodes)."""
+        nodes = sorted(columns)
+        gappy = [node for node in nodes if n_rows and columns[node].min() < 0]
+        if not gappy:
+            yield None, frozenset(nodes)
+            return
+        keys = joint_keys([columns[node] < 0 for node in gappy], [2] * len(gappy), n_rows)
+        order = np.argsort(keys, kind="stable")
+        bounds = np.flatnonzero(np.diff(keys[order])) + 1
+        for rows in np.split(order, bounds):
+            missing = {node for node in gappy if columns[node][rows[0]] < 0}
+            yield rows, frozenset(nodes) - missing
+
+    def _components(self, observed, wanted, together):
+        """Hidden parts of a pattern: (hidden nodes, families that touch them), each connected."""
+        layout = self.layout
+        kept = [False] * len(layout.names)
+        for node in layout.leaves_first:
+            kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])
+        groups: list[tuple[set[int], list[int]]] = []
+        scopes = [({m for m in layout.strides[node] if m not in observed}, [node])
+                  for node in range(len(kept)) if kept[node]]  # fmt: skip
+        for scope, families in [*scopes, ({node for node in together if node not in observed}, [])]:
+            if not scope:
+                continue
+            apart = []
+            for hidden, others in groups:
+                if hidden.isdisjoint(scope):
+                    apart.append((hidden, others))
+                else:
+                    scope, families = scope | hidden, families + others
+            groups = [*apart, (scope, families)]
+        return [(tuple(sorted(hidden)), tuple(sorted(families))) for hidden, families in groups]
+
+    def _tree(self, hidden, families, together):
+        layout = self.layout
+        variable = {node: v for v, node in enumerate(hidden)}
+        cardinalities = tuple(layout.cardinalities[node] for node in hidden)
+        scopes = [tuple(variable[m] for m in layout.strides[f] if m in variable) for f in families]
+        scopes.append(tuple(variable[node] for node in together if node in variable))
+        tree = junction_tree(cardinalities, scopes)
+        for clique in tree.cliques:
+            cells = prod(cardinalities[v] for v in clique)
+            if cells > self.max_table_cells:
+                names = ", ".join(str(layout.names[hidden[v]]) for v in clique)
+                raise TooLargeError(
+                    f"Summing over the hidden nodes {names} needs a table of {cells:.4g} cells; 'max_table_cells' "
+                    f"allows {self.max_table_cells:.4g}. Give these nodes fewer states, break a loop among them, or "
+                    "raise the limit."
+                )
+        return tree, cardinalities
+
+    def _complete_counts(self, columns, n_rows, weight):
+        counts = np.zeros(self.layout.n_cells)
+        for node in range(len(self.layout.names)):
+            found = complete_cells(self.layout, columns, node)
+            if found is not None:
+                rows, cells = found
+                w = None if weight is None else weight[rows]
+                size = self.layout.table_cells(node)
+                counts[self.layout.first_cell[node] :][:size] += np.bincount(cells, weights=w, minlength=size)
+        return counts

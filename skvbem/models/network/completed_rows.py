@@ -1,0 +1,230 @@
+r"""Rows completed by q(x): every joint state of what is hidden in a row, and its probability.
+
+Expected counts of any family of nodes follow, also of families that the network which made q(x) does not have, so that
+
+.. math:: \ln p(y \mid m) \ge H(q) + \ln \mathrm{BD}_m(\langle N \rangle_q)
+
+bounds the evidence of every network m over the same nodes from one q(x) [Beal (2.151); Friedman 1998]. Hidden states
+can be merged and split, and hidden nodes come and go, which makes a q(x) for networks whose hidden nodes are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from scipy.special import xlogy
+
+from skvbem._numerics import safe_log
+from skvbem.data import Rows
+from skvbem.errors import TooLargeError
+from skvbem.models.network.contexts import joint_keys
+from skvbem.models.network.layout import Layout
+from skvbem.models.network.model import DiscreteDAG
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedRows:
+    """All joint states of all rows, weighted by q(x).
+
+    Parameters
+    ----------
+    cardinalities : mapping of node to int
+        Number of states of every node, in the order of `codes`.
+    codes : ndarray of int, shape (n_nodes, n_completions)
+        Nothing is missing.
+    row : ndarray of int, shape (n_completions,)
+        Which row of data each completes.
+    weight : ndarray of shape (n_completions,)
+        The weight of the row times the probability of the completion, > 0.
+    row_weight : ndarray of shape (n_rows,)
+    """
+
+    cardinalities: Mapping[Hashable, int]
+    codes: np.ndarray
+    row: np.ndarray
+    weight: np.ndarray
+    row_weight: np.ndarray
+
+    @cached_property
+    def place(self) -> dict[Hashable, int]:
+        """Node -> its place in `codes`."""
+        return {node: k for k, node in enumerate(self.cardinalities)}
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether every row has one completion: nothing is hidden."""
+        return len(self.weight) == len(self.row_weight)
+
+    @cached_property
+    def entropy(self) -> float:
+        """H(q), nats: that of q of each row, times its weight."""
+        return float(-xlogy(self.weight, self.weight / self.row_weight[self.row]).sum())
+
+    def counts(self, family: Sequence[Hashable]) -> np.ndarray:
+        """Expected counts of the joint states of some nodes, one axis each."""
+        shape = tuple(self.cardinalities[node] for node in family)
+        cells = np.zeros(len(self.weight), dtype=np.intp)
+        for node, size in zip(family, shape):
+            cells *= size
+            cells += self.codes[self.place[node]]
+        return np.bincount(cells, weights=self.weight, minlength=prod(shape)).reshape(shape)
+
+    def statistics(self, model: DiscreteDAG) -> np.ndarray:
+        """Expected statistics of a network over these nodes, (n_cells,)."""
+        return model.flat({node: self.counts(model.dag.family(node)) for node in model.dag.nodes})
+
+    def without(self, node: Hashable) -> CompletedRows:
+        """With a hidden node summed out."""
+        cardinalities = {name: size for name, size in self.cardinalities.items() if name != node}
+        return self._settled(cardinalities, np.delete(self.codes, self.place[node], axis=0))
+
+    def with_constant(self, node: Hashable) -> CompletedRows:
+        """With a new hidden node of one state, ahead of the others."""
+        codes = np.concatenate([np.zeros_like(self.codes[:1]), self.codes])
+        return replace(self, cardinalities={node: 1, **self.cardinalities}, codes=codes)
+
+    def merged(self, node: Hashable, kept: int, given_up: int) -> CompletedRows:
+        """With one state of a hidden node joined to another; states above it move down by one."""
+        codes, place = self.codes.copy(), self.place[node]
+        own = np.where(codes[place] == given_up, kept, codes[place])
+        codes[place] = own - (own > given_up)
+        return self._settled({**self.cardinalities, node: self.cardinalities[node] - 1}, codes)
+
+    def split(self, node: Hashable, state: int, share: np.ndarray) -> CompletedRows:
+        """With a share of one state of a hidden node moved to a new last state.
+
+        Parameters
+        ----------
+        node : hashable
+        state : int
+        share : ndarray of shape (n_completions,)
+            Between 0 and 1, exclusive.
+        """
+        place = self.place[node]
+        split = np.flatnonzero(self.codes[place] == state)
+        codes = np.concatenate([self.codes, self.codes[:, split]], axis=1)
+        codes[place, self.codes.shape[1] :] = self.cardinalities[node]
+        weight = self.weight.copy()
+        weight[split] *= 1.0 - share[split]
+        return replace(
+            self,
+            cardinalities={**self.cardinalities, node: self.cardinalities[node] + 1},
+            codes=codes,
+            row=np.concatenate([self.row, self.row[split]]),
+            weight=np.concatenate([weight, self.weight[split] * share[split]]),
+        )
+
+    def _settled(self, cardinalities: Mapping, codes: np.ndarray) -> CompletedRows:
+        """With equal completions of a row made one."""
+        columns, sizes = [self.row, *codes], [len(self.row_weight), *cardinalities.values()]
+        keys = joint_keys(columns, sizes, len(self.row))
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        weight = np.bincount(inverse, weights=self.weight)
+        return CompletedRows(dict(cardinalities), codes[:, first], self.row[first], weight, self.row_weight)
+
+
+def complete_rows(
+    model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max_table_cells=2**24, max_memory=np.inf
+) -> CompletedRows:
+    """Rows completed by the q(x) that follows from q(theta) = prior + statistics.
+
+    Parameters
+    ----------
+    model : DiscreteDAG
+    statistics : ndarray of shape (n_cells,)
+    rows : Rows
+        Equal ones are completed one by one.
+    max_table_cells : int
+        Most joint states of what is hidden in a row.
+    max_memory : float
+        Bytes.
+
+    Raises
+    ------
+    TooLargeError
+        If rows have too many joint states, or these take too much memory.
+
+    Notes
+    -----
+    Unobserved nodes without observed descendants, which the E step leaves out, follow the means of their tables given
+    the rest: q of the others stays as it is.
+    """
+    posterior = model.prior + statistics
+    logs = posterior.expected_natural(), safe_log(posterior.mean())
+    layout = model.layout
+    dtype = np.min_scalar_type(-max(layout.cardinalities))
+    codes = np.full((len(layout.names), len(rows)), -1, dtype=dtype)
+    for node, column in model.columns(rows).items():
+        codes[node] = column
+    weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, dtype=float)
+    patterns, pattern = np.unique(codes < 0, axis=1, return_inverse=True)
+    members = [np.flatnonzero(pattern.ravel() == k) for k in range(patterns.shape[1])]
+    hidden = [np.flatnonzero(missing).tolist() for missing in patterns.T]
+    _check_size(layout, [(len(some), nodes) for some, nodes in zip(members, hidden)], max_table_cells, max_memory)
+    parts = [_completions(layout, logs, codes[:, some], nodes) for some, nodes in zip(members, hidden)]
+    row = np.concatenate([some[own] for some, (_, own, _) in zip(members, parts)])
+    return CompletedRows(
+        dict(zip(layout.names, layout.cardinalities)),
+        np.concatenate([completed for completed, _, _ in parts], axis=1),
+        row,
+        np.concatenate([probability for _, _, probability in parts]) * weight[row],
+        weight,
+    )
+
+
+def _check_size(layout: Layout, sizes: list[tuple[int, list[int]]], max_table_cells: int, max_memory: float) -> None:
+    n_bytes = 0.0
+    for n_rows, hidden in sizes:
+        n_states = prod(layout.cardinalities[node] for node in hidden)
+        n_bytes += float(n_rows) * n_states * (len(layout.names) * 8.0 + 48.0)
+        if n_states > max_table_cells:
+            names = ", ".join(str(layout.names[node]) for node in hidden)
+            raise TooLargeError(
+                f"Rows in which {names} are hidden have {n_states:.4g} joint states, which a structural search goes "
+                f"through; 'max_table_cells' allows {max_table_cells:.4g}. Search by 'greedy', or raise the limit."
+            )
+    if n_bytes > max_memory:
+        raise TooLargeError(
+            f"All joint states of what is hidden in the rows, which a structural search goes through, take "
+            f"{n_bytes:.3g} bytes; 'max_memory' allows {max_memory:.3g}. Search by 'greedy', or raise the limit."
+        )
+
+
+def _completions(layout: Layout, logs, codes: np.ndarray, hidden: list[int]):
+    """Codes of all completions of rows that lack the same nodes, the row of each, and its probability > 0."""
+    n_rows = codes.shape[1]
+    sizes = [layout.cardinalities[node] for node in hidden]
+    states = np.stack(np.unravel_index(np.arange(prod(sizes)), sizes)) if hidden else np.zeros((0, 1), dtype=np.int64)
+    log_joint = np.zeros((n_rows, states.shape[1]))
+    expected, mean = logs
+    kept = _with_observed_descendants(layout, hidden)
+    for node in range(len(layout.names)):
+        members = layout.strides[node]
+        if not members.keys() & set(hidden):
+            continue
+        cells = np.full((n_rows, states.shape[1]), layout.first_cell[node])
+        for member, stride in members.items():
+            seen = states[hidden.index(member)] if member in hidden else codes[member][:, None].astype(np.int64)
+            cells += seen * stride
+        log_joint += (expected if node in kept else mean)[cells]
+    log_joint -= log_joint.max(axis=1, keepdims=True)
+    probability = np.exp(log_joint)
+    probability /= probability.sum(axis=1, keepdims=True)
+    completed = np.repeat(codes, states.shape[1], axis=1)
+    completed[hidden] = np.tile(states.astype(codes.dtype), n_rows)
+    row, probability = np.repeat(np.arange(n_rows), states.shape[1]), probability.ravel()
+    possible = probability > 0
+    return completed[:, possible], row[possible], probability[possible]
+
+
+def _with_observed_descendants(layout: Layout, hidden: list[int]) -> set[int]:
+    """The nodes that are observed, or have a descendant that is."""
+    kept = set(range(len(layout.names))) - set(hidden)
+    for node in layout.leaves_first:
+        if any(child in kept for child in layout.children[node]):
+            kept.add(node)
+    return kept

@@ -1,0 +1,113 @@
+"""Joint states of what is hidden in a row, one by one: how many there are, and in which table cells each counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb, log, prod
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import gammaln, logsumexp
+
+from skvbem._kernels import _contexts
+from skvbem.errors import TooLargeError
+from skvbem.models.base import figure
+from skvbem.models.network.layout import Layout
+from skvbem.models.network.program import Plan, Program
+
+
+@dataclass(frozen=True, eq=False)
+class Completions:
+    """Distinct rows of data whose hidden states are summed together, and the cells that each completion counts in.
+
+    Parameters
+    ----------
+    weight : ndarray of int, shape (n_contexts,)
+        How many rows of data each distinct row stands for.
+    choice_starts : ndarray of shape (n_contexts + 1,)
+        Where the completions of each begin.
+    cell_starts : ndarray of shape (n_choices + 1,)
+        Where the cells of each completion begin.
+    cells : ndarray of int
+    n_terms : int
+        Ways to complete all rows, those that only exchange equal rows counted once.
+    """
+
+    weight: np.ndarray
+    choice_starts: np.ndarray
+    cell_starts: np.ndarray
+    cells: np.ndarray
+    n_terms: int
+
+
+def state_offsets(layout: Layout, plan: Plan) -> np.ndarray:
+    """What each joint hidden state adds to cells of a plan's families, (n_states, n_families), in order of cells."""
+    digits = np.unravel_index(np.arange(prod(plan.cardinalities)), plan.cardinalities)
+    offsets = np.zeros((prod(plan.cardinalities), len(plan.families)), dtype=np.int64)
+    for k, family in enumerate(sorted(plan.families, key=layout.first_cell.__getitem__)):
+        for node, digit in zip(plan.hidden, digits):
+            offsets[:, k] += digit * layout.strides[family].get(node, 0)
+    return offsets
+
+
+def completions(program: Program, max_terms: int) -> list[Completions]:
+    """All completions of all rows, in groups that share no table row: the evidence is a product of sums over groups.
+
+    Raises
+    ------
+    TooLargeError
+        If these sums have more than `max_terms` terms together.
+    """
+    layout, contraction = program.layout, program.contraction
+    n_states = [prod(plan.cardinalities) for plan in program.plans]
+    _check(program, log(max(n_states, default=1)), max_terms, "at least ")
+    cells = [
+        (_contexts.hidden_cells(contraction, k, len(plan.families)), state_offsets(layout, plan))
+        for k, plan in enumerate(program.plans)
+    ]
+    weight, group = _contexts.weights(contraction), _groups(layout, cells)
+    # w equal rows fall into k states in (w + k - 1 over k - 1) ways
+    k = np.repeat(np.array(n_states, dtype=np.int64), [plan.n_contexts for plan in program.plans])
+    log_terms = np.bincount(group, weights=gammaln(weight + k) - gammaln(k) - gammaln(weight + 1.0))
+    _check(program, float(logsumexp(log_terms)) if len(log_terms) else 0.0, max_terms)
+    choices = [context + offsets for at_zero, offsets in cells for context in at_zero]
+    found = []
+    for g in range(len(log_terms)):
+        members = np.flatnonzero(group == g).tolist()
+        sizes = [len(choices[c]) for c in members]
+        found.append(
+            Completions(
+                weight[members].astype(np.int64),
+                np.concatenate([[0], np.cumsum(sizes)]),
+                np.concatenate([[0], np.cumsum(np.repeat([choices[c].shape[1] for c in members], sizes))]),
+                np.concatenate([choices[c].ravel() for c in members]),
+                prod(comb(int(weight[c]) + int(k[c]) - 1, int(k[c]) - 1) for c in members),
+            )
+        )
+    return found
+
+
+def _groups(layout: Layout, cells: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """A number for each context, the same for two that may meet in a table row."""
+    row_of = np.repeat(np.arange(len(layout.row_starts) - 1), np.diff(layout.row_starts))
+    by, met, n_contexts = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
+    for at_zero, offsets in cells:
+        for own, added in zip(at_zero.T, offsets.T):
+            rows = row_of[own[:, None] + np.unique(added)]
+            by.append(np.repeat(np.arange(n_contexts, n_contexts + len(rows)), rows.shape[1]))
+            met.append(rows.ravel())
+        n_contexts += len(at_zero)
+    n = n_contexts + len(layout.row_starts) - 1
+    entries = (np.concatenate(by), n_contexts + np.concatenate(met))
+    _, label = connected_components(coo_array((np.ones(len(entries[0])), entries), shape=(n, n)), directed=False)
+    return np.unique(label[:n_contexts], return_inverse=True)[1]
+
+
+def _check(program: Program, log_terms: float, max_terms: int, about: str = "") -> None:
+    if log_terms > log(max_terms) + 1e-9:
+        raise TooLargeError(
+            f"The exact evidence is a sum over {about}{figure(log_terms)} ways to complete the "
+            f"{program.total_weight:g} rows; 'max_terms' allows {max_terms}. Take a score that approximates it, fewer "
+            "rows, or fewer hidden states."
+        )

@@ -1,0 +1,49 @@
+"""How many labelings a network with hidden nodes has, also where they are too many to list."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from math import lgamma, log
+
+import numpy as np
+
+from skvbem.errors import TooLargeError
+from skvbem.graphs.dag import DAG
+from skvbem.models.relabelings import Relabelings
+
+
+def log_n_labelings(
+    dag: DAG, tables: Mapping[Hashable, np.ndarray], hidden: Sequence, found: Relabelings | None
+) -> float:
+    """ln of the number of relabelings of hidden nodes and their states that leave graph and prior as they are.
+
+    Parameters
+    ----------
+    dag : DAG
+    tables : mapping of node to ndarray
+        Prior concentrations, axes (*parents, node).
+    hidden : sequence
+        Hidden nodes with observed descendants.
+    found : Relabelings or None
+        The relabelings of these nodes if they could be found one by one.
+
+    Raises
+    ------
+    TooLargeError
+        If they could not, and the prior tells states of a hidden node apart.
+    """
+    if found is not None:
+        return log(found.n)
+    kinds = {}
+    for node in (v for v in dag.nodes if any(w in hidden for w in dag.family(v))):
+        axes = tuple(axis for axis, member in enumerate(dag.family(node)) if member in hidden)
+        table = tables[node]
+        if np.any(table.max(axis=axes) != table.min(axis=axes)):
+            raise TooLargeError(
+                f"The labelings of the {len(hidden)} hidden nodes are too many to try one by one, and the prior of "
+                f"{node!r} is not the same for all states of its hidden nodes, so that they cannot be counted "
+                "otherwise. Take a prior that is, or do without the alias correction."
+            )
+        if node in hidden:
+            kinds[node] = (table.shape[-1], table.max(axis=axes).tobytes())
+    return sum(lgamma(tables[node].shape[-1] + 1.0) for node in hidden) + log(dag.n_automorphisms(kinds))

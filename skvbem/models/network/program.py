@@ -1,0 +1,111 @@
+"""From a network and a table of codes to a flat program for the contraction kernel.
+
+Each row leaves some nodes hidden: latents, and observed nodes with a missing cell. Hidden nodes without observed
+descendants are pruned (they sum to one; summed under expected parameters, which do not, they would cost bound). What
+remains falls into connected components that are independent given the row's values. Rows that agree on a component and
+on the values around it share a *context*, with summed weights: contexts, not rows, are what a step costs. Families
+without hidden nodes are counted once and for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from skvbem._kernels._contraction import Contraction, Workspace
+from skvbem.graphs.elimination import JunctionTree
+from skvbem.models.network.layout import Layout
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A junction tree over one set of hidden nodes, and the rows whose hidden part it sums.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        The nodes summed over; variables 0, 1, ... of the tree.
+    tree : JunctionTree
+    cardinalities : tuple of int
+        Number of states of the hidden nodes.
+    n_contexts : int
+        Number of distinct contexts.
+    rows, context_of_row, row_of_context : ndarray or None
+        The rows (None: all), the context (0 ... n_contexts - 1) of each, and a row of each context; if they were kept.
+    families : tuple of int
+        The nodes whose tables touch the hidden nodes.
+    """
+
+    hidden: tuple[int, ...]
+    tree: JunctionTree
+    cardinalities: tuple[int, ...]
+    n_contexts: int
+    families: tuple[int, ...]
+    rows: np.ndarray | None
+    context_of_row: np.ndarray | None
+    row_of_context: np.ndarray | None
+
+    def clique_shape(self, position: int) -> tuple[int, ...]:
+        """Number of states of the nodes of one clique."""
+        return tuple(self.cardinalities[v] for v in self.tree.cliques[position])
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all cliques together."""
+        return sum(prod(self.clique_shape(q)) for q in range(len(self.tree.cliques)))
+
+
+@dataclass(frozen=True)
+class Program:
+    """All plans of a table of rows, compiled.
+
+    Parameters
+    ----------
+    layout : Layout
+    contraction : Contraction
+    plans : tuple of Plan
+    total_weight : float
+        Sum of the weights of the rows.
+    work : int
+        Multiplications of one pass over all contexts, one lane.
+    has_whole_weights : bool
+        Whether every row counts a whole number of times.
+    """
+
+    layout: Layout
+    contraction: Contraction
+    plans: tuple[Plan, ...]
+    total_weight: float
+    work: int
+    has_whole_weights: bool
+
+    @property
+    def treewidth(self) -> int:
+        """Treewidth of the widest hidden part (0 where nothing is hidden)."""
+        return max((plan.tree.treewidth for plan in self.plans), default=0)
+
+    def beliefs(self, natural: np.ndarray, chunk: int = 2**20) -> Iterable[tuple[Plan, slice, np.ndarray, np.ndarray]]:
+        """Each plan's contexts in chunks: (plan, contexts, ln Z of each, clique posteriors of each).
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+            ln parameters, normalized or not.
+        chunk : int
+            Most cells of clique posteriors at a time.
+        """
+        workspace = Workspace(self.contraction, 1)
+        workspace.given(np.ascontiguousarray(natural).reshape(-1, 1))
+        first = 0
+        for plan in self.plans:
+            width = plan.n_cells
+            step = max(1, chunk // width)
+            for at in range(0, plan.n_contexts, step):
+                upto = min(at + step, plan.n_contexts)
+                log_z, beliefs = np.empty(upto - at), np.empty((upto - at, width))
+                workspace.contexts(first + at, first + upto, log_z, beliefs)
+                yield plan, slice(at, upto), log_z, beliefs
+            first += plan.n_contexts

@@ -1,0 +1,191 @@
+"""What can be asked of a row's hidden variables: its likelihood, marginals, a joint posterior, the joint mode, a draw.
+
+All take one point theta (flat, normalized). A single row uses each table row at most once, so with theta at the
+posterior mean of q(theta) a probability of a row is the exact average over q(theta), and sums to one over all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skvbem._numerics import safe_log
+from skvbem.data import Rows
+from skvbem.models.network.layout import complete_cells
+from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.network.program import Plan
+
+
+def log_likelihood(model: DiscreteDAG, point: np.ndarray, data: Rows, **limits) -> np.ndarray:
+    """ln p(row | theta) of every row, nats, (n_rows,); what is not observed is summed out, exactly."""
+    program = model.compile(data, keep_rows=True, **limits)
+    log_point = safe_log(point)
+    total = _log_of_complete_families(model, log_point, data)
+    for plan, contexts, log_z, _ in program.beliefs(log_point):
+        rows, context = _rows_of(plan, contexts)
+        total[rows] += log_z[context]
+    return total
+
+
+def marginals(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits) -> dict:
+    """p(node | row, theta) of every row, for each node: (n_rows, n_states); an observed node is certain.
+
+    In a row that is impossible under theta hidden nodes get the marginals of an empty row.
+    """
+    return _posterior(model, point, data, tuple(nodes), together=False, **limits)
+
+
+def joint(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits) -> np.ndarray:
+    """p(nodes | row, theta) of every row: (n_rows, states of the first node, states of the second, ...).
+
+    The nodes must not have a column in `data`.
+    """
+    (posterior,) = _posterior(model, point, data, tuple(nodes), together=True, **limits).values()
+    return posterior
+
+
+def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
+    asked = {"together" if together else "wanted": nodes}
+    program = model.compile(data, keep_rows=True, **asked, **limits)
+    positions = [model.position[node] for node in nodes]
+    sizes = [model.layout.cardinalities[k] for k in positions]
+    columns = model.columns(data)
+    if together:
+        results = {tuple(nodes): np.zeros((len(data), *sizes))}
+        wanted = {tuple(nodes): tuple(positions)}
+    else:
+        results = {node: np.zeros((len(data), size)) for node, size in zip(nodes, sizes)}
+        wanted = {node: (k,) for node, k in zip(nodes, positions)}
+        for node, k in zip(nodes, positions):
+            if k in columns:
+                seen = np.flatnonzero(columns[k] >= 0)
+                results[node][seen, columns[k][seen]] = 1.0
+    impossible = ~np.isfinite(_log_of_complete_families(model, safe_log(point), data))
+    for plan, contexts, log_z, beliefs in program.beliefs(safe_log(point)):
+        rows, context = _rows_of(plan, contexts)
+        impossible[rows] |= ~np.isfinite(log_z[context])
+        for key, targets in wanted.items():
+            if all(k in plan.hidden for k in targets):
+                results[key][rows] = _of_clique(plan, beliefs, targets)[context]
+    if impossible.any():
+        nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
+        for key, value in _posterior(model, point, nothing, nodes, together=together, **limits).items():
+            asked_for = impossible.copy()
+            for k in wanted[key]:
+                if k in columns:
+                    asked_for &= columns[k] < 0
+            results[key][asked_for] = value[0]
+    return results
+
+
+def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits) -> dict:
+    """The most probable joint state of each row's hidden part: codes (n_rows,) of each node asked for.
+
+    The hidden part is the nodes asked for and the missing cells that bear on them. Ties go to lower states.
+    """
+    program = model.compile(data, keep_rows=True, wanted=nodes, **limits)
+    log_point, columns = safe_log(point), model.columns(data)
+    positions = {model.position[node]: node for node in nodes}
+    modes = {}
+    for k, node in positions.items():
+        modes[node] = columns[k].astype(np.int64) if k in columns else np.zeros(len(data), dtype=np.int64)
+    for plan in program.plans:
+        states = _max_product(model, plan, log_point, columns)
+        rows = slice(None) if plan.rows is None else plan.rows
+        for variable, k in enumerate(plan.hidden):
+            if k in positions:
+                modes[positions[k]][rows] = states[variable][plan.context_of_row]
+    return modes
+
+
+def sample(model: DiscreteDAG, point: np.ndarray, n_rows: int, rng: np.random.Generator) -> dict:
+    """Rows drawn from the network, parents before children: codes (n_rows,) of every node."""
+    drawn: dict = {}
+    for node in model.dag.topological_order():
+        table = model.layout.table(point, model.position[node])
+        rows = table[tuple(drawn[parent] for parent in model.dag.parents(node))]
+        below = np.cumsum(rows, axis=-1) if rows.ndim > 1 else np.broadcast_to(np.cumsum(rows), (n_rows, len(rows)))
+        below = below / below[:, -1:]
+        drawn[node] = (rng.random((n_rows, 1)) >= below[:, :-1]).sum(axis=1)
+    return drawn
+
+
+def _log_of_complete_families(model, log_point, data) -> np.ndarray:
+    total = np.zeros(len(data))
+    columns = model.columns(data)
+    for node in range(len(model.layout.names)):
+        found = complete_cells(model.layout, columns, node)
+        if found is not None:
+            rows, cells = found
+            total[rows] += log_point[model.layout.first_cell[node] :][cells]
+    return total
+
+
+def _rows_of(plan: Plan, contexts: slice):
+    """(rows of the data whose context lies in a chunk, the position of each one's context in the chunk)."""
+    assert plan.context_of_row is not None, "the program was compiled without keep_rows"
+    if contexts.stop - contexts.start == plan.n_contexts:
+        return slice(None) if plan.rows is None else plan.rows, plan.context_of_row
+    inside = np.flatnonzero((plan.context_of_row >= contexts.start) & (plan.context_of_row < contexts.stop))
+    rows = inside if plan.rows is None else plan.rows[inside]
+    return rows, plan.context_of_row[inside] - contexts.start
+
+
+def _of_clique(plan: Plan, beliefs: np.ndarray, targets: tuple[int, ...]) -> np.ndarray:
+    """Posterior of some hidden nodes that share a clique, (n_contexts, states of the first, ...)."""
+    variables = [plan.hidden.index(k) for k in targets]
+    at = 0
+    for position, clique in enumerate(plan.tree.cliques):
+        shape = plan.clique_shape(position)
+        size = int(np.prod(shape))
+        if set(variables) <= set(clique):
+            table = beliefs[:, at : at + size].reshape(-1, *shape)
+            axes = [1 + clique.index(v) for v in variables]
+            others = tuple(a for a in range(1, table.ndim) if a not in axes)
+            kept = [a for a in range(1, table.ndim) if a in axes]
+            posterior = table.sum(axis=others)
+            return posterior.transpose(0, *(1 + kept.index(a) for a in axes))
+        at += size
+    raise LookupError(f"no clique holds {targets}")
+
+
+def _max_product(model: DiscreteDAG, plan: Plan, log_point: np.ndarray, columns) -> list[np.ndarray]:
+    """Codes (n_contexts,) of each hidden node of a plan, at the joint mode of each context."""
+    layout, tree, n = model.layout, plan.tree, plan.n_contexts
+    potentials = []
+    for position, clique in enumerate(tree.cliques):
+        nodes = [plan.hidden[v] for v in clique]
+        shape = plan.clique_shape(position)
+        potential = np.zeros((n, *shape))
+        for family, home in zip(plan.families, tree.homes):
+            if home != position:
+                continue
+            cell = np.full((n,) + (1,) * len(shape), layout.first_cell[family], dtype=np.int64)
+            for member, stride in layout.strides[family].items():
+                if member in nodes:
+                    axis = 1 + nodes.index(member)
+                    own = np.arange(layout.cardinalities[member])
+                    cell = cell + own.reshape([-1 if a == axis else 1 for a in range(1 + len(shape))]) * stride
+                else:
+                    values = columns[member][plan.row_of_context].astype(np.int64)
+                    cell = cell + values.reshape((n,) + (1,) * len(shape)) * stride
+            potential = potential + log_point[cell]
+        potentials.append(potential)
+    for position, clique in enumerate(tree.cliques[:-1]):
+        separator, parent = tree.separator(position), tree.parents[position]
+        axes = tuple(1 + a for a, v in enumerate(clique) if v not in separator)
+        message = potentials[position].max(axis=axes)
+        above = tree.cliques[parent]
+        spread = [plan.cardinalities[v] if v in separator else 1 for v in above]
+        potentials[parent] = potentials[parent] + message.reshape(n, *spread)
+    states: list = [None] * len(plan.hidden)
+    for position in range(len(tree.cliques) - 1, -1, -1):
+        clique = tree.cliques[position]
+        known = [v for v in clique if states[v] is not None]
+        potential = np.moveaxis(potentials[position], [1 + clique.index(v) for v in known], range(1, 1 + len(known)))
+        chosen = potential[(np.arange(n), *(states[v] for v in known))].reshape(n, -1).argmax(axis=1)
+        free = [v for v in clique if states[v] is None]
+        for v, codes in zip(free, np.unravel_index(chosen, [plan.cardinalities[v] for v in free]) if free else ()):
+            states[v] = codes
+    return states

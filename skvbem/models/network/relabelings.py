@@ -1,0 +1,112 @@
+r"""Relabelings of hidden nodes and of their states that leave graph, prior and data as they are; sums over all of them.
+
+A relabeling g permutes the cells of the tables. What depends on the data alone does not see it, but a density q(theta)
+at one labeling does, and whoever puts all labelings right needs :math:`\sum_g e^{N \cdot g \ln\theta}`. Where all that
+can be relabeled is one hidden node, :math:`N \cdot g \ln\theta` is a sum over its states, the sum over g is a
+permanent, and permanents of positive matrices are summed over subsets of states rather than over permutations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import permutations, product
+from math import factorial, prod
+
+import numpy as np
+
+from skvbem.models.network.layout import Layout
+from skvbem.models.relabelings import ListedRelabelings, Relabelings, relabelings_of_states
+
+
+def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limit: int) -> Relabelings | None:
+    """Every relabeling; None where there are more than `limit` and they are not those of the states of one node.
+
+    Nodes without observed descendants are left alone, tables and all: they touch no data.
+
+    Parameters
+    ----------
+    layout : Layout
+    prior : ndarray of shape (n_cells,)
+    hidden : collection of int
+        Nodes never observed.
+    limit : int
+    """
+    children = _children_that_count(layout, hidden)
+    hidden = sorted(node for node in hidden if children.get(node) and layout.cardinalities[node] > 1)
+    if not hidden:
+        return ListedRelabelings(np.arange(layout.n_cells)[None])
+    if len(hidden) == 1:
+        cells = _cells_of_states(layout, hidden[0], children)
+        if np.all(prior[cells] == prior[cells[0]]):
+            return relabelings_of_states(cells)
+    alike = _alike(layout, hidden, children)
+    if prod(factorial(layout.cardinalities[node]) for node in hidden) * prod(map(factorial, map(len, alike))) > limit:
+        return None
+    found = []
+    for nodes in _node_permutations(layout, alike, children):
+        cells = _relabeled_cells(layout, nodes, hidden, children)
+        found.append(cells[(prior[cells] == prior).all(axis=1)])
+    return ListedRelabelings(np.concatenate(found))
+
+
+def _children_that_count(layout: Layout, hidden: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """For every node that is observed or has observed descendants, its children that are or have."""
+    children: dict[int, tuple[int, ...]] = {}
+    for node in layout.leaves_first:
+        found = tuple(child for child in layout.children[node] if child in children)
+        if found or node not in hidden:
+            children[node] = found
+    return children
+
+
+def _cells_of_states(layout: Layout, node: int, children: Mapping[int, tuple[int, ...]]) -> np.ndarray:
+    """The cells that belong to each state of a node, in its own table and its children's, (n_states, n_own)."""
+    every = np.arange(layout.n_cells)
+    tables = [np.moveaxis(layout.table(every, node), -1, 0)]
+    for child in children[node]:
+        tables.append(np.moveaxis(layout.table(every, child), layout.parents[child].index(node), 0))
+    return np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
+
+
+def _alike(layout: Layout, hidden: Sequence[int], children: Mapping[int, tuple[int, ...]]) -> list[list[int]]:
+    """Groups of hidden nodes of as many states and the same relatives outside: only they may trade places."""
+    groups: dict[tuple, list[int]] = {}
+    for node in hidden:
+        below, above = (frozenset(of[node]) - set(hidden) for of in (children, layout.parents))
+        groups.setdefault((layout.cardinalities[node], below, above), []).append(node)
+    return list(groups.values())
+
+
+def _node_permutations(
+    layout: Layout, alike: list[list[int]], children: Mapping[int, tuple[int, ...]]
+) -> Iterator[dict[int, int]]:
+    """Permutations of hidden nodes within their groups that leave the graph unchanged."""
+    families = {node: frozenset(layout.parents[node]) for node in children}
+    for images in product(*map(permutations, alike)):
+        moved = {a: b for group, image in zip(alike, images) for a, b in zip(group, image)}
+        if all(
+            families[moved.get(node, node)] == frozenset(moved.get(p, p) for p in parents)
+            for node, parents in families.items()
+        ):
+            yield moved
+
+
+def _relabeled_cells(
+    layout: Layout, nodes: Mapping[int, int], hidden: Sequence[int], children: Mapping[int, tuple[int, ...]]
+) -> np.ndarray:
+    """For each permutation of states, each cell's stand-in among the relabeled tables, (n_permutations, n_cells)."""
+    states = {node: np.array(list(permutations(range(layout.cardinalities[node])))) for node in hidden}
+    which = np.indices([len(states[node]) for node in hidden]).reshape(len(hidden), -1)
+    picked = {node: states[node][k] for node, k in zip(hidden, which)}
+    cells = np.tile(np.arange(layout.n_cells), (which.shape[1], 1))
+    for node in children:
+        members = (*layout.parents[node], node)
+        digits = dict(zip(members, np.unravel_index(np.arange(layout.table_cells(node)), layout.table_shape(node))))
+        image = nodes.get(node, node)
+        first = layout.first_cell[node]
+        target = cells[:, first : first + layout.table_cells(node)]
+        target[...] = layout.first_cell[image]
+        for member, digit in digits.items():
+            relabeled = picked[member][:, digit] if member in picked else digit
+            target += relabeled * layout.strides[image][nodes.get(member, member)]
+    return cells

@@ -1,0 +1,219 @@
+"""Relabelings of hidden states that leave a model and its data as they are, and sums over all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import permutations
+from math import factorial, lgamma
+
+import numpy as np
+
+from skvbem._numerics import log_sum_exp
+
+# Numbers that one intermediate array of a sum over relabelings may hold.
+_CHUNK = 2**21
+
+
+# Most states of a hidden node whose labelings are summed over subsets of states.
+_MOST_STATES = 14
+
+
+class Relabelings(ABC):
+    """All relabelings that leave graph, prior and data as they are.
+
+    Parameters
+    ----------
+    n : int
+        How many there are, the identity included.
+    cost : float
+        Operations of a sum over all of them, for one vector of statistics and one point; inf where there is none.
+    """
+
+    n: int
+    cost: float
+
+    @abstractmethod
+    def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """ln of the sum over relabelings g of exp(statistics . g ln theta), for all statistics and points.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_statistics, n_cells)
+        log_points : ndarray of shape (n_cells, n_points)
+
+        Returns
+        -------
+        ndarray of shape (n_statistics, n_points)
+        """
+
+    @abstractmethod
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """g ln theta for a g drawn in proportion to exp(statistics . g ln theta), (n_cells,)."""
+
+    def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        r"""ln h, where h(theta) >= 0 averages to one over the labelings of every theta and is large near an anchor.
+
+        What has weights w that are right for all labelings together has weights w h that are right for them too, and
+        steady where only the labeling of the anchor is visited: :math:`h(\theta) = n\,r(\theta) / \sum_g r(g\theta)`
+        with :math:`r = e^{N \cdot \ln\theta}`.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_cells,)
+            N, of the anchor.
+        log_points : ndarray of shape (n_cells, n_points)
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+        """
+        if self.n == 1:
+            return np.zeros(log_points.shape[1])
+        return np.log(self.n) + statistics @ log_points - self.log_sums(statistics[None], log_points)[0]
+
+
+class ListedRelabelings(Relabelings):
+    """Relabelings listed one by one, (n, n_cells): the cell that takes each cell's place."""
+
+    def __init__(self, cells: np.ndarray):
+        self.cells, self.n, self.cost = cells, len(cells), float(cells.size)
+
+    def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """See `Relabelings`."""
+        n_statistics, n_points = len(statistics), log_points.shape[1]
+        found = np.full((n_statistics, n_points), -np.inf)
+        at_once = max(1, _CHUNK // (n_statistics * max(n_points, statistics.shape[1])))
+        for first in range(0, self.n, at_once):
+            # relabeling the statistics instead of the points runs through the inverses, which are the same group
+            relabeled = statistics[:, self.cells[first : first + at_once]]
+            some = relabeled.reshape(-1, statistics.shape[1]) @ log_points
+            some = log_sum_exp(some.reshape(n_statistics, -1, n_points).swapaxes(0, 1))
+            np.logaddexp(found, some, out=found)
+        return found
+
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """See `Relabelings`."""
+        return log_point[self.cells[_choice(log_point[self.cells] @ statistics, rng)]]
+
+
+class StateRelabelings(Relabelings):
+    """All permutations of the states of one hidden node: `cells` (n_states, n_own) are the cells of each state."""
+
+    def __init__(self, cells: np.ndarray):
+        self.cells, self.n = cells, factorial(len(cells))
+        self.cost = float(len(cells) * cells.size + 5 * len(cells) * 2 ** len(cells))
+
+    def _parts(self, statistics, log_points):
+        """statistics of state k . ln theta of state l, (n_states, n_states, ...), and of the cells of no state."""
+        n_states, n_own = self.cells.shape
+        others = np.setdiff1d(np.arange(statistics.shape[1]), self.cells)
+        own = statistics[:, self.cells].reshape(-1, n_own) @ log_points[self.cells].swapaxes(0, 1).reshape(n_own, -1)
+        own = own.reshape(len(statistics), n_states, n_states, -1).transpose(1, 2, 0, 3)
+        return own, statistics[:, others] @ log_points[others]
+
+    def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """See `Relabelings`."""
+        found = np.empty((len(statistics), log_points.shape[1]))
+        at_once = max(1, _CHUNK // (2 ** len(self.cells) * len(statistics)))
+        for first in range(0, log_points.shape[1], at_once):
+            some = slice(first, first + at_once)
+            own, rest = self._parts(statistics, log_points[:, some])
+            found[:, some] = _log_permanents(own)[-1] + rest
+        return found
+
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """See `Relabelings`."""
+        own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
+        partial, taken = _log_permanents(own), 2 ** len(own) - 1
+        drawn = log_point.copy()
+        for k in reversed(range(len(own))):
+            free = [state for state in range(len(own)) if taken >> state & 1]
+            state = free[_choice(np.array([partial[taken ^ (1 << s)] + own[k, s] for s in free]), rng)]
+            drawn[self.cells[k]] = log_point[self.cells[state]]
+            taken ^= 1 << state
+        return drawn
+
+
+class SequentialRelabelings(StateRelabelings):
+    r"""`StateRelabelings` of so many states that permanents cost too much: states of the anchor pick theirs in turn.
+
+    The anchor's states, largest first, each pick a state of theta among those left, with weights
+    :math:`e^{N_k \cdot \ln\theta_l}`. Any picks in turn make a distribution over the permutations g, which knows theta
+    only by its entries: h(theta), n times the probability of the identity, averages to one over the labelings.
+    """
+
+    def __init__(self, cells: np.ndarray):
+        super().__init__(cells)
+        self.cost = np.inf
+
+    def _turns(self, statistics: np.ndarray) -> np.ndarray:
+        return np.argsort(-statistics[self.cells].sum(axis=1), kind="stable")
+
+    def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """See `Relabelings`."""
+        own = self._parts(statistics[None], log_points)[0][:, :, 0]
+        found = np.full(log_points.shape[1], lgamma(len(own) + 1.0))
+        turns = self._turns(statistics)
+        for at, k in enumerate(turns):
+            found += own[k, k] - log_sum_exp(own[k, turns[at:]])
+        return found
+
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """g ln theta for a g drawn by the picks in turn."""
+        drawn = log_point.copy()
+        drawn[self.cells] = log_point[self.cells[self.picked(statistics, log_point, rng)]]
+        return drawn
+
+    def picked(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The state that takes the place of each, (n_states,), by picks in turn."""
+        own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
+        free, states = list(range(len(own))), np.empty(len(own), dtype=int)
+        for k in self._turns(statistics):
+            states[k] = free.pop(_choice(own[k, free], rng))
+        return states
+
+
+def relabelings_of_states(cells: np.ndarray) -> StateRelabelings:
+    """All permutations of states that have these cells, (n_states, n_own)."""
+    return (StateRelabelings if len(cells) <= _MOST_STATES else SequentialRelabelings)(cells)
+
+
+def _log_permanents(log_entries: np.ndarray) -> np.ndarray:
+    """For every subset of columns, as a bit mask, ln of the permanent of these columns and as many first rows.
+
+    Parameters
+    ----------
+    log_entries : ndarray of shape (n, n, ...)
+
+    Returns
+    -------
+    ndarray of shape (2^n, ...)
+    """
+    n = len(log_entries)
+    found = np.empty((2**n, *log_entries.shape[2:]))
+    found[0] = 0.0
+    for subset in range(1, 2**n):
+        row = log_entries[subset.bit_count() - 1]
+        columns = [column for column in range(n) if subset >> column & 1]
+        terms = row[columns] + found[[subset ^ (1 << column) for column in columns]]
+        found[subset] = terms[0] if len(columns) == 1 else log_sum_exp(terms)
+    return found
+
+
+def _choice(log_weights: np.ndarray, rng: np.random.Generator) -> int:
+    weights = np.exp(log_weights - log_weights.max())
+    return int(rng.choice(len(weights), p=weights / weights.sum()))
+
+
+def listed(found: Relabelings | None, n_cells: int, limit: int) -> np.ndarray | None:
+    """Relabelings as the cell that takes each cell's place, (n, n_cells); None where there are more than `limit`."""
+    if found is None or found.n > limit:
+        return None
+    if isinstance(found, ListedRelabelings):
+        return found.cells
+    if isinstance(found, StateRelabelings):
+        orders = np.array(list(permutations(range(len(found.cells)))))
+        cells = np.tile(np.arange(n_cells), (factorial(len(found.cells)), 1))
+        cells[:, found.cells.ravel()] = found.cells[orders].reshape(len(orders), -1)
+        return cells
+    return None

@@ -1,0 +1,1 @@
+"""Sequences of rows, cut into segments that fit the cache."""

@@ -1,0 +1,98 @@
+"""Rows of sequences, compiled: an emission's table, where sequences begin and end, and how often each counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem.models.sequences.segments import Rooms, Stretch, stretches
+
+
+@dataclass(frozen=True, eq=False)
+class HMMData:
+    """Sequences as a hidden Markov model takes them: their rows one after the other.
+
+    Parameters
+    ----------
+    table : Table
+        As the emission prepared it, rows in the order of time.
+    starts : ndarray of int64, shape (n_sequences + 1,)
+        First row of each sequence, and the end.
+    ends : ndarray of int64, shape (n_sequences,)
+        The row after the last one of each sequence that has an observed cell; `starts` where there is none.
+    weight : ndarray of shape (n_sequences,)
+        How often each sequence counts.
+    total_weight : float
+        The n of every score: time steps, each as often as its sequence counts, whether observed or not.
+    has_whole_weights : bool
+    """
+
+    table: Any
+    starts: np.ndarray
+    ends: np.ndarray
+    weight: np.ndarray
+    total_weight: float
+    has_whole_weights: bool = True
+    rooms: Rooms = field(default_factory=Rooms, init=False, repr=False)
+    _cut: dict[tuple[int, int], list[list[Stretch]]] = field(default_factory=dict, init=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def segments(self) -> Iterator[Self]:
+        """The rows, for a pass over all of them: one segment."""
+        yield self
+
+    def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
+        """Tables of at most so many rows, and the weights of these."""
+        for at in range(0, len(self), size):
+            yield self.table[at : at + size], self.row_weight[at : at + size]
+
+    def stretches(self, at_once: int, size: int) -> list[list[Stretch]]:
+        """The rows that count, cut by `skvbem.models.sequences.segments.stretches`; the same list at every step."""
+        if (at_once, size) not in self._cut:
+            self._cut[at_once, size] = stretches(self.starts, self.ends, at_once, size)
+        return self._cut[at_once, size]
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return len(self.weight)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Steps of each sequence, (n_sequences,)."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """Which rows have a state that observations depend on, (n_rows,)."""
+        return np.arange(len(self)) < np.repeat(self.ends, self.lengths)
+
+    @cached_property
+    def row_weight(self) -> np.ndarray:
+        """How often each row counts, (n_rows,); 0 where no observation depends on its state."""
+        return np.repeat(self.weight, self.lengths) * self.counted
+
+    @cached_property
+    def pair_weight(self) -> np.ndarray:
+        """How often the transition from the row before counts, (n_rows,); 0 in the first row of a sequence."""
+        weight = self.row_weight.copy()
+        weight[self.starts[:-1][self.lengths > 0]] = 0.0
+        return weight
+
+    @cached_property
+    def one_by_one(self) -> Self:
+        """Sequences of whole weights repeated, without the rows that no observation depends on."""
+        repeats = self.weight.astype(np.int64)
+        lengths = np.repeat(self.ends - self.starts[:-1], repeats)
+        if (repeats == 1).all() and np.array_equal(lengths, self.lengths):
+            return self
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rows = np.arange(starts[-1]) + np.repeat(np.repeat(self.starts[:-1], repeats) - starts[:-1], lengths)
+        table = self.table[rows]
+        return replace(self, table=table, starts=starts, ends=starts[1:], weight=np.ones(len(lengths)))

@@ -1,0 +1,1 @@
+"""Displays of the components of mixtures and of the classes of networks."""

@@ -1,0 +1,409 @@
+"""`DAGDisplay`: a network as a picture, without Graphviz."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from itertools import product
+from numbers import Real
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem.graphs.dag import DAG, did_you_mean
+from skvbem.plotting.labels import INK, percent
+from skvbem.plotting.networks.layout import layered_layout
+from skvbem.plotting.networks.probable_edges import with_probable_edges
+from skvbem.plotting.requirements import need_matplotlib
+from skvbem.spaces.settings import resolve_latents
+
+_FONT_SIZE = 10.0  # points, in a figure that the display makes itself
+_MARGIN = 0.2  # inches
+_THIN, _THICK = 0.7, 4.5  # points
+_MOST_TOLD, _NOTE_WIDTH = 4, 48  # edges not drawn, letters of a line under the picture
+
+_LATENT_FACE, _LATENT_BORDER = "#d6e6f5", "#2f6ea5"
+_OBSERVED_FACE, _OBSERVED_BORDER = "#ffffff", "#52606d"
+_LINE = "#7b8794"
+
+
+class DAGDisplay:
+    """A directed acyclic graph in layers: latents shaded ellipses, columns boxes, arrows from parent to child.
+
+    Make one with :meth:`from_estimator`, :meth:`from_search` or :meth:`from_structure`; the constructor only stores.
+
+    Parameters
+    ----------
+    dag : DAG
+        The graph.
+    latents : mapping of node to int, or collection of nodes, default=()
+        The hidden nodes, with the number of states to print in each if known.
+    edge_widths : mapping of (parent, child) to float, default=None
+        One number >= 0 per edge, to which the width of its arrow is proportional (down to a hairline). None draws all
+        arrows alike.
+    edge_widths_title : str, default=None
+        What the widths mean, written under the picture.
+    full_width : float, default=None
+        The number whose arrow is as wide as arrows get; by default the largest there is.
+    dashed : collection of (parent, child), default=()
+        Edges drawn dashed.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    layout_ : Layout
+        Places of nodes and lines of edges, in the units of the axes.
+
+    See Also
+    --------
+    BoundDisplay : the bound of every start of a fit.
+
+    Examples
+    --------
+    >>> from skvbem.plotting import DAGDisplay
+    >>> display = DAGDisplay.from_structure("[class][x|class][y|class]", latents={"class": 3})
+    >>> display.layout_.layers
+    {'class': 0, 'x': 1, 'y': 1}
+    """
+
+    def __init__(self, dag, *, latents=(), edge_widths=None, edge_widths_title=None, full_width=None, dashed=()):
+        self.dag = dag
+        self.latents = latents
+        self.edge_widths = edge_widths
+        self.edge_widths_title = edge_widths_title
+        self.full_width = full_width
+        self.dashed = dashed
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None, edge_widths="mutual_information", node_labels=None):
+        """Draw the network of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted VBDiscreteDAG
+            Or any fitted estimator with `structure_`, `latent_names_`, `tables_` and `counts_`.
+        ax : matplotlib Axes, default=None
+            Where to draw; by default in a new figure of fitting size.
+        edge_widths : "mutual_information", mapping of (parent, child) to float, or None, default="mutual_information"
+            The strength of each edge, >= 0, or None for arrows that are all alike; see Notes.
+        node_labels : mapping of node to str, default=None
+            What to write instead of the names of nodes.
+
+        Returns
+        -------
+        DAGDisplay
+
+        Notes
+        -----
+        "mutual_information" is I(child; parent | the child's other parents), in nats per row: what one learns of the
+        child from this parent once its other parents are known, with the child's table as fitted and the states of its
+        parents as often as expected in the data. It is what the expected log probability of a child loses if the edge
+        is taken out; an edge that changes nothing has zero.
+        """
+        need_matplotlib(cls.__name__)
+        check_is_fitted(estimator, "structure_")
+        dag = estimator.structure_
+        title = None
+        if isinstance(edge_widths, str):
+            if edge_widths != "mutual_information":
+                raise ValueError(
+                    "The 'edge_widths' parameter of DAGDisplay must be 'mutual_information', a mapping of (parent, "
+                    f"child) to numbers >= 0, or None. Got {edge_widths!r} instead."
+                )
+            edge_widths = edge_information(dag, estimator.tables_, estimator.counts_)
+            title = "what a parent tells of its child,\ngiven the other parents (nats per row)"
+        latents = {name: estimator.tables_[name].shape[-1] for name in estimator.latent_names_}
+        return cls(dag, latents=latents, edge_widths=edge_widths, edge_widths_title=title).plot(
+            ax=ax, node_labels=node_labels
+        )
+
+    @classmethod
+    def from_search(cls, search, *, least=0.1, ax=None, node_labels=None):
+        """Draw the best structure of a fitted search, every edge as wide as it is probable, and other probable edges.
+
+        Parameters
+        ----------
+        search : fitted StructureSearchCV
+            With `edge_probabilities_`: over structures, without `cv`.
+        least : float, default=0.1
+            Edges of other structures that are at least so probable are drawn too, dashed.
+        ax : matplotlib Axes, default=None
+            Where to draw; by default in a new figure of fitting size.
+        node_labels : mapping of node to str, default=None
+            What to write instead of the names of nodes.
+
+        Returns
+        -------
+        DAGDisplay
+
+        Notes
+        -----
+        Edges that would close a cycle with more probable ones, such as an edge turned round, are not drawn but told
+        under the picture. Latents of other structures bear the names of those of the best that they are most alike.
+        """
+        need_matplotlib(cls.__name__)
+        check_is_fitted(search, "edge_probabilities_")
+        table, best = search.edge_probabilities_, search.best_structure_
+        probability = dict(zip(product(*(level.tolist() for level in table.levels)), np.ravel(table.values).tolist()))
+        dag, dashed, left_out = with_probable_edges(best, probability, least)
+        title = ["probability of an arrow"]
+        if dashed:
+            title.append("dashed: not in the best structure")
+        if left_out:
+            told = [f"{a} → {b} ({percent(probability[a, b])} %)" for a, b in left_out[:_MOST_TOLD]]
+            more = len(left_out) - _MOST_TOLD
+            title += textwrap.wrap(f"not drawn: {', '.join(told)}" + f" and {more} more" * (more > 0), _NOTE_WIDTH)
+        observed = set(search.shared_parent_probabilities_.levels[0].tolist())
+        n_states = resolve_latents(search.best_params_.get("latents")) or {}
+        return cls(
+            dag,
+            latents={node: n_states.get(node) for node in dag.nodes if node not in observed},
+            edge_widths={edge: probability[edge] for edge in dag.edges},
+            edge_widths_title="\n".join(title),
+            full_width=1.0,
+            dashed=dashed,
+        ).plot(ax=ax, node_labels=node_labels)
+
+    @classmethod
+    def from_structure(cls, structure, latents=(), *, ax=None, edge_widths=None, node_labels=None):
+        """Draw a graph.
+
+        Parameters
+        ----------
+        structure : DAG, list of (parent, child) edges, mapping child -> parents, networkx.DiGraph or str
+            As for `VBDiscreteDAG`.
+        latents : mapping of node to int, or collection of nodes, default=()
+            The hidden nodes, with their numbers of states if these are to be shown.
+        ax : matplotlib Axes, default=None
+            Where to draw; by default in a new figure of fitting size.
+        edge_widths : mapping of (parent, child) to float, default=None
+            The strength of each edge, >= 0; None draws all arrows alike.
+        node_labels : mapping of node to str, default=None
+            What to write instead of the names of nodes.
+
+        Returns
+        -------
+        DAGDisplay
+        """
+        dag = DAG.coerce(structure)
+        return cls(dag, latents=latents, edge_widths=edge_widths).plot(ax=ax, node_labels=node_labels)
+
+    def plot(self, ax=None, *, node_labels=None):
+        """Draw the graph.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; text and lines are scaled to its size as it is now. By default in a new figure, as large as
+            the graph needs at 10 points.
+        node_labels : mapping of node to str, default=None
+            What to write instead of the names of nodes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If labels, latents or widths do not fit the graph.
+        """
+        need_matplotlib(type(self).__name__)
+        from matplotlib import pyplot as plt
+
+        labels, n_states = self._checked(node_labels)
+        sizes = {node: _size(labels[node], node in n_states, n_states.get(node)) for node in self.dag.nodes}
+        layout = layered_layout(self.dag, sizes, n_states)
+        left, bottom, right, top = layout.box
+        if self.edge_widths is not None and self.dag.edges:
+            bottom -= self._key_height()
+            middle = (left + right) / 2
+            left, right = min(left, middle - 1.9), max(right, middle + 1.9)
+        width, height = right - left + 2 * _MARGIN, top - bottom + 2 * _MARGIN
+        if ax is None:
+            _, ax = plt.subplots(figsize=(width, height))
+            ax.set_position((0, 0, 1, 1))
+        window = ax.get_window_extent()
+        scale = min(window.width / width, window.height / height) / ax.figure.dpi
+        ax.set(xlim=(left - _MARGIN, right + _MARGIN), ylim=(bottom - _MARGIN, top + _MARGIN), aspect="equal")
+        ax.set_axis_off()
+        widths = self._widths()
+        for edge, line in layout.lines.items():
+            _draw_arrow(ax, line, widths[edge], scale, "dashed" if edge in self.dashed else "solid")
+        for node in self.dag.nodes:
+            _draw_node(ax, layout.centers[node], sizes[node], labels[node], node in n_states, n_states.get(node), scale)
+        if self.edge_widths is not None and self.dag.edges:
+            self._draw_key(ax, (left + right) / 2, bottom, scale)
+        self.ax_, self.figure_, self.layout_ = ax, ax.figure, layout
+        return self
+
+    def _checked(self, node_labels) -> tuple[dict, dict]:
+        """(the label of every node, number of states of every latent, None if not known)."""
+        if isinstance(self.latents, Mapping):
+            n_states = dict(self.latents)
+        else:
+            n_states = dict.fromkeys([self.latents] if isinstance(self.latents, str) else self.latents)
+        node_labels = dict(node_labels or {})
+        for what, names in (("latents", n_states), ("node_labels", node_labels)):
+            for name in names:
+                if name not in self.dag.nodes:
+                    raise ValueError(
+                        f"The {what!r} parameter of DAGDisplay names {name!r}, which is not a node of the graph."
+                        f"{did_you_mean(name, self.dag.nodes)}"
+                    )
+        if self.edge_widths is not None:
+            self._check_edge_widths()
+        labels = {node: _wrapped(str(node_labels.get(node, node))) for node in self.dag.nodes}
+        return labels, n_states
+
+    def _check_edge_widths(self) -> None:
+        if not isinstance(self.edge_widths, Mapping):
+            raise TypeError(
+                "The 'edge_widths' parameter of DAGDisplay must be a mapping of (parent, child) to numbers >= 0. Got "
+                f"{self.edge_widths!r} instead."
+            )
+        strange = [edge for edge in self.edge_widths if edge not in self.dag.edges]
+        if strange:
+            raise ValueError(
+                f"The 'edge_widths' parameter of DAGDisplay names {strange[0]!r}, which is no edge (parent, child)."
+            )
+        for edge in self.dag.edges:
+            value = self.edge_widths.get(edge)
+            if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+                raise ValueError(
+                    "The 'edge_widths' parameter of DAGDisplay must give each edge (parent, child) a finite number "
+                    f">= 0. Got {value!r} for {edge!r} instead."
+                )
+
+    def _widths(self) -> dict:
+        if self.edge_widths is None:
+            return dict.fromkeys(self.dag.edges, 1.2)
+        most = self._strongest()
+        return {edge: max(_THIN, _THICK * self.edge_widths[edge] / most if most else 0.0) for edge in self.dag.edges}
+
+    def _strongest(self) -> float:
+        if self.full_width is not None:
+            return self.full_width
+        return max((self.edge_widths[edge] for edge in self.dag.edges), default=0.0)
+
+    def _key_height(self) -> float:
+        return 0.43 + 0.16 * (self._key_title().count("\n") + 1)
+
+    def _key_title(self) -> str:
+        return "strength of an arrow" if self.edge_widths_title is None else self.edge_widths_title
+
+    def _draw_key(self, ax, middle: float, bottom: float, scale: float) -> None:
+        """Two sample lines with their strengths, and what the widths mean."""
+        most, top = self._strongest(), bottom + self._key_height()
+        font = {"size": 0.85 * _FONT_SIZE * scale, "parse_math": False}
+        for start, part in ((-1.05, 0.25), (0.15, 1.0)):
+            x, y = middle + start, top - 0.33
+            ax.plot([x, x + 0.45], [y, y], color=_LINE, linewidth=_THICK * part * scale, solid_capstyle="butt")
+            ax.text(x + 0.55, y, f"{most * part:.2g}", va="center", ha="left", **font)
+        ax.text(middle, top - 0.5, self._key_title(), va="top", ha="center", linespacing=1.3, **font)
+
+
+def _wrapped(label: str) -> str:
+    """The label in at most three short lines."""
+    lines = textwrap.wrap(label, 16, break_long_words=False, max_lines=3, placeholder=" …") or [label]
+    return "\n".join(line if len(line) <= 24 else f"{line[:23]}…" for line in lines)
+
+
+def _extent(text: str, points: float) -> tuple[float, float]:
+    """(width, height) of a text in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=points)
+    lines = text.split("\n")
+    width = max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines)
+    return width / 72, 1.25 * points * len(lines) / 72
+
+
+def _size(label: str, is_latent: bool, n_states: int | None) -> tuple[float, float]:
+    """(width, height) of a node in inches."""
+    width, height = _extent(label, _FONT_SIZE)
+    if not is_latent:
+        return max(width + 0.2, 0.5), height + 0.14
+    if n_states is not None:
+        note_width, note_height = _extent(_note(n_states), 0.75 * _FONT_SIZE)
+        width, height = max(width, note_width), height + note_height
+    return max(1.25 * width + 0.2, 0.75), 1.25 * height + 0.14
+
+
+def _note(n_states: int) -> str:
+    return f"{n_states} state{'s' * (n_states != 1)}"
+
+
+def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | None, scale: float) -> None:
+    from matplotlib.patches import Ellipse, FancyBboxPatch
+
+    (x, y), (width, height) = center, size
+    look = {"linewidth": 1.1 * scale, "zorder": 3}
+    if is_latent:
+        ax.add_patch(Ellipse(center, width, height, facecolor=_LATENT_FACE, edgecolor=_LATENT_BORDER, **look))
+    else:
+        radius = 0.08
+        box = FancyBboxPatch(
+            (x - width / 2 + radius, y - height / 2 + radius), width - 2 * radius, height - 2 * radius,
+            boxstyle=f"round,pad={radius}", facecolor=_OBSERVED_FACE, edgecolor=_OBSERVED_BORDER, **look,
+        )  # fmt: skip
+        ax.add_patch(box)
+    font = {"color": INK, "ha": "center", "va": "center", "parse_math": False, "zorder": 4}
+    if n_states is None:
+        ax.text(x, y - 0.01, label, size=_FONT_SIZE * scale, linespacing=1.1, **font)
+    else:
+        above, below = (_extent(text, points)[1] for text, points in ((label, _FONT_SIZE), ("", 0.75 * _FONT_SIZE)))
+        ax.text(x, y + below / 2, label, size=_FONT_SIZE * scale, linespacing=1.1, **font)
+        ax.text(x, y - above / 2, _note(n_states), size=0.75 * _FONT_SIZE * scale, **font)
+
+
+def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str) -> None:
+    """A line that ends in a triangle; a thicker line has a larger one."""
+    from matplotlib.patches import PathPatch, Polygon
+    from matplotlib.path import Path
+
+    head = 0.075 + 1.6 * width / 72
+    run = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    head = min(head, 0.8 * run[-1])
+    neck = run[-1] - head
+    base = np.array([np.interp(neck, run, line[:, k]) for k in (0, 1)])
+    shaft = np.vstack([line[run < neck], base])
+    along = (line[-1] - base) / max(np.linalg.norm(line[-1] - base), 1e-12)
+    across = np.array([-along[1], along[0]]) * (0.035 + 0.9 * width / 72)
+    ax.add_patch(
+        PathPatch(
+            Path(shaft),
+            fill=False,
+            edgecolor=_LINE,
+            linewidth=width * scale,
+            linestyle=style,
+            capstyle="butt",
+            joinstyle="round",
+            zorder=1,
+        )
+    )
+    ax.add_patch(Polygon([base + across, line[-1], base - across], facecolor=_LINE, linewidth=0, zorder=1))
+
+
+def edge_information(dag, tables: Mapping, counts: Mapping) -> dict:
+    """I(child; parent | the other parents) of every edge, nats, where the parents' states occur as counted."""
+    information = {}
+    for child in dag.nodes:
+        parents = dag.parents(child)
+        if not parents:
+            continue
+        table = np.asarray(tables[child])
+        given = np.asarray(counts[child]).sum(axis=-1, keepdims=True)
+        given = given / given.sum() if given.sum() > 0 else np.full_like(given, 1.0 / given.size)
+        joint = given * table
+        for axis, parent in enumerate(parents):
+            rest = given.sum(axis=axis, keepdims=True)
+            without = joint.sum(axis=axis, keepdims=True) / np.where(rest > 0, rest, 1.0)
+            nats = xlogy(joint, table).sum() - xlogy(joint, without).sum()
+            information[parent, child] = max(float(nats), 0.0)
+    return information

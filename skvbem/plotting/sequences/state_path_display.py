@@ -1,0 +1,308 @@
+"""`StatePathDisplay`: a sequence over time, with the states behind it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skvbem.plotting.choice import shortened
+from skvbem.plotting.labels import FAINT, INK, QUIET, plain_axes
+from skvbem.plotting.requirements import need_matplotlib
+from skvbem.plotting.sequences.tracks import check_is_sequence, edges_of, pooled, times_of_sequence, tracks_of
+from skvbem.plotting.states import check_has_states, state_color, states_in_order
+
+_MISSING = "#e9edf1"
+# Steps drawn one by one, with marks; runs of steps that bands are pooled to; categories with a label each; states in
+# the legend, and in a line of it.
+_FEW, _MOST_RUNS, _MOST_LABELS, _MOST_STATES, _STATES_IN_LINE = 250, 1200, 30, 24, 8
+# Of probability at some step, for a state that the sequence is said to visit.
+_LEAST = 0.01
+# Inches.
+_WIDTH, _NUMBERS, _CATEGORY, _PATH, _PROBABILITIES = 9.0, 1.7, 0.16, 0.22, 0.9
+
+
+class StatePathDisplay:
+    """Columns of a sequence over time, and below them its most probable path and the probabilities of the states.
+
+    Numbers are dots on a thin line, which breaks where cells are missing, and what the column is expected to hold in
+    the state of each step is a thick line in that state's color; categories are marks, a row for each. Steps whose
+    cell is missing are shaded. The path and the (smoothed) probabilities are bands in the states' colors, the same as
+    in `TransitionsDisplay`. Make one with :meth:`from_estimator`; the constructor only stores.
+
+    Parameters
+    ----------
+    path : ndarray of int, shape (n_steps,)
+        The state of each step on the most probable path.
+    state_probs : ndarray of shape (n_steps, n_components)
+        Given the whole sequence.
+    tracks : list
+        Columns, as `from_estimator` reads them.
+    states : list of int, default=None
+        From the bottom of the bands up; by default by number. Others come on top of these.
+    times : ndarray of numbers or datetime64, shape (n_steps,), default=None
+        Ascending; by default 0, 1, 2, ...
+    time_label : str, default=None
+        By default "step", or "time" if there are times.
+
+    Attributes
+    ----------
+    axes_ : ndarray of shape (n_columns + 2,) of matplotlib Axes
+        Of the columns, the path, and the probabilities.
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    TransitionsDisplay : how states follow each other.
+    ClassProfileDisplay : what is observed in each state.
+
+    Notes
+    -----
+    The path is the best one as a whole (Viterbi), so that a step of it need not be in the state that is most probable
+    there. Of sequences of more than 1200 steps the bands show shares of states in runs of equally many steps.
+
+    Examples
+    --------
+    >>> from skvbem import VBHMM
+    >>> from skvbem.datasets import load_earthquakes
+    >>> from skvbem.plotting import StatePathDisplay
+    >>> counts = load_earthquakes(as_frame=True).data  # a year in each row
+    >>> model = VBHMM(3, emission="poisson", random_state=0).fit(counts)
+    >>> display = StatePathDisplay.from_estimator(model, counts, times=counts.index)
+    >>> len(display.axes_)
+    3
+    """
+
+    def __init__(self, path, state_probs, tracks, *, states=None, times=None, time_label=None):
+        self.path = path
+        self.state_probs = state_probs
+        self.tracks = tracks
+        self.states = states
+        self.times = times
+        self.time_label = time_label
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        features=None,
+        *,
+        sequence_id=None,
+        lengths=None,
+        sequence=0,
+        times=None,
+        order=None,
+        axes=None,
+    ):
+        """Plot the states of a sequence under a fitted hidden Markov model.
+
+        Parameters
+        ----------
+        estimator : fitted VBHMM
+        X : list of tables, or array-like, pandas or polars DataFrame of shape (n_rows, n_features)
+            With all columns that the fit had.
+        features : list of str or int, default=None
+            Which columns, by name or position, in which order; by default the first four.
+        sequence_id, lengths : array-like, default=None
+            As in `fit`.
+        sequence : int, default=0
+            Which of the sequences of X, in the order in which they appear.
+        times : array-like, default=None
+            Numbers, such as years, or dates, for each step of the sequence or for each row of X; or, of a list of
+            sequences, a list of these. By default steps are numbered from 0.
+        order : None, str or array-like of int, default=None
+            In which order bands lie on each other: by number, by what a column is expected to hold in the states, or
+            these states first.
+        axes : array-like of matplotlib Axes, default=None
+            As `axes_`; by default in a new figure of fitting size.
+
+        Returns
+        -------
+        StatePathDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If the estimator is no hidden Markov model, or times are neither numbers nor dates.
+        ValueError
+            If there is no such column, sequence or state, or times are not one for each step, or not ascending.
+        """
+        need_matplotlib(cls.__name__)
+        owner = cls.__name__
+        check_has_states(estimator, owner)
+        states = states_in_order(estimator, order, owner)
+        fitted, sequences = estimator._asked_of(X, sequence_id, lengths)
+        check_is_sequence(sequence, sequences, owner)
+        time_label = None if times is None else getattr(times, "name", None)
+        if times is not None:
+            times = times_of_sequence(times, sequences, sequence, owner)
+        one = sequences.only(sequence)
+        path, state_probs = estimator.predict(one), estimator.predict_proba(one)
+        tracks = tracks_of(fitted, estimator._rows(one, None, fitted.groups)[0].values, path, features, owner)
+        return cls(path, state_probs, tracks, states=states, times=times, time_label=time_label).plot(axes=axes)
+
+    def plot(self, axes=None):
+        """Plot the sequence.
+
+        Parameters
+        ----------
+        axes : array-like of matplotlib Axes, default=None
+            As `axes_`; by default in a new figure of fitting size.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `axes` are given and of another number.
+        """
+        need_matplotlib(type(self).__name__)
+        path, state_probs = np.asarray(self.path), np.asarray(self.state_probs, dtype=float)
+        axes = self._axes(axes)
+        positions, are_dates = self._positions(len(path))
+        edges = edges_of(positions)
+        for ax, track in zip(axes, self.tracks):
+            _shade(ax, edges, np.isnan(track.values))
+            draw = self._draw_categories if track.levels is None else self._draw_numbers
+            draw(ax, track, path, positions, edges)
+            ax.set_ylabel(shortened(track.name), size=9, color=INK, parse_math=False)
+            plain_axes(ax)
+        states = self._states(state_probs.shape[1])
+        on_path, probable, edges_of_runs = pooled(path, state_probs, edges, _MOST_RUNS)
+        for ax, shares in zip(axes[-2:], (on_path, probable)):
+            _draw_bands(ax, edges_of_runs, shares, states)
+        self._finish(axes, edges, are_dates)
+        visited = (on_path[:, states].max(axis=0) > 0) | (probable[:, states].max(axis=0) >= _LEAST)
+        _name_states(axes[0], [state for state, seen in zip(states, visited) if seen])
+        self.axes_, self.figure_ = axes, axes[0].figure
+        return self
+
+    def _axes(self, axes) -> np.ndarray:
+        """The axes, in a new figure if there are none."""
+        from matplotlib import pyplot as plt
+
+        n_axes = len(self.tracks) + 2
+        if axes is not None:
+            axes = np.ravel(np.asarray(axes, dtype=object))
+            if len(axes) != n_axes:
+                raise ValueError(
+                    f"The 'axes' parameter of {type(self).__name__} must hold {n_axes} axes, one for each column and "
+                    f"two more. Got {len(axes)}."
+                )
+            return axes
+        heights = [*map(_height, self.tracks), _PATH, _PROBABILITIES]
+        _, axes = plt.subplots(
+            n_axes, 1, figsize=(_WIDTH, sum(heights) + 0.14 * n_axes + 0.7), height_ratios=heights, sharex=True,
+            layout="constrained",
+        )  # fmt: skip
+        return axes
+
+    def _positions(self, n_steps: int) -> tuple[np.ndarray, bool]:
+        """Where steps stand on the axis, and whether these are dates."""
+        if self.times is None:
+            return np.arange(float(n_steps)), False
+        times = np.asarray(self.times)
+        if times.dtype.kind != "M":
+            return times.astype(float), False
+        from matplotlib.dates import date2num
+
+        return date2num(times), True
+
+    def _states(self, n_states: int) -> list[int]:
+        """All states in the order of the bands, from the bottom up."""
+        first = [] if self.states is None else list(self.states)
+        return first + [state for state in range(n_states) if state not in first]
+
+    def _draw_numbers(self, ax, track, path, positions, edges) -> None:
+        """The values, and in the state's color what is expected of them."""
+        seen = ~np.isnan(track.values)
+        few = len(path) <= _FEW
+        ax.plot(positions, track.values, color=FAINT, linewidth=0.8, zorder=2)
+        apart = seen & ~np.append(seen[1:], False) & ~np.append(False, seen[:-1])  # where there is no line to see
+        marked = seen if few else apart
+        size = 3.6 if few else 1.5
+        ax.plot(positions[marked], track.values[marked], "o", color=QUIET, markersize=size, markeredgewidth=0, zorder=3)
+        level = np.repeat(track.levels, 2)
+        ends = np.stack([edges[:-1], edges[1:]], axis=1).ravel()
+        for state in np.unique(path):
+            own = np.where(np.repeat(path == state, 2), level, np.nan)
+            ax.plot(ends, own, color=state_color(state), linewidth=2.2, solid_capstyle="butt", zorder=4)
+        ax.margins(y=0.08)
+
+    def _draw_categories(self, ax, track, path, positions, edges) -> None:
+        """A mark in the row of its category for each step, in the color of its state."""
+        seen = ~np.isnan(track.values)
+        colors = np.array([state_color(state) for state in range(int(path.max()) + 1)])[path[seen]]
+        size = float(np.clip(6000 / len(path), 3, 40))
+        ax.scatter(positions[seen], track.values[seen], s=size, marker="|", c=colors, linewidth=1.0, zorder=3)
+        n = len(track.labels)
+        if n <= _MOST_LABELS:
+            ax.set_yticks(range(n), [shortened(label) for label in track.labels], parse_math=False, size=8)
+        ax.set_ylim(n - 0.4, -0.6)
+
+    def _finish(self, axes, edges, are_dates: bool) -> None:
+        """Names of the axes, the same stretch of time on all, ticks at the lowest."""
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+        from matplotlib.ticker import MaxNLocator
+
+        numbers, below = np.arange(1) if self.times is None else np.asarray(self.times), axes[-1]
+        for ax in axes:
+            ax.set_xlim(edges[0], edges[-1])
+            if are_dates:
+                locator = AutoDateLocator()
+                ax.xaxis.set_major_locator(locator)
+                ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+            elif numbers.dtype.kind in "iu":
+                ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+            ax.tick_params(labelbottom=ax is below)
+        axes[-2].set(ylim=(0, 1), yticks=[])
+        axes[-2].set_ylabel("path", size=9, color=INK, rotation=0, ha="right", va="center")
+        below.set_ylim(0, 1)
+        below.set_yticks([0, 0.5, 1], ["0", "½", "1"])
+        below.set_ylabel("probability", size=9, color=INK)
+        label = self.time_label or ("step" if self.times is None else "time")
+        below.set_xlabel(str(label), size=9, color=INK, parse_math=False)
+        for ax in axes[-2:]:
+            plain_axes(ax)
+            ax.spines[["left", "bottom"]].set_visible(ax is below)
+
+
+def _shade(ax, edges: np.ndarray, missing: np.ndarray) -> None:
+    """Shade runs of steps in which nothing was seen."""
+    change = np.flatnonzero(np.diff(np.concatenate([[False], missing, [False]]).astype(int)))
+    runs = [(edges[a], edges[b] - edges[a]) for a, b in change.reshape(-1, 2)]
+    ax.broken_barh(runs, (0, 1), transform=ax.get_xaxis_transform(), color=_MISSING, linewidth=0, zorder=0)
+
+
+def _draw_bands(ax, edges: np.ndarray, shares: np.ndarray, states: list[int]) -> None:
+    """Shares of states, one on the other."""
+    top = np.cumsum(shares[:, states], axis=1)
+    bottom = top - shares[:, states]
+    for k, state in enumerate(states):
+        if (shares[:, state] > 0).any():
+            ax.stairs(
+                top[:, k], edges, baseline=bottom[:, k], fill=True, color=state_color(state), linewidth=0, zorder=2
+            )
+
+
+def _name_states(ax, states: list[int]) -> None:
+    """The colors of the states, above the axes."""
+    from matplotlib.patches import Patch
+
+    shown = states[:_MOST_STATES]
+    handles = [Patch(color=state_color(state)) for state in shown]
+    labels = [f"state {state}" for state in shown]
+    ax.legend(
+        handles, labels, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=_STATES_IN_LINE,
+        borderaxespad=0.2, handlelength=1.0, handleheight=1.0, columnspacing=1.4, fontsize=9,
+    )  # fmt: skip
+
+
+def _height(track) -> float:
+    """Of a column, inches."""
+    return _NUMBERS if track.levels is not None else max(_CATEGORY * min(len(track.labels), _MOST_LABELS), 0.6)

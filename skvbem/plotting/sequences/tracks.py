@@ -1,0 +1,171 @@
+"""One sequence step by step: the values of its columns, what its path expects of them, and where its steps stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from numbers import Integral
+
+import numpy as np
+
+from skvbem.plotting.choice import column_positions
+from skvbem.plotting.profiles import named
+
+# Columns drawn where none is named.
+_MOST = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """A column over the steps of a sequence.
+
+    Parameters
+    ----------
+    name : str
+    values : ndarray of float, shape (n_steps,)
+        Of categories their positions in `labels`; NaN where the cell is missing.
+    levels : ndarray of float, shape (n_steps,), or None
+        What the column is expected to hold in the state of each step; None for categories.
+    labels : sequence of str, default=()
+        Categories.
+    """
+
+    name: str
+    values: np.ndarray
+    levels: np.ndarray | None
+    labels: Sequence[str] = ()
+
+
+def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, owner: str) -> list[Track]:
+    """Columns of one sequence, by default the first four.
+
+    Parameters
+    ----------
+    fitted : FittedHMM
+    values : sequence of ndarray
+        Of each group of columns, (n_steps, n_columns).
+    path : ndarray of int, shape (n_steps,)
+    features : list of str or int, or None
+    owner : str
+        Name of the display.
+    """
+    names = list(fitted.groups.names)
+    chosen = range(min(len(names), _MOST)) if features is None else column_positions(features, names, owner)
+    missing = fitted.groups.missing(values)
+    of_states = fitted.expected_values(np.eye(len(fitted.startprob)))
+    found: dict[int, Track] = {}
+    for group, of_group in zip(fitted.groups.groups, values):
+        for k, at in enumerate(group.columns):
+            if at not in chosen:
+                continue
+            column = np.where(missing[:, at], np.nan, of_group[:, k])
+            if group.encoder is not None:
+                labels = [named(level) for level in group.encoder.categories_[k].tolist()]
+                found[at] = Track(names[at], column, None, labels)
+                continue
+            levels = of_states[names[at]][path]
+            if group.family == "multinomial":  # states share out the row's total
+                levels = levels * of_group.sum(axis=1)
+            found[at] = Track(names[at], column, levels)
+    return [found[at] for at in chosen]
+
+
+# Which sequence, and when ---------------------------------------------------------------------------------------------
+
+
+def check_is_sequence(which, sequences, owner: str) -> None:
+    """Raise a ValueError if there is no such sequence."""
+    n = len(sequences.lengths)
+    if not isinstance(which, Integral) or isinstance(which, bool) or not 0 <= int(which) < n:
+        raise ValueError(
+            f"The 'sequence' parameter of {owner} must be an int from 0 to {n - 1}, the position of a sequence of X. "
+            f"Got {which!r} instead."
+        )
+
+
+def times_of_sequence(times, sequences, which: int, owner: str) -> np.ndarray:
+    """When the steps of one sequence were: numbers or datetime64, ascending.
+
+    Parameters
+    ----------
+    times : array-like
+        For each step of the sequence, or for each row of X; or a list of such, one for each sequence.
+    sequences : Sequences
+    which : int
+    owner : str
+        Name of the display.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are too few or many, no numbers or dates, or not ascending.
+    """
+    rows, n_rows = sequences.places(which), sequences.n_rows
+    if isinstance(times, (list, tuple)) and len(times) == len(sequences.lengths) and np.ndim(times[0]) == 1:
+        times = times[which]
+    found = np.asarray(times)
+    if found.shape not in ((len(rows),), (n_rows,)):
+        alternative = f", or one for each of the {n_rows} rows of X" if n_rows > len(rows) else ""
+        raise ValueError(
+            f"The 'times' parameter of {owner} must have one for each of the {len(rows)} steps of the sequence"
+            f"{alternative}. Got an array of shape {found.shape}."
+        )
+    if len(found) > len(rows):
+        found = found[rows]
+    if found.dtype == object:
+        found = _as_dates(found)
+    if found.dtype.kind not in "iufM":
+        raise TypeError(f"The 'times' parameter of {owner} must hold numbers or dates. Got {found[0]}.")
+    back = np.flatnonzero(~(found[1:] > found[:-1]))  # also where one is missing
+    if len(back):
+        a, b = found[back[0]], found[back[0] + 1]
+        raise ValueError(
+            f"The 'times' parameter of {owner} must ascend from step to step. After {a} comes {b}, at step "
+            f"{back[0] + 1}."
+        )
+    return found
+
+
+def _as_dates(values: np.ndarray) -> np.ndarray:
+    """Dates of Python and pandas as datetime64, those of a time zone by its clock; anything else as it is."""
+    if not all(isinstance(value, date) for value in values):
+        return values
+    clock = [value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in values]
+    return np.array(clock, dtype="datetime64[us]")
+
+
+def edges_of(positions: np.ndarray) -> np.ndarray:
+    """Where each step's share of the axis begins and ends: half way to its neighbors, (n_steps + 1,)."""
+    if len(positions) == 1:
+        return positions[0] + np.array([-0.5, 0.5])
+    middle = (positions[1:] + positions[:-1]) / 2
+    return np.concatenate([[2 * positions[0] - middle[0]], middle, [2 * positions[-1] - middle[-1]]])
+
+
+# Long sequences -------------------------------------------------------------------------------------------------------
+
+
+def pooled(path: np.ndarray, state_probs: np.ndarray, edges: np.ndarray, most: int):
+    """Shares of states on the path and mean probabilities, of runs of equally many steps if there are too many.
+
+    Parameters
+    ----------
+    path : ndarray of int, shape (n_steps,)
+    state_probs : ndarray of shape (n_steps, n_states)
+    edges : ndarray of shape (n_steps + 1,)
+    most : int
+        Most runs.
+
+    Returns
+    -------
+    on_path, probable : ndarray of shape (n_runs, n_states)
+    edges : ndarray of shape (n_runs + 1,)
+    """
+    n_steps, n_states = state_probs.shape
+    length = -(-n_steps // most)
+    starts = np.arange(0, n_steps, length)
+    sizes = np.diff(np.append(starts, n_steps))[:, None]
+    run = np.arange(n_steps) // length
+    on_path = np.bincount(run * n_states + path, minlength=len(starts) * n_states).reshape(-1, n_states) / sizes
+    return on_path, np.add.reduceat(state_probs, starts, axis=0) / sizes, edges[np.append(starts, n_steps)]

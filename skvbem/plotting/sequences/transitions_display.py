@@ -1,0 +1,212 @@
+"""`TransitionsDisplay`: which states follow which, and where sequences begin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skvbem.plotting.labels import FAINT, INK
+from skvbem.plotting.requirements import need_matplotlib
+from skvbem.plotting.states import check_has_states, state_color, states_in_order
+
+_LEAST_COLOR, _MOST_COLOR = "#f1f5fa", "#1c4f7c"
+# Of probability, above which ink cannot be read.
+_DARK = 0.55
+# Inches: a cell, with and without intervals, all of them at most, what is around them; no numbers in smaller cells.
+_CELL, _WIDE_CELL, _MOST_WIDTH, _AROUND, _LEAST_CELL = 0.62, 0.95, 8.0, 1.3, 0.34
+# Between the row of first states and those of transitions, in cells.
+_GAP = 0.35
+
+
+class TransitionsDisplay:
+    """Transition probabilities as a table in shades, a row for each state to come from, above it that of first states.
+
+    Numbers are probabilities (posterior means of VB), below them credible intervals if wanted. A transition that a
+    mask or the prior rules out is an empty cell. Empty states are left out, unless the order names them, so that rows
+    may lack a little of 1. Make one with :meth:`from_estimator`; the constructor only stores.
+
+    Parameters
+    ----------
+    transmat : ndarray of shape (n_states, n_states)
+        Of the states drawn; NaN where there is no such transition.
+    startprob : ndarray of shape (n_states,)
+        NaN for a state that no sequence begins in.
+    states : list of int
+        What these states are called.
+    intervals : pair of ndarray of shape (n_states + 1, n_states), default=None
+        Lower and upper ends, those of first states in row 0.
+    level : float, default=None
+        Mass of the intervals.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    StatePathDisplay : a sequence with its states, in the same colors.
+    ClassProfileDisplay : what is observed in each state.
+
+    Examples
+    --------
+    >>> from skvbem import VBHMM
+    >>> from skvbem.datasets import load_earthquakes
+    >>> from skvbem.plotting import TransitionsDisplay
+    >>> counts = load_earthquakes(as_frame=True).data
+    >>> model = VBHMM(3, emission="poisson", random_state=0).fit(counts)
+    >>> display = TransitionsDisplay.from_estimator(model, order="count")  # of few earthquakes first
+    >>> model.parameters_["poisson"]["rates"][display.states, 0].round(1).tolist()
+    [13.1, 19.8, 30.0]
+    """
+
+    def __init__(self, transmat, startprob, *, states, intervals=None, level=None):
+        self.transmat = transmat
+        self.startprob = startprob
+        self.states = states
+        self.intervals = intervals
+        self.level = level
+
+    @classmethod
+    def from_estimator(cls, estimator, *, order=None, level=None, ax=None):
+        """Plot the transitions of a fitted hidden Markov model.
+
+        Parameters
+        ----------
+        estimator : fitted VBHMM
+        order : None, str or array-like of int, default=None
+            Of the states: by number, by what a column is expected to hold in them, or these states only.
+        level : float, default=None
+            Mass of the credible intervals; None for none. Fits by ``method="map"`` and "ml" have none.
+        ax : matplotlib Axes, default=None
+            By default in a new figure of fitting size.
+
+        Returns
+        -------
+        TransitionsDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If the estimator is no hidden Markov model.
+        ValueError
+            If there is no such column or state, or the level is no share.
+        """
+        need_matplotlib(cls.__name__)
+        check_has_states(estimator, cls.__name__)
+        if level is not None and not 0 < level < 1:
+            raise ValueError(
+                f"The 'level' parameter of {cls.__name__} must lie between 0 and 1, or be None. Got {level!r} instead."
+            )
+        states = states_in_order(estimator, order, cls.__name__)
+        prior = np.vstack([estimator.startprob_prior_, estimator.transmat_prior_])
+        means = np.vstack([estimator.startprob_, estimator.transmat_])
+        rows = [0, *(state + 1 for state in states)]
+        means = np.where(prior > 0, means, np.nan)[np.ix_(rows, states)]
+        intervals = None
+        if level is not None and estimator.method == "vb":
+            of_chain = estimator.credible_intervals(level)["chain"]
+            ends = (np.vstack(pair)[np.ix_(rows, states)] for pair in zip(of_chain["startprob"], of_chain["transmat"]))
+            intervals = tuple(np.where(np.isnan(means), np.nan, end) for end in ends)
+        return cls(means[1:], means[0], states=states, intervals=intervals, level=level).plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Plot the transitions.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            By default in a new figure of fitting size.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        need_matplotlib(type(self).__name__)
+        from matplotlib import pyplot as plt
+
+        n = len(self.states)
+        wanted = _CELL if self.intervals is None else _WIDE_CELL
+        cell = min(wanted, _MOST_WIDTH / n)
+        if ax is None:
+            size = max(n * cell, 2.2) + _AROUND, (n + 1 + _GAP) * cell + _AROUND
+            _, ax = plt.subplots(figsize=size, layout="constrained")
+        values = np.vstack([self.startprob, self.transmat]).astype(float)
+        heights = np.concatenate([[0.0], np.arange(n) + 1 + _GAP])
+        self._draw_cells(ax, values, heights)
+        if cell >= _LEAST_CELL:
+            self._write_numbers(ax, values, heights, cell)
+        else:
+            _add_scale(ax)
+        ax.set(xlim=(-0.52, n - 0.48), ylim=(heights[-1] + 0.52, -0.52), aspect="equal")
+        ax.xaxis.tick_top()
+        ax.set_xticks(range(n), self.states)
+        ax.set_yticks(heights, ["first", *self.states])
+        for tick, state in zip([*ax.get_xticklabels(), *ax.get_yticklabels()[1:]], [*self.states] * 2):
+            tick.set(color=state_color(state), weight="bold")
+        ax.tick_params(length=0)
+        ax.xaxis.set_label_position("top")
+        ax.set_xlabel("to state", size=9, color=INK)
+        ax.set_ylabel("from state", size=9, color=INK, y=0.5 * n / (n + 1 + _GAP))
+        ax.spines[:].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_cells(self, ax, values, heights) -> None:
+        from matplotlib.collections import PatchCollection
+        from matplotlib.patches import Rectangle
+
+        n = len(self.states)
+        cells = [Rectangle((j - 0.5, y - 0.5), 1, 1) for y in heights for j in range(n)]
+        there = ~np.isnan(values.ravel())
+        colors = _shades()(np.where(there, values.ravel(), 0.0))
+        colors[~there] = 1.0
+        ax.add_collection(PatchCollection(cells, facecolor=colors, edgecolor=FAINT, linewidth=0.6, zorder=2))
+
+    def _write_numbers(self, ax, values, heights, cell: float) -> None:
+        """Probabilities in their cells, and intervals below them."""
+        size = float(np.clip(15 * cell, 6, 10))
+        for row, y in enumerate(heights):
+            for j, value in enumerate(values[row]):
+                if np.isnan(value):
+                    continue
+                color = "white" if value > _DARK else INK
+                middle = {"ha": "center", "va": "center", "color": color, "zorder": 3}
+                if self.intervals is None:
+                    ax.text(j, y, _written(value), size=size, **middle)
+                    continue
+                low, high = (end[row, j] for end in self.intervals)
+                ax.text(j, y - 0.14, _written(value), size=size, **middle)
+                ax.text(j, y + 0.2, f"{_written(low)}–{_written(high)}", size=0.78 * size, **middle)
+        if self.intervals is not None:
+            ax.set_title(f"below: {100 * self.level:g} % intervals", loc="left", size=9, color=INK)
+
+
+def _shades():
+    """Of probabilities from 0 to 1."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("probability", [_LEAST_COLOR, _MOST_COLOR])
+
+
+def _add_scale(ax) -> None:
+    """What the shades mean, where cells are too small for numbers."""
+    from matplotlib.cm import ScalarMappable
+
+    bar = ax.figure.colorbar(ScalarMappable(cmap=_shades()), ax=ax, shrink=0.6, label="probability")
+    bar.outline.set_visible(False)
+
+
+def _written(probability: float) -> str:
+    """Two digits, and what is neither impossible nor certain told apart from what is."""
+    if 0 < probability < 0.005:
+        return "<.01"
+    if 0.995 <= probability < 1:
+        return ">.99"
+    return f"{probability:.2f}".removeprefix("0") if 0 < probability < 1 else f"{probability:.0f}"

@@ -1,0 +1,1 @@
+"""Fits of candidates shared among threads and processes, with deadlines."""

@@ -1,0 +1,297 @@
+"""How one candidate of a search is scored: by the evidence of all rows, or by rows held out.
+
+A job knows the estimator and the data; it is sent to a worker once for many candidates. It tells of every candidate by
+a `Record`, also of one that failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import cross_validate
+
+from skvbem.evidence import Evidence, EvidenceScorer, get_score
+from skvbem.search.checkpoint.fingerprints import content
+from skvbem.spaces.settings import canonical
+
+# Parameters that change how a fit is run, not what comes out.
+_NO_MATTER = ("n_jobs", "verbose", "max_memory")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a candidate.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        Score by name, more is better; NaN where it failed.
+    errors : mapping of str to float
+        Standard errors, nats, of the scores that have one.
+    splits : mapping of str to tuple of float
+        Scores of every split of a cross-validation.
+    n_free_parameters : int or None
+    fit_seconds, score_seconds : tuple of float
+        One for each split.
+    failure : str
+        What went wrong, or nothing.
+    doubts : tuple of str
+        Why scores should not be trusted, though they are there.
+    """
+
+    values: Mapping[str, float]
+    errors: Mapping[str, float] = field(default_factory=dict)
+    splits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    n_free_parameters: int | None = None
+    fit_seconds: tuple[float, ...] = (0.0,)
+    score_seconds: tuple[float, ...] = (0.0,)
+    failure: str = ""
+    doubts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, scores: Mapping[str, float | Evidence], **rest) -> Self:
+        """The record of these scores, which may be evidences, with their standard errors and doubts."""
+        evidences = {name: score for name, score in scores.items() if isinstance(score, Evidence)}
+        return cls(
+            {name: float(score) for name, score in scores.items()},
+            {name: each.standard_error for name, each in evidences.items() if each.standard_error is not None},
+            doubts=tuple(doubt for each in evidences.values() for doubt in each.doubts),
+            **rest,
+        )
+
+    @property
+    def seconds(self) -> float:
+        """What the candidate took."""
+        return sum(self.fit_seconds) + sum(self.score_seconds)
+
+    def joined(self, other: Record) -> Record:
+        """The scores of both, of one candidate."""
+        return replace(
+            other,
+            values={**self.values, **other.values},
+            errors={**self.errors, **other.errors},
+            splits={**self.splits, **other.splits},
+            score_seconds=tuple(np.add(self.score_seconds, other.score_seconds).tolist()),
+            failure=self.failure or other.failure,
+            doubts=(*self.doubts, *other.doubts),
+        )
+
+
+class Job(ABC):
+    """The data of a search and how a candidate is scored on them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted; candidates are clones of it with other parameters.
+    scorers : mapping of str to callable
+        The scores by name, callables of (estimator, X, y).
+    error_score : float or "raise"
+        The scores of a candidate that fails; "raise" lets the error through.
+    """
+
+    estimator: BaseEstimator
+    scorers: Mapping[str, Callable]
+    error_score: float | str
+
+    @abstractmethod
+    def measured(self, estimator: BaseEstimator) -> Record:
+        """The record of one candidate; errors are those of the fit or the scores."""
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, str]:
+        """By name, all that records depend on: the data, the estimator's parameters, and how it is scored."""
+
+    def scored_by(self, scorers: Mapping[str, Callable]) -> Self:
+        """The same job with other scores."""
+        changed: Any = self
+        return replace(changed, scorers=scorers)
+
+    def burden(self, setting: Mapping) -> str:
+        """What is known of the memory that a candidate needs, in a sentence, or nothing."""
+        return ""
+
+    def record(self, setting: Mapping) -> Record:
+        """What is known of a candidate once it was tried."""
+        try:
+            return self.measured(clone(self.estimator).set_params(**setting))
+        except Exception as error:
+            if self.error_score == "raise":
+                raise
+            return self.failed(f"{type(error).__name__}: {error}\n{_place(error)}")
+
+    def failed(self, why: str) -> Record:
+        """The record of a candidate that has no scores."""
+        value = np.nan if self.error_score == "raise" else float(self.error_score)
+        return Record(dict.fromkeys(self.scorers, value), failure=why)
+
+    def _fingerprint(self, **data) -> dict[str, str]:
+        """Of the estimator and the scores, with that of the data added."""
+        params = {k: v for k, v in self.estimator.get_params().items() if k.rpartition("__")[2] not in _NO_MATTER}
+        return {
+            "estimator": content(type(self.estimator)),
+            **{f"parameter {name!r}": content(value) for name, value in params.items()},
+            **{f"score {name!r}": content(score) for name, score in self.scorers.items()},
+            **{name: content(value) for name, value in data.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceJob(Job):
+    """Scores of the evidence, of an estimator that can share prepared data among candidates.
+
+    Parameters
+    ----------
+    estimator, error_score
+        As of `Job`.
+    prepared : object
+        What `estimator._prepare` made of the data.
+    scorers : mapping of str to EvidenceScorer
+    """
+
+    estimator: BaseEstimator
+    prepared: Any
+    scorers: Mapping[str, EvidenceScorer]
+    error_score: float | str = np.nan
+
+    def measured(self, estimator: BaseEstimator) -> Record:
+        """See `Job`."""
+        began = time.perf_counter()
+        evaluation = estimator._evaluate_prepared(self.prepared)
+        fitted = time.perf_counter()
+        found = {name: get_score(each.kind)(evaluation, **each.options) for name, each in self.scorers.items()}
+        return Record.of(
+            found,
+            n_free_parameters=evaluation.model.prior.n_free_parameters,
+            fit_seconds=(fitted - began,),
+            score_seconds=(time.perf_counter() - fitted,),
+        )
+
+    def fingerprint(self) -> dict[str, str]:
+        """See `Job`."""
+        return self._fingerprint(data=self.prepared.fingerprint)
+
+    def burden(self, setting: Mapping) -> str:
+        """See `Job`."""
+        estimator = clone(self.estimator).set_params(**setting)
+        dag, latents = estimator._structure_in(self.prepared)
+        encoder = self.prepared.encoder
+        states = dict(zip(encoder.names_, map(len, encoder.categories_))) | latents
+        n_bytes, n_starts = 8.0 * dag.n_table_cells(states), getattr(estimator, "n_init", 1)
+        return f"Its tables alone take {n_bytes * n_starts:.3g} bytes in {n_starts} starts."
+
+
+@dataclass(frozen=True, eq=False)
+class AllRowsJob(Job):
+    """Scores of an estimator fitted to all rows, by callables of (estimator, X, y).
+
+    Parameters
+    ----------
+    estimator, error_score
+        As of `Job`.
+    X, y, fit_params
+        As `fit` takes them.
+    scorers : mapping of str to callable
+        Returning a float or an `Evidence`, more is better.
+    """
+
+    estimator: BaseEstimator
+    X: Any
+    y: Any
+    fit_params: Mapping[str, Any]
+    scorers: Mapping[str, Callable]
+    error_score: float | str = np.nan
+
+    def measured(self, estimator: BaseEstimator) -> Record:
+        """See `Job`."""
+        began = time.perf_counter()
+        estimator.fit(self.X, self.y, **self.fit_params)
+        fitted = time.perf_counter()
+        weight, data = self.fit_params.get("sample_weight"), self.X
+        if hasattr(estimator, "_located"):  # rows of sequences, and which are of one
+            data = estimator._located(self.X, self.fit_params.get("sequence_id"), self.fit_params.get("lengths"))
+        found = {
+            name: estimator._scored(data, weight, score.kind, None, score.options)
+            if isinstance(score, EvidenceScorer)
+            else score(estimator, self.X, self.y)
+            for name, score in self.scorers.items()
+        }
+        return Record.of(
+            found,
+            n_free_parameters=getattr(estimator, "n_free_parameters_", None),
+            fit_seconds=(fitted - began,),
+            score_seconds=(time.perf_counter() - fitted,),
+        )
+
+    def fingerprint(self) -> dict[str, str]:
+        """See `Job`."""
+        return self._fingerprint(data=(self.X, self.y, self.fit_params))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutJob(Job):
+    """Scores of rows held out, averaged over splits; more is better.
+
+    Parameters
+    ----------
+    estimator, error_score
+        As of `Job`.
+    X, y, fit_params
+        As `fit` takes them.
+    splits : sequence of (train, test)
+        Positions of rows.
+    scorers : mapping of str to callable
+        Of (estimator, X, y).
+    """
+
+    estimator: BaseEstimator
+    X: Any
+    y: Any
+    fit_params: Mapping[str, Any]
+    splits: Sequence[tuple]
+    scorers: Mapping[str, Callable]
+    error_score: float | str = np.nan
+
+    def measured(self, estimator: BaseEstimator) -> Record:
+        """See `Job`."""
+        found = cross_validate(
+            estimator,
+            self.X,
+            self.y,
+            cv=self.splits,
+            scoring=dict(self.scorers),
+            params=dict(self.fit_params) or None,
+            error_score="raise",
+            return_estimator=True,
+        )
+        splits = {name: tuple(found[f"test_{name}"].tolist()) for name in self.scorers}
+        return Record(
+            {name: float(np.mean(values)) for name, values in splits.items()},
+            splits=splits,
+            n_free_parameters=getattr(found["estimator"][0], "n_free_parameters_", None),
+            fit_seconds=tuple(found["fit_time"].tolist()),
+            score_seconds=tuple(found["score_time"].tolist()),
+        )
+
+    def fingerprint(self) -> dict[str, str]:
+        """See `Job`."""
+        return self._fingerprint(data=(self.X, self.y, self.fit_params), splits=self.splits)
+
+
+def digest(setting: Mapping) -> str:
+    """A name of a candidate that is the same in every process and whatever its latents are called."""
+    return hashlib.sha256(content(canonical(setting)).encode()).hexdigest()[:32]
+
+
+def _place(error: Exception) -> str:
+    """Where an error came from, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""

@@ -1,0 +1,219 @@
+r"""The best graph of all, by dynamic programming over sets of nodes (Silander & Myllymäki 2006).
+
+For complete data a score is a sum over families, :math:`\sum_j s(j, \mathrm{pa}(j))`. Three steps, each for all sets C
+of nodes:
+
+.. math::
+
+    s(j, P) &= G_{P \cup j}(a) - G_P(a'), \qquad
+    G_S(a) = \sum_c \ln\Gamma(a + n_c) - \ln\Gamma(a), \\
+    b(j, C) &= \max_{P \subseteq C} s(j, P), \\
+    R(C) &= \max_{j \in C} R(C \setminus j) + b(j, C \setminus j).
+
+The sums G go over the joint values c of a set of columns, counted n_c times; a is the concentration of a cell of the
+family, a' that of a row of its table, both the same for all cells of one table. In R the node j is a sink, below all
+others of C. Sets are masks; arrays over the sets without j are indexed by the mask with the bit of j taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from skvbem._kernels._local_scores import fill_sums
+from skvbem.errors import TooLargeError
+from skvbem.families.equal_concentration import Spread
+from skvbem.graphs.dag import DAG
+from skvbem.spaces.rules import EdgeRules
+
+# Sets of nodes are masks of an int64, and there are two to the power of their number.
+_MOST_NODES = 40
+
+
+@dataclass(frozen=True, eq=False)
+class CompleteData:
+    """Rows without missing cells, and what makes families of them comparable.
+
+    Parameters
+    ----------
+    nodes : tuple
+    codes : ndarray of int32, shape (n_nodes, n_rows)
+    weight : ndarray of shape (n_rows,)
+    cardinalities : ndarray of int64, shape (n_nodes,)
+    priors : sequence of Spread
+        Of each node. A total of 0 stands for the maximized likelihood in place of the evidence.
+    per_parameter : float
+        Nats that each free parameter costs: none but with a maximized likelihood.
+    """
+
+    nodes: tuple
+    codes: np.ndarray
+    weight: np.ndarray
+    cardinalities: np.ndarray
+    priors: Sequence[Spread]
+    per_parameter: float = 0.0
+
+
+def best_dag(
+    data: CompleteData,
+    rules: EdgeRules,
+    log_odds: Mapping[tuple[Hashable, Hashable], float] | None = None,
+    max_memory: float = inf,
+) -> tuple[DAG, float]:
+    """The graph of the highest score among those that obey rules, and its score in nats.
+
+    Parameters
+    ----------
+    data : CompleteData
+    rules : EdgeRules
+        Over the nodes of the data.
+    log_odds : mapping of (parent, child) to float, optional
+        What an edge adds to the score.
+    max_memory : float
+        Bytes.
+
+    Raises
+    ------
+    TooLargeError
+        If the tables over all sets of nodes would take more memory.
+
+    Notes
+    -----
+    Of equal graphs one with fewer edges comes out.
+    """
+    most = max((rules.parents[node].most for node in data.nodes), default=0)
+    kinds = _kinds(data)
+    _check_memory(data, len(kinds), max_memory)
+    sums = np.full((1 << len(data.nodes), len(kinds)), np.nan)
+    strength, shared = (np.array(column) for column in zip(*kinds))
+    fill_sums(data.codes, data.cardinalities, data.weight, strength, shared.astype(np.uint8), most + 1, sums)
+    best = np.stack(
+        [_best_of_subsets(_local_scores(data, rules, sums, kinds, k, log_odds or {})) for k in range(len(data.nodes))]
+    )
+    del sums
+    total = _best_of_sets(best)
+    return _traced(data.nodes, best, total), float(total[-1])
+
+
+def _kinds(data: CompleteData) -> list[tuple[float, bool]]:
+    """The concentrations that sums are needed for."""
+    pairs = zip(data.priors, data.cardinalities.tolist())
+    return sorted({kind for prior, n_states in pairs for kind in (_of_cell(prior, n_states), _of_row(prior, n_states))})
+
+
+def _of_cell(prior: Spread, n_states: int) -> tuple[float, bool]:
+    """The concentration of a cell of a node's table, and whether the joint values of the family share it."""
+    return prior.total / (n_states if prior.over == "row" else 1), prior.over == "table"
+
+
+def _of_row(prior: Spread, n_states: int) -> tuple[float, bool]:
+    """That of a row of the table, and whether the joint values of the parents share it."""
+    return prior.total * (n_states if prior.over == "cell" else 1), prior.over == "table"
+
+
+def _check_memory(data: CompleteData, n_kinds: int, max_memory: float) -> None:
+    n, (_, n_rows) = len(data.nodes), data.codes.shape
+    widest = int(data.cardinalities.max(initial=1))
+    # sums, best families (and what they are made from, one node at a time), best sets; groups of rows at every level
+    n_bytes = 8.0 * 2.0**n * (n_kinds + n / 2 + 4 + 1) + n_rows * (12.0 * (n + 2) + 4.0 * widest + 24.0)
+    if n > _MOST_NODES or n_bytes > max_memory:
+        raise TooLargeError(
+            f"The best of all graphs over {n} nodes takes {n_bytes:.3g} bytes to find; {max_memory:.3g} are allowed. "
+            "Raise 'max_memory' of Exact, take fewer nodes, or search by 'structural' or 'greedy'."
+        )
+
+
+def _local_scores(data, rules, sums, kinds, k: int, log_odds: Mapping) -> np.ndarray:
+    """s(node k, P) for every set P of other nodes, (2 ** (n - 1),); -inf where the rules have none of it."""
+    node, n_states = data.nodes[k], int(data.cardinalities[k])
+    others = [other for other in data.nodes if other != node]
+    rule = rules.parents[node]
+    index = np.arange(1 << len(others))
+    low = (1 << k) - 1
+    masks = (index & low) | ((index & ~low) << 1)
+
+    def bits(nodes):
+        return sum(1 << place for place, other in enumerate(others) if other in nodes)
+
+    n_parents = np.bitwise_count(index)
+    allowed = (index & bits(rule.required) == bits(rule.required)) & (index & ~bits(rule.possible) == 0)
+    allowed &= (n_parents >= rule.least) & (n_parents <= rule.most)
+    of_cell, of_row = _of_cell(data.priors[k], n_states), _of_row(data.priors[k], n_states)
+    found = sums[masks | 1 << k, kinds.index(of_cell)] - sums[masks, kinds.index(of_row)]
+    if data.per_parameter:
+        sizes = [size for place, size in enumerate(data.cardinalities.tolist()) if place != k]
+        found -= data.per_parameter * (n_states - 1) * _over_sets(np.multiply, 1.0, sizes)
+    if log_odds:
+        found += _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
+    return np.where(allowed, found, -inf)
+
+
+def _over_sets(operation: np.ufunc, of_none: float, values) -> np.ndarray:
+    """For every set the sum or product of its members' values."""
+    found = np.array([of_none])
+    for value in values:
+        found = np.concatenate([found, operation(found, value)])
+    return found
+
+
+def _best_of_subsets(scores: np.ndarray) -> np.ndarray:
+    """The highest score among the subsets of every set, in place."""
+    size = 1
+    while size < len(scores):
+        halves = scores.reshape(-1, 2, size)
+        np.maximum(halves[:, 1], halves[:, 0], out=halves[:, 1])
+        size *= 2
+    return scores
+
+
+def _best_of_sets(best: np.ndarray) -> np.ndarray:
+    """R, the highest score of the graphs over every set of nodes whose parents lie within."""
+    n = len(best)
+    masks = np.arange(1 << n)
+    total = np.full(1 << n, -inf)
+    total[0] = 0.0
+    layers = np.split(np.argsort(np.bitwise_count(masks), kind="stable"), np.cumsum(_binomials(n))[:-1])
+    for layer in layers[1:]:
+        found = np.full(len(layer), -inf)
+        for sink in range(n):
+            inside = layer >> sink & 1 == 1
+            rest = layer[inside] ^ (1 << sink)
+            found[inside] = np.maximum(found[inside], total[rest] + best[sink, _without_bit(rest, sink)])
+        total[layer] = found
+    return total
+
+
+def _binomials(n: int) -> list[int]:
+    row = [1]
+    for k in range(n):
+        row.append(row[-1] * (n - k) // (k + 1))
+    return row
+
+
+def _without_bit(masks, bit: int):
+    low = (1 << bit) - 1
+    return (masks & low) | ((masks >> 1) & ~low)
+
+
+def _traced(nodes: tuple, best: np.ndarray, total: np.ndarray) -> DAG:
+    """A graph that reaches the best score: from the last sink to the first, none of them with a parent too many."""
+    parents: dict = {}
+    left = (1 << len(nodes)) - 1
+    while left:
+        sinks = [k for k in range(len(nodes)) if left >> k & 1]
+        reached = [total[left ^ 1 << k] + best[k, _without_bit(left ^ 1 << k, k)] for k in sinks]
+        sink = sinks[int(np.argmax(reached))]
+        left ^= 1 << sink
+        chosen = _without_bit(left, sink)
+        # the maximum over subsets is a copy of one of them: where leaving a node out keeps it, leave it out
+        smaller = True
+        while smaller:
+            without = (chosen ^ 1 << place for place in range(len(nodes) - 1) if chosen >> place & 1)
+            found = next((less for less in without if best[sink, less] == best[sink, chosen]), None)
+            smaller, chosen = found is not None, chosen if found is None else found
+        others = nodes[:sink] + nodes[sink + 1 :]
+        parents[nodes[sink]] = [other for place, other in enumerate(others) if chosen >> place & 1]
+    return DAG(nodes, parents)

@@ -1,0 +1,133 @@
+"""The best of all graphs of a space, found without trying them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from math import inf, log
+from typing import NoReturn
+
+import numpy as np
+from sklearn.base import clone
+
+from skvbem.evidence import EvidenceScorer
+from skvbem.families.equal_concentration import Spread
+from skvbem.graphs.dag import shown
+from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search.strategies.base import Problem, Strategy
+from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
+from skvbem.search.strategies.structural.edge_odds import EdgeOdds
+from skvbem.spaces.structures import StructureSpace
+
+#: Scores that are the evidence itself where nothing is hidden.
+EXACT_IF_COMPLETE = (
+    "lower_bound",
+    "collapsed",
+    "collapsed_ascent",
+    "cheeseman_stutz",
+    "cheeseman_stutz_dagger",
+    "mled",
+    "exact",
+    "ais",
+    "ais_prior",
+    "smc",
+    "importance",
+    "importance_gibbs",
+)
+
+
+@dataclass(frozen=True)
+class Exact(Strategy):
+    """Finds the best graph of a `DAGSpace` without latents by dynamic programming, for complete data and some 20 nodes.
+
+    Only the best graph is tried: the table of the search has one row, and its posterior says nothing.
+
+    Parameters
+    ----------
+    max_memory : float, default=4e9
+        Most bytes of the tables over all sets of nodes: 21 nodes take 0.3 GB, each node more doubles that.
+
+    Raises
+    ------
+    ValueError
+        In a search that is not one for a sum over families: with latents or missing cells, another space, a score
+        that is neither the evidence (nearly all are, where nothing is hidden) nor "bic", a prior over structures that
+        is neither uniform nor one of edges, or Dirichlet priors that are not equal in all cells of a table.
+    TooLargeError
+        If the tables exceed `max_memory`.
+
+    Notes
+    -----
+    With n nodes of at most k parents, time is proportional to the number of sets of up to k + 1 nodes times the number
+    of distinct rows, and to :math:`n^2 2^n`. Rules of the space hold, and a prior over edges counts. See
+    `skvbem.search.strategies.exact.best_dag` for the algorithm (Silander & Myllymäki 2006).
+
+    Examples
+    --------
+    >>> from skvbem import StructureSearchCV, VBDiscreteDAG
+    >>> from skvbem.datasets import load_lizards
+    >>> from skvbem.spaces import DAGSpace
+    >>> X = load_lizards().data
+    >>> search = StructureSearchCV(VBDiscreteDAG(prior="bdeu"), DAGSpace(["x0", "x1", "x2"]), strategy="exact").fit(X)
+    >>> round(search.best_score_, 2)
+    -818.87
+    """
+
+    max_memory: float = 4e9
+
+    def search(self, problem: Problem) -> None:
+        """See `Strategy`."""
+        space = problem.space
+        if not isinstance(space, StructureSpace) or space.latents:
+            _refuse(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
+        data = _complete_data(problem, space.observed)
+        odds = EdgeOdds.of(problem.prior, space.rules)
+        if odds is None:
+            _refuse(f"needs a prior over structures that is uniform or an EdgePrior. Got {problem.prior!r}")
+        dag, score = best_dag(data, odds.rules, odds.log_odds, self.max_memory)
+        if score == -inf:
+            _refuse("found no graph that both the space and the prior allow")
+        problem.scores([{"structure": dag}])
+
+
+def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteData:
+    """The rows of these nodes, and the priors and penalties of the score that ranks."""
+    job = problem.job
+    if not isinstance(job, EvidenceJob) or not hasattr(job.estimator, "_spread_prior"):
+        _refuse("needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG")
+    estimator = clone(job.estimator).set_params(**next(iter(problem.space)))
+    _, latents = estimator._structure_in(job.prepared)
+    rows, encoder = job.prepared.rows, job.prepared.encoder
+    if latents or (rows.codes < 0).any():
+        _refuse(f"needs complete data; {'there are latents' if latents else 'some cells are missing'}")
+    if estimator.learn_prior:
+        _refuse("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    score = job.scorers[problem.ranking]
+    kind = score.kind if isinstance(score, EvidenceScorer) else None
+    if kind == "bic" and not score.options:
+        priors, per_parameter = [Spread(0.0, "cell")] * len(nodes), 0.5 * log(weight.sum())
+    elif kind in EXACT_IF_COMPLETE:
+        priors, per_parameter = [_spread(estimator, node) for node in nodes], 0.0
+    else:
+        _refuse(f"needs a score that is a sum over families: 'bic', or one of {', '.join(EXACT_IF_COMPLETE)}")
+    place = [rows.names.index(node) for node in nodes]
+    return CompleteData(
+        nodes,
+        np.ascontiguousarray(rows.codes[:, place].T, dtype=np.int32),
+        weight,
+        np.asarray(encoder.n_categories_, dtype=np.int64)[place],
+        priors,
+        per_parameter,
+    )
+
+
+def _spread(estimator, node) -> Spread:
+    found = estimator._spread_prior(node)
+    if found is None:
+        _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
+    return found
+
+
+def _refuse(why: str) -> NoReturn:
+    raise ValueError(f"The strategy 'exact' {why}. Take 'greedy', or 'structural', which is faster.")

@@ -1,0 +1,191 @@
+"""Places of a structural search: settings with a q(x) each, the bounds it gives on neighbors, and fits from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from skvbem.graphs.dag import DAG
+from skvbem.models.network.completed_rows import CompletedRows
+from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search.strategies.base import Problem
+from skvbem.search.strategies.starts import edge_moves_within
+from skvbem.search.strategies.structural.edge_odds import EdgeOdds
+from skvbem.search.strategies.structural.family_scores import FamilyScores
+from skvbem.search.strategies.structural.transfer import carried
+from skvbem.spaces.moves import AddEdge, RemoveEdge, ReverseEdge
+from skvbem.spaces.settings import canonical, value_key
+from skvbem.spaces.structures import StructureSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A setting and a q(x) for it.
+
+    Parameters
+    ----------
+    setting : mapping
+    dag : DAG
+    latents : mapping
+        Latent -> number of states.
+    scores : FamilyScores
+        Of the q(x).
+    bound : float
+        What the q(x) gives, plus the log prior; nats.
+    value : float
+        The lower bound of the fit that made the q(x), plus the log prior; -inf without a fit.
+    """
+
+    setting: Mapping
+    dag: DAG
+    latents: Mapping[Hashable, int]
+    scores: FamilyScores
+    bound: float
+    value: float = -np.inf
+
+
+class Fitter:
+    """Bounds settings by the q(x) of others, and fits them from there.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    met : dict
+        By key: the value of a setting once fitted, and the setting.
+    n_bounded : int
+        Bounds computed.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has no q(x) to give.
+    """
+
+    def __init__(self, problem: Problem):
+        job, space = problem.job, problem.space
+        if not isinstance(job, EvidenceJob) or not hasattr(job.estimator, "_complete_prepared"):
+            raise ValueError(
+                "The strategy 'structural' needs scores of the evidence of all rows, with cv=None, of a network such "
+                "as VBDiscreteDAG. Take 'greedy' for others."
+            )
+        if job.estimator.learn_prior:
+            raise ValueError(
+                "The strategy 'structural' needs learn_prior=False: one q(x) bounds the evidence under one prior. Take "
+                "'greedy', or a grid of priors."
+            )
+        self.problem, self._job = problem, job
+        self.met: dict[Hashable, tuple[float, Mapping]] = {}
+        self.n_bounded = 0
+        self._odds = None
+        if isinstance(space, StructureSpace) and not (problem.prior.labeled and space.latents):
+            self._odds = EdgeOdds.of(problem.prior, space.rules)
+        # by the rest of a setting, where nothing is hidden: q(x) is then the same for every graph
+        self._certain: dict[Hashable, FamilyScores] = {}
+
+    def fitted(self, setting: Mapping, completed: CompletedRows | None = None) -> Place:
+        """A setting fitted, from a q(x) if one is given; where nothing is hidden there is nothing to fit."""
+        estimator, log_prior, rest = self._estimator(setting), self._log_prior(setting), _rest(setting)
+        dag, latents = estimator._structure_in(self._job.prepared)
+        scores = None if latents else self._certain.get(rest)
+        if scores is None:
+            value, completed = estimator._complete_prepared(self._job.prepared, completed)
+            scores = FamilyScores(completed, _prior_of(estimator, completed))
+            bound = scores.bound(dag)
+            if not latents and completed.is_certain:
+                self._certain[rest] = scores
+        else:
+            value = bound = scores.bound(dag)
+        self.met[canonical(setting)] = value + log_prior, setting
+        return Place(setting, dag, latents, scores, bound + log_prior, value + log_prior)
+
+    def is_new(self, place: Place) -> bool:
+        """Whether the setting was not fitted yet."""
+        return canonical(place.setting) not in self.met
+
+    def best_fit(self, places: Iterable[Place]) -> Place | None:
+        """The best of those places that are new, once fitted from their q(x); None if there is none."""
+        found = [place for place in map(self._refitted, filter(self.is_new, places)) if place is not None]
+        return max(found, key=lambda place: place.value, default=None)
+
+    def best_first(self, here: Place) -> Iterator[Place]:
+        """The neighbors of a place, bounded by its q(x) as far as they can be, the highest bound first."""
+        moves = edge_moves_within(self.problem.space, here.setting) if self._odds is not None else []
+        if moves:
+            yield from self._moved(here, moves)
+            return
+        settings = list(self.problem.space.neighbors(here.setting))
+        self.n_bounded += len(settings)
+        found = [place for setting in settings if (place := self._bounded(here, setting)) is not None]
+        yield from sorted(found, key=lambda place: -place.bound)
+
+    def _moved(self, here: Place, moves: list) -> Iterator[Place]:
+        """The same by moves of an edge: no graph is made before it is asked for."""
+        gained = [self._gained(here.scores, here.dag, move) for move in moves]
+        self.n_bounded += len(moves)
+        for k in np.argsort(-np.array(gained), kind="stable"):
+            setting = moves[k].apply(here.setting)
+            if setting in self.problem.space and (place := self._bounded(here, setting)) is not None:
+                yield place
+
+    def _gained(self, scores: FamilyScores, dag: DAG, move: AddEdge | RemoveEdge | ReverseEdge) -> float:
+        """What a move of an edge adds to the bound and to the log prior."""
+
+        def changed(node, parents):
+            return scores.family(node, parents) - scores.family(node, dag.parents(node))
+
+        edge = (move.parent, move.child)
+        if isinstance(move, AddEdge):
+            return changed(move.child, (*dag.parents(move.child), move.parent)) + self._log_odds(edge)
+        found = changed(move.child, [parent for parent in dag.parents(move.child) if parent != move.parent])
+        if isinstance(move, ReverseEdge):
+            found += changed(move.parent, (*dag.parents(move.parent), move.child)) + self._log_odds(edge[::-1])
+        return found - self._log_odds(edge)
+
+    def _log_odds(self, edge: tuple) -> float:
+        return 0.0 if self._odds is None else self._odds.log_odds.get(edge, 0.0)
+
+    def _bounded(self, here: Place, setting: Mapping) -> Place | None:
+        """A setting with the bound that the q(x) of a place gives; None if it has none."""
+        estimator, log_prior = self._estimator(setting), self._log_prior(setting)
+        if log_prior == -np.inf:
+            return None
+        try:
+            dag, latents = estimator._structure_in(self._job.prepared)
+            scores = here.scores
+            if latents != here.latents or _rest(setting) != _rest(here.setting):
+
+                def scores_of(completed):
+                    return FamilyScores(completed, _prior_of(estimator, completed))
+
+                scores = scores_of(carried(here.scores.completed, here.latents, dag, latents, scores_of))
+            return Place(setting, dag, latents, scores, scores.bound(dag) + log_prior)
+        except ValueError:  # no such network, or one too large; it is left out
+            return None
+
+    def _refitted(self, place: Place) -> Place | None:
+        try:
+            return self.fitted(place.setting, place.scores.completed)
+        except ValueError:
+            self.met[canonical(place.setting)] = -np.inf, place.setting
+            return None
+
+    def _log_prior(self, setting: Mapping) -> float:
+        return float(self.problem.log_priors([setting])[0])
+
+    def _estimator(self, setting: Mapping):
+        return copy(self._job.estimator).set_params(**setting)
+
+
+def _prior_of(estimator, completed: CompletedRows) -> Callable[[tuple], np.ndarray]:
+    return lambda family: estimator._family_prior(family, completed.cardinalities)
+
+
+def _rest(setting: Mapping) -> Hashable:
+    """What a setting sets besides the graph."""
+    return value_key({name: value for name, value in setting.items() if name not in ("structure", "latents")})

@@ -1,0 +1,31 @@
+"""Spaces: what a search may try.
+
+A space holds settings, mappings of an estimator's parameters to values, such as ``{"n_components": 4}`` or
+``{"structure": dag, "latents": {"h": 2}}``. It enumerates them lazily, each model once and in the same order every
+time, knows how many there are, whether one is among them, and which are near one. Products and unions of spaces are
+spaces.
+"""
+
+from skvbem.spaces.base import Space
+from skvbem.spaces.bipartite import BipartiteSpace
+from skvbem.spaces.cardinalities import CardinalityGrid, LatentClassSpace
+from skvbem.spaces.coercion import coerce_space
+from skvbem.spaces.combinations import ProductSpace, UnionSpace
+from skvbem.spaces.dags import DAGSpace
+from skvbem.spaces.grids import GridSpace
+from skvbem.spaces.lists import ListSpace
+from skvbem.spaces.settings import canonical
+
+__all__ = [
+    "BipartiteSpace",
+    "CardinalityGrid",
+    "DAGSpace",
+    "GridSpace",
+    "LatentClassSpace",
+    "ListSpace",
+    "ProductSpace",
+    "Space",
+    "UnionSpace",
+    "canonical",
+    "coerce_space",
+]

@@ -1,0 +1,206 @@
+"""Products and unions: spaces made of spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from math import prod
+
+from skvbem.errors import TooLargeError
+from skvbem.spaces.base import Space
+from skvbem.spaces.lists import ListSpace
+from skvbem.spaces.moves import latent_moves, state_moves
+from skvbem.spaces.settings import canonical, hidden_graph, merge
+
+__all__ = ["ProductSpace", "UnionSpace", "make_product", "make_union"]
+
+# Settings that are looked up one by one to see how many two spaces share.
+_MOST_LOOKED_UP = 2_000_000
+# New latents have at most so many children at first; they may gain more edge by edge.
+_CHILDREN_OF_NEW_LATENTS = (0, 1, 2)
+
+
+def make_product(*parts: Space) -> Space:
+    """The space of all combinations of one setting from each part.
+
+    Raises
+    ------
+    ValueError
+        If two parts set the same parameter.
+    TooLargeError
+        If one part gives graphs and another latents, and there are too many pairs to list: which of them are the same
+        model only the pairs tell.
+    """
+    flat = [factor for part in parts for factor in (part.parts if isinstance(part, ProductSpace) else (part,))]
+    for place, part in enumerate(flat):
+        for other in flat[:place]:
+            if shared := sorted(part.parameters & other.parameters):
+                raise ValueError(
+                    f"Both factors of a product set {shared[0]!r}: {type(other).__name__} and {type(part).__name__}. "
+                    "Leave it to one of them, or use + for a union."
+                )
+    apart = [part for part in flat if len({"structure", "latents"} & part.parameters) == 1]
+    if len(apart) == 2:
+        # The names of latents are arbitrary in graph and numbers of states together, not in each alone.
+        pairs = ListSpace(ProductSpace(tuple(apart)).to_list())
+        flat = [pairs if part is apart[0] else part for part in flat if part is not apart[1]]
+    return flat[0] if len(flat) == 1 else ProductSpace(tuple(flat))
+
+
+def make_union(*parts: Space) -> Space:
+    """The space of all settings of the parts, in their order; what several of them hold comes once."""
+    flat = [member for part in parts for member in (part.parts if isinstance(part, UnionSpace) else (part,))]
+    return flat[0] if len(flat) == 1 else UnionSpace(tuple(flat))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProductSpace(Space):
+    """All combinations of one setting from each part; the last part changes fastest. Made by ``a * b``.
+
+    Parameters
+    ----------
+    parts : tuple of Space
+        They set different parameters.
+
+    Examples
+    --------
+    >>> from skvbem.spaces import GridSpace
+    >>> space = GridSpace({"alpha": [0.5, 1.0]}) * GridSpace({"n_components": [2, 3]})
+    >>> list(space)[:2]
+    [{'alpha': 0.5, 'n_components': 2}, {'alpha': 0.5, 'n_components': 3}]
+    """
+
+    parts: tuple[Space, ...]
+
+    @property
+    def n_settings(self) -> int:
+        """See `Space`."""
+        return prod(part.n_settings for part in self.parts)
+
+    @cached_property
+    def parameters(self) -> frozenset:
+        """See `Space`."""
+        return frozenset(chain.from_iterable(part.parameters for part in self.parts))
+
+    def __iter__(self) -> Iterator[dict]:
+        def combined(parts):
+            if not parts:
+                yield {}
+                return
+            for setting in parts[0]:
+                for rest in combined(parts[1:]):
+                    yield merge((setting, rest))
+
+        return combined(self.parts)
+
+    def __contains__(self, setting) -> bool:
+        return (
+            isinstance(setting, Mapping)
+            and setting.keys() <= self.parameters
+            and all(own in part for part, own in zip(self.parts, self._split(setting)))
+        )
+
+    def neighbors(self, setting: Mapping) -> Iterator[dict]:
+        """The settings in which one part has moved by one."""
+        own = self._split(self.check_member(setting))
+        for place, part in enumerate(self.parts):
+            for neighbor in part.neighbors(own[place]):
+                yield merge((*own[:place], neighbor, *own[place + 1 :]))
+
+    def orbit_size(self, setting: Mapping) -> int:
+        """See `Space`."""
+        own = self._split(self.check_member(setting))
+        return prod(part.orbit_size(one) for part, one in zip(self.parts, own))
+
+    def _split(self, setting):
+        return [{name: value for name, value in setting.items() if name in part.parameters} for part in self.parts]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnionSpace(Space):
+    """All settings of the parts, each model once, those of the first part first. Made by ``a + b``.
+
+    From one part to another leads whatever turns a setting of one into a setting of the other: adding or removing a
+    latent with at most two children, or a state; and, so that none is out of reach, a step between the first settings
+    of parts that follow each other.
+
+    Parameters
+    ----------
+    parts : tuple of Space
+
+    Examples
+    --------
+    >>> from skvbem.spaces import BipartiteSpace
+    >>> observed = ["y0", "y1", "y2"]
+    >>> space = BipartiteSpace({"h0": 2}, observed) + BipartiteSpace({"h0": 2, "h1": 2}, observed)
+    >>> len(space)
+    44
+    """
+
+    parts: tuple[Space, ...]
+
+    @cached_property
+    def n_settings(self) -> int:
+        """See `Space`."""
+        largest, *others = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
+        if (n := sum(part.n_settings for part in others)) > _MOST_LOOKED_UP:
+            raise TooLargeError(
+                f"To count this union, {n} settings would have to be looked up one by one; {_MOST_LOOKED_UP} is the "
+                "limit. Iterate over it, or search it by its neighbors."
+            )
+        earlier, total = [largest], largest.n_settings
+        for part in others:
+            total += sum(not any(setting in other for other in earlier) for setting in part)
+            earlier.append(part)
+        return total
+
+    @cached_property
+    def parameters(self) -> frozenset:
+        """See `Space`."""
+        return frozenset(chain.from_iterable(part.parameters for part in self.parts))
+
+    def __iter__(self) -> Iterator[dict]:
+        for place, part in enumerate(self.parts):
+            for setting in part:
+                if not any(setting in earlier for earlier in self.parts[:place]):
+                    yield setting
+
+    def __contains__(self, setting) -> bool:
+        return any(setting in part for part in self.parts)
+
+    def neighbors(self, setting: Mapping) -> Iterator[dict]:
+        """See `Space`; steps from one part to another come last."""
+        key = canonical(self.check_member(setting))
+        within = (part.neighbors(setting) for part in self.parts if setting in part)
+        seen = {key}
+        for neighbor in chain(chain.from_iterable(within), self._crossings(setting), self._links(key)):
+            if (found := canonical(neighbor)) not in seen:
+                seen.add(found)
+                yield neighbor
+
+    def orbit_size(self, setting: Mapping) -> int:
+        """The number of labeled settings of the first part that has the model."""
+        self.check_member(setting)
+        return next(part for part in self.parts if setting in part).orbit_size(setting)
+
+    def _crossings(self, setting):
+        if hidden_graph(setting) is not None:
+            states = self._states
+            moves = latent_moves(setting, self, n_states=states, n_children=_CHILDREN_OF_NEW_LATENTS)
+            for _, neighbor in chain(moves, state_moves(setting, self)):
+                yield neighbor
+
+    def _links(self, key):
+        firsts = [next(iter(part)) for part in self.parts]
+        keys = [canonical(first) for first in firsts]
+        for place, own in enumerate(keys):
+            if own == key:
+                yield from firsts[max(place - 1, 0) : place + 2]
+
+    @cached_property
+    def _states(self) -> tuple:
+        """The numbers of states that latents have in the first settings of the parts."""
+        found = (hidden_graph(next(iter(part))) for part in self.parts)
+        return tuple(sorted({states for one in found if one is not None for states in one[1].values()}))
