@@ -125,7 +125,7 @@ class Case(ABC):
     name : str
     lacks : mapping of str to str
         Names in `CAPABILITIES`, and why.
-    n_complete, n_tiny, n_rising, n_fixed, n_relabeled, n_sampled, n_ordered, n_enumerated : int
+    n_complete, n_tiny, n_rising, n_rising_starts, n_fixed, n_relabeled, n_sampled, n_ordered, n_enumerated : int
         Instances a law tries.
     limits : mapping
         When runs from random starts end.
@@ -140,6 +140,7 @@ class Case(ABC):
     n_complete = 20
     n_tiny = 8
     n_rising = 2
+    n_rising_starts = 3
     n_fixed = 1
     n_relabeled = 1
     n_sampled = 3

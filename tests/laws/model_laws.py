@@ -53,7 +53,7 @@ def objective_never_falls(case, form, accelerate, rng):
         instance = case.some(rng, k, form)
         data = instance.compile(weight=rng.uniform(0.2, 2.0, instance.n_units))
         ascent = instance.ascent(instance.model, data, case.forms[form])
-        starts = instance.random_starts(data, rng, 4)
+        starts = instance.random_starts(data, rng, case.n_rising_starts)
         scale = min(ascent.magnitude, 10 * data.total_weight)
         traces = list(run(ascent, starts, **case.limits, accelerate=accelerate).traces)
         if not accelerate:

@@ -111,6 +111,7 @@ class NetworkCase(Case):
     }
     n_tiny = 25
     n_rising = 25
+    n_rising_starts = 4
     n_fixed = 25
     n_relabeled = 12
     n_plain_steps = 60
