@@ -330,12 +330,11 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         network = self._fitted_
         self._check_can_go_on(network.form)
         data = network.rows(*self._counted(self._asked(X)[1], sample_weight))
-        prior = network.model.prior + network.counts
-        model = network.model.with_prior(prior)
+        model = network.model.updated(network.counts)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
         n_empty = _n_empty(data)
         program = self._compiled(model, data, 1)
-        start = model.expect(prior.expected_natural()[:, None], program).statistics
+        start = model.expect(model.prior.expected_natural()[:, None], program).statistics
         recipe = Recipe((), 1, start, True, select=False, inverse_temperatures=(), **self._limits_of_run())
         fit, _ = run_from(model, program, network.form, recipe, **self._run_options(report))
         self._warn_unless_converged(fit, report)

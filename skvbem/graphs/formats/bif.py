@@ -25,7 +25,7 @@ from skvbem.errors import DataWarning, StructureError, TooLargeError
 from skvbem.graphs.dag import DAG, describe_cycle, did_you_mean, find_cycle, shown
 from skvbem.graphs.network import SLACK, Network
 
-__all__ = ["Network", "read_bif", "write_bif"]
+__all__ = ["read_bif", "write_bif"]
 
 _ROUNDING = 1e-2
 _MOST_PARENTS = 63
