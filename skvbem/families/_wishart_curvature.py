@@ -76,20 +76,20 @@ def wishart_jacobian(cells: Sequence[np.ndarray], at: Factored) -> np.ndarray:
     of_mean, of_log, total, square = cells
     means, factors = at.places
     d = means.shape[1]
-    found = np.zeros((sum(cell.size for cell in cells), means.size + factors.size))
-    found[of_mean[:, None], means] = -at.mean
-    for precision, own in enumerate(factors):
+    derivatives = np.zeros((sum(cell.size for cell in cells), means.size + factors.size))
+    derivatives[of_mean[:, None], means] = -at.mean
+    for precision, cells_of_factor in enumerate(factors):
         first, _ = at.rows(precision)
         factor = at.factor[precision]
-        found[of_log[precision], own[:d]] = 0.5
-        moved = np.zeros((len(own), d, d))
-        moved[np.arange(len(own)), at.row_of] = first @ factor.T
+        derivatives[of_log[precision], cells_of_factor[:d]] = 0.5
+        moved = np.zeros((len(cells_of_factor), d, d))
+        moved[np.arange(len(cells_of_factor)), at.row_of] = first @ factor.T
         products = pack_symmetric(moved + moved.swapaxes(-1, -2))
-        found[square[precision][:, None], own] = -0.5 * pairings(d)[:, None] * products.T
+        derivatives[square[precision][:, None], cells_of_factor] = -0.5 * pairings(d)[:, None] * products.T
         for k in at.means_of(precision):
-            found[total[k][:, None], means[k]] = factor
-            found[total[k][at.row_of], own] = first @ at.mean[k]
-    return found
+            derivatives[total[k][:, None], means[k]] = factor
+            derivatives[total[k][at.row_of], cells_of_factor] = first @ at.mean[k]
+    return derivatives
 
 
 def wishart_information(coordinates: Sequence[np.ndarray], at: Factored) -> np.ndarray:
@@ -97,9 +97,9 @@ def wishart_information(coordinates: Sequence[np.ndarray], at: Factored) -> np.n
     kappa, _, total, square = coordinates
     means, factors = at.places
     d = means.shape[1]
-    found = np.zeros((means.size + factors.size,) * 2)
-    found[means, means] = kappa[:, None]
-    for precision, own in enumerate(factors):
+    curvature = np.zeros((means.size + factors.size,) * 2)
+    curvature[means, means] = kappa[:, None]
+    for precision, cells_of_factor in enumerate(factors):
         first, second = at.rows(precision)
         scale = unpack_symmetric(square[precision], d)
         # - d2 of t' C m and + d2 of tr(S C C') / 2
@@ -107,8 +107,10 @@ def wishart_information(coordinates: Sequence[np.ndarray], at: Factored) -> np.n
         of_factors = (first @ first.T) * scale[np.ix_(at.row_of, at.row_of)]
         for k in at.means_of(precision):
             drawn = total[k][at.row_of][:, None] * first
-            found[own[:, None], means[k]] = -drawn
-            found[means[k][:, None], own] = -drawn.T
+            curvature[cells_of_factor[:, None], means[k]] = -drawn
+            curvature[means[k][:, None], cells_of_factor] = -drawn.T
             pull = pull - np.outer(total[k], at.mean[k])
-        found[own[:, None], own] = of_factors + (second * pull[at.row_of][:, None]).sum(axis=-1)
-    return found
+        curvature[cells_of_factor[:, None], cells_of_factor] = of_factors + (second * pull[at.row_of][:, None]).sum(
+            axis=-1
+        )
+    return curvature

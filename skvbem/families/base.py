@@ -28,7 +28,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.errors import NoInteriorModeError
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 
 class ConjugateFamily(ABC):
@@ -84,7 +84,7 @@ class ConjugateFamily(ABC):
     def most_likely(self, statistics: np.ndarray) -> Any:
         """The point at which complete data with these statistics are most likely, whatever the prior."""
 
-    def without_remains(self, point: Any) -> Any:
+    def with_exact_zeros(self, point: Any) -> Any:
         """A most likely point, in which what is left of probabilities on their way to 0 is 0."""
         return point
 
@@ -93,7 +93,7 @@ class ConjugateFamily(ABC):
         """Log density at a point, nats, with respect to the natural measure or to the parameters themselves."""
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator | SideBySide) -> Any:
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> Any:
         """A draw of the parameters; of members along a last axis each from its own generator, if these are given."""
 
     @abstractmethod

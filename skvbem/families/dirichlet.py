@@ -17,7 +17,7 @@ from scipy.special import betaincinv
 from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
 from skvbem.errors import NoInteriorModeError
 from skvbem.families.base import ConjugateFamily
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 _RESOLUTION = np.finfo(float).eps
 
@@ -151,7 +151,7 @@ class Dirichlet(ConjugateFamily):
         uniform = self.per_cell(1.0 / self.row_sums(np.ones(np.shape(statistics))))
         return np.divide(statistics, total, out=uniform, where=total > 0)
 
-    def without_remains(self, point: np.ndarray) -> np.ndarray:
+    def with_exact_zeros(self, point: np.ndarray) -> np.ndarray:
         """A most likely point, in which probabilities below the square of the resolution of floats are 0.
 
         EM lets a probability that should be 0 fall further and further, but never to 0. What is below that square,
@@ -168,12 +168,12 @@ class Dirichlet(ConjugateFamily):
         """Natural parameters of a point: ln theta."""
         return safe_log(point)
 
-    def sample(self, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """A draw of all rows; in logarithms inside, so that tiny concentrations give no 0/0.
 
         Parameters
         ----------
-        rng : numpy.random.Generator or SideBySide
+        rng : numpy.random.Generator or ParallelGenerator
 
         Returns
         -------

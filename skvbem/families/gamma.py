@@ -20,7 +20,7 @@ from scipy.special import gammaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 # A rate without a single event: e to the -690, so that its logarithm stays a number.
 _NO_RATE = 1e-300
@@ -141,7 +141,7 @@ class Gamma(FlatFamily):
         rate = np.divide(events, exposure, out=most, where=exposure > events / LARGEST_RATE)
         return np.maximum(rate, _NO_RATE)
 
-    def sample(self, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Rates drawn, (n_components, n_features, ...)."""
         return np.maximum(rng.standard_gamma(self.shape), _NO_RATE) / self.rate
 
@@ -160,10 +160,10 @@ class Gamma(FlatFamily):
     def jacobian(self, point: np.ndarray) -> np.ndarray:
         """Derivatives of (ln lambda, -lambda) by ln lambda."""
         by_shape, by_rate = self._places
-        found = np.zeros((len(self.coordinates), point.size))
-        found[by_shape, np.arange(point.size)] = 1.0
-        found[by_rate, np.arange(point.size)] = -point.ravel()
-        return found
+        derivatives = np.zeros((len(self.coordinates), point.size))
+        derivatives[by_shape, np.arange(point.size)] = 1.0
+        derivatives[by_rate, np.arange(point.size)] = -point.ravel()
+        return derivatives
 
     def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
         """Rate coordinates times rates, on the diagonal."""

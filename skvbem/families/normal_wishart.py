@@ -45,7 +45,7 @@ from skvbem._numerics import (
 from skvbem.families._wishart_curvature import Factored, wishart_information, wishart_jacobian
 from skvbem.families.base import FlatFamily, no_interior_mode, some_of
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 _LOG_2PI = np.log(2 * np.pi)
 
@@ -234,7 +234,7 @@ class NormalWishart(FlatFamily):
         turned = axes / np.sqrt(np.maximum(variance, VARIANCE_FLOOR))[..., None, :]
         return _trail(mean, turned @ turned.swapaxes(-1, -2))
 
-    def sample(self, rng: np.random.Generator | SideBySide) -> NormalPoint:
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> NormalPoint:
         """Means and precisions drawn, by Bartlett's decomposition."""
         (kappa, dof, mean, _), d = self._moments, self.n_features
         batch = dof.shape[:-1]

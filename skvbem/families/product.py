@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 
 from skvbem._numerics import times_log
 from skvbem.families.base import ConjugateFamily, some_of
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +93,15 @@ class Product(ConjugateFamily):
         """The most likely point of each block."""
         return tuple(block.most_likely(u) for block, u in zip(self.blocks, self.split(statistics)))
 
-    def without_remains(self, point: tuple) -> tuple:
+    def with_exact_zeros(self, point: tuple) -> tuple:
         """The point of each block, in which what is left of probabilities on their way to 0 is 0."""
-        return tuple(block.without_remains(part) for block, part in zip(self.blocks, point))
+        return tuple(block.with_exact_zeros(part) for block, part in zip(self.blocks, point))
 
     def log_density(self, point: tuple, basis: str = "natural") -> np.ndarray:
         """Log density at a point, nats, summed over blocks."""
         return np.sum([block.log_density(part, basis) for block, part in zip(self.blocks, point)], axis=0)
 
-    def sample(self, rng: np.random.Generator | SideBySide) -> tuple:
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> tuple:
         """A draw of each block."""
         return tuple(block.sample(rng) for block in self.blocks)
 

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skvbem.evidence import EvidenceScorer
-from skvbem.families.equal_concentration import Spread
-from skvbem.graphs.dag import shown
+from skvbem.families.equal_concentration import EqualConcentration
+from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
@@ -106,7 +106,7 @@ def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteDat
     score = job.scorers[problem.ranking]
     kind = score.kind if isinstance(score, EvidenceScorer) else None
     if kind == "bic" and not score.options:
-        priors, per_parameter = [Spread(0.0, "cell")] * len(nodes), 0.5 * log(weight.sum())
+        priors, per_parameter = [EqualConcentration(0.0, "cell")] * len(nodes), 0.5 * log(weight.sum())
     elif kind in EXACT_IF_COMPLETE:
         priors, per_parameter = [_spread(estimator, node) for node in nodes], 0.0
     else:
@@ -122,11 +122,11 @@ def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteDat
     )
 
 
-def _spread(estimator, node) -> Spread:
-    found = estimator._spread_prior(node)
-    if found is None:
+def _spread(estimator, node) -> EqualConcentration:
+    prior = estimator._spread_prior(node)
+    if prior is None:
         _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
-    return found
+    return prior
 
 
 def _refuse(why: str) -> NoReturn:
