@@ -89,17 +89,21 @@ def canonical_renaming(dag, hidden: Mapping[Hashable, Hashable]) -> tuple[dict, 
         cell = undecided(color)
         if cell is None:
             return *leaf(color), 1
-        found: dict = {}
+        least_below: dict = {}
         times: Counter = Counter()
         for node in cell:
             branch = singled_out(color, node)
             sample = first_leaf(branch)
             # Equal leaves below two nodes show an automorphism that takes one to the other: one search serves both.
-            if sample not in found:
-                found[sample] = search(branch)
+            if sample not in least_below:
+                least_below[sample] = search(branch)
             times[sample] += 1
-        least, new, _ = min(found.values(), key=operator.itemgetter(0))
-        return least, new, sum(times[sample] * count for sample, (graph, _, count) in found.items() if graph == least)
+        least, new, _ = min(least_below.values(), key=operator.itemgetter(0))
+        return (
+            least,
+            new,
+            sum(times[sample] * count for sample, (graph, _, count) in least_below.items() if graph == least),
+        )
 
     _, new, count = search(refined(ranked(start)))
     count *= math.prod(map(math.factorial, twins.values()))

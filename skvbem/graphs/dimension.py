@@ -89,9 +89,9 @@ def _dimension(dag, cardinalities, observed, max_table_cells, rng) -> int:
     total = 0
     for hidden, children in _parts(dag, [node for node in dag.nodes if node in kept], observed):
         part = _Part(dag, hidden, children, cardinalities, max_table_cells)
-        found = part.bound if not hidden else part.rank(rng)
+        rank = part.bound if not hidden else part.rank(rng)
         # a minor that is not the zero polynomial is seldom zero at a random point, and very seldom at two
-        total += found if found == part.bound else max(found, part.rank(rng))
+        total += rank if rank == part.bound else max(rank, part.rank(rng))
     return total
 
 

@@ -10,7 +10,8 @@ from types import MappingProxyType
 import numpy as np
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, did_you_mean, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean, shown
 
 __all__ = ["SLACK", "Network"]
 

@@ -22,13 +22,15 @@ from typing import NamedTuple
 import numpy as np
 
 from skvbem.errors import DataWarning, StructureError, TooLargeError
-from skvbem.graphs.dag import DAG, describe_cycle, did_you_mean, find_cycle, shown
+from skvbem.graphs.cycles import describe_cycle, find_cycle
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.network import SLACK, Network
 
 __all__ = ["Network", "read_bif", "write_bif"]
 
 _ROUNDING = 1e-2
-_MOST_PARENTS = 63
+_MAX_PARENTS = 63
 
 
 def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cells: int = 10_000_000) -> Network:
@@ -212,8 +214,8 @@ class _Reader:
         return self.text[self.token.start : self.token.end]
 
     def unexpected(self, what):
-        found = "the end of the text" if self.token.kind == "end" else shown(self.token.text)
-        return self.fault(self.token.start, f"expected {what}, found {found}.")
+        what_stands = "the end of the text" if self.token.kind == "end" else shown(self.token.text)
+        return self.fault(self.token.start, f"expected {what}, found {what_stands}.")
 
     def names(self, close, what):
         """Gives the names before the mark `close`, which is taken too; the commas between them may be missing."""
@@ -331,8 +333,8 @@ class _Reader:
             self.take("|")
         parents = []
         for parent in self.names(")", "a parent"):
-            if len(parents) == _MOST_PARENTS:
-                message = f"a table has at most {_MOST_PARENTS} parents, an axis for each. Here is one more."
+            if len(parents) == _MAX_PARENTS:
+                message = f"a table has at most {_MAX_PARENTS} parents, an axis for each. Here is one more."
                 raise self.fault(parent.start, message, TooLargeError)
             parents.append(parent)
         if name.text in self.blocks:
@@ -348,9 +350,9 @@ class _Reader:
         self.take(self.token.kind)
         key = ()
         if kind == "(":
-            key = tuple(token.text for token in itertools.islice(self.names(")", "a state"), _MOST_PARENTS + 1))
-            if len(key) > _MOST_PARENTS:
-                raise self.fault(start, f"a row has at most {_MOST_PARENTS} states of parents. Here are more.")
+            key = tuple(token.text for token in itertools.islice(self.names(")", "a state"), _MAX_PARENTS + 1))
+            if len(key) > _MAX_PARENTS:
+                raise self.fault(start, f"a row has at most {_MAX_PARENTS} states of parents. Here are more.")
         return _Row(start, kind, key, self.numbers())
 
     def numbers(self):
