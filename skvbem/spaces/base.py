@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from skvbem.errors import TooLargeError
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 from skvbem.spaces.settings import canonical, n_labelings
 
 __all__ = ["DelegatingSpace", "Space"]

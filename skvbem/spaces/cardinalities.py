@@ -10,7 +10,8 @@ from numbers import Integral
 from typing import Any
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, did_you_mean, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean, shown
 from skvbem.spaces.base import DelegatingSpace, Space
 from skvbem.spaces.settings import canonical
 from skvbem.spaces.structures import check_nodes
@@ -87,15 +88,15 @@ class CardinalityGrid(Space):
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
         """The settings in which one latent has the next smaller or larger number of states."""
-        own = canonical(self.check_member(setting))
-        seen = {own}
-        points = self._points[own]
+        key = canonical(self.check_member(setting))
+        seen = {key}
+        points = self._points[key]
         given = tuple((setting.get("latents") or {}).get(latent) for latent in self.latents)
         for point in sorted(points, key=lambda point: point != given):
             for near in self._near(point):
                 neighbor = self._setting(near)
-                if (key := canonical(neighbor)) not in seen:
-                    seen.add(key)
+                if (neighbor_key := canonical(neighbor)) not in seen:
+                    seen.add(neighbor_key)
                     yield neighbor
 
     def orbit_size(self, setting: Mapping) -> int:

@@ -17,7 +17,7 @@ from skvbem.spaces.settings import canonical, hidden_graph, merge
 __all__ = ["ProductSpace", "UnionSpace", "make_product", "make_union"]
 
 # Settings that are looked up one by one to see how many two spaces share.
-_MOST_LOOKED_UP = 2_000_000
+_MAX_SETTINGS_LOOKED_UP = 2_000_000
 # New latents have at most so many children at first; they may gain more edge by edge.
 _CHILDREN_OF_NEW_LATENTS = (0, 1, 2)
 
@@ -99,20 +99,20 @@ class ProductSpace(Space):
         return (
             isinstance(setting, Mapping)
             and setting.keys() <= self.parameters
-            and all(own in part for part, own in zip(self.parts, self._split(setting)))
+            and all(setting_of_part in part for part, setting_of_part in zip(self.parts, self._split(setting)))
         )
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
         """The settings in which one part has moved by one."""
-        own = self._split(self.check_member(setting))
+        settings = self._split(self.check_member(setting))
         for place, part in enumerate(self.parts):
-            for neighbor in part.neighbors(own[place]):
-                yield merge((*own[:place], neighbor, *own[place + 1 :]))
+            for neighbor in part.neighbors(settings[place]):
+                yield merge((*settings[:place], neighbor, *settings[place + 1 :]))
 
     def orbit_size(self, setting: Mapping) -> int:
         """See `Space`."""
-        own = self._split(self.check_member(setting))
-        return prod(part.orbit_size(one) for part, one in zip(self.parts, own))
+        settings = self._split(self.check_member(setting))
+        return prod(part.orbit_size(one) for part, one in zip(self.parts, settings))
 
     def _split(self, setting):
         return [{name: value for name, value in setting.items() if name in part.parameters} for part in self.parts]
@@ -145,10 +145,10 @@ class UnionSpace(Space):
     def n_settings(self) -> int:
         """See `Space`."""
         largest, *others = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
-        if (n := sum(part.n_settings for part in others)) > _MOST_LOOKED_UP:
+        if (n := sum(part.n_settings for part in others)) > _MAX_SETTINGS_LOOKED_UP:
             raise TooLargeError(
-                f"To count this union, {n} settings would have to be looked up one by one; {_MOST_LOOKED_UP} is the "
-                "limit. Iterate over it, or search it by its neighbors."
+                f"To count this union, {n} settings would have to be looked up one by one; {_MAX_SETTINGS_LOOKED_UP} "
+                "is the limit. Iterate over it, or search it by its neighbors."
             )
         earlier, total = [largest], largest.n_settings
         for part in others:
@@ -176,8 +176,8 @@ class UnionSpace(Space):
         within = (part.neighbors(setting) for part in self.parts if setting in part)
         seen = {key}
         for neighbor in chain(chain.from_iterable(within), self._crossings(setting), self._links(key)):
-            if (found := canonical(neighbor)) not in seen:
-                seen.add(found)
+            if (neighbor_key := canonical(neighbor)) not in seen:
+                seen.add(neighbor_key)
                 yield neighbor
 
     def orbit_size(self, setting: Mapping) -> int:
@@ -195,12 +195,12 @@ class UnionSpace(Space):
     def _links(self, key):
         firsts = [next(iter(part)) for part in self.parts]
         keys = [canonical(first) for first in firsts]
-        for place, own in enumerate(keys):
-            if own == key:
+        for place, key_of_part in enumerate(keys):
+            if key_of_part == key:
                 yield from firsts[max(place - 1, 0) : place + 2]
 
     @cached_property
     def _states(self) -> tuple:
         """The numbers of states that latents have in the first settings of the parts."""
-        found = (hidden_graph(next(iter(part))) for part in self.parts)
-        return tuple(sorted({states for one in found if one is not None for states in one[1].values()}))
+        graphs = (hidden_graph(next(iter(part))) for part in self.parts)
+        return tuple(sorted({states for one in graphs if one is not None for states in one[1].values()}))

@@ -185,4 +185,7 @@ class DAGSpace(StructureSpace):
 def _with_edges(below, parents, child):
     """The masks of descendants once `parents`, a mask, are above `child`."""
     gained = below[child] | 1 << child
-    return tuple(own | gained if (own | 1 << node) & parents else own for node, own in enumerate(below))
+    return tuple(
+        descendants | gained if (descendants | 1 << node) & parents else descendants
+        for node, descendants in enumerate(below)
+    )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from skvbem.graphs.dag import DAG, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import shown
 from skvbem.spaces.base import Space
 from skvbem.spaces.settings import canonical, distinct
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import chain, combinations, count
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import shown
 from skvbem.spaces.rules import EdgeRules, make_rules
 from skvbem.spaces.settings import hidden_graph
 
@@ -252,7 +253,7 @@ def possible_edge_moves(dag: DAG, rules: EdgeRules | None = None) -> Iterator[Ad
     rules = make_rules(dag.nodes) if rules is None else rules
     if not rules.allow(dag):
         raise StructureError(f"{shown(dag)} does not obey the rules that its moves are to keep.")
-    return _possible_edge_moves(dag, rules)
+    return _obeying_edge_moves(dag, rules)
 
 
 def latent_moves(
@@ -333,7 +334,7 @@ def state_moves(setting: Mapping, within: Container | None = None) -> Iterator[t
     return _ending_within(chain(map(AddState, latents), removed), setting, within)
 
 
-def _possible_edge_moves(dag, rules):
+def _obeying_edge_moves(dag, rules):
     below = {node: dag.descendants([node]) for node in dag.nodes}
     n_parents = {node: len(dag.parents(node)) for node in dag.nodes}
 
@@ -365,11 +366,11 @@ def _ending_within(moves, setting, within):
 
 
 def _parts(setting) -> tuple[DAG, dict]:
-    if (found := hidden_graph(setting)) is None:
+    if (graph_and_latents := hidden_graph(setting)) is None:
         raise StructureError(
             f"A move needs a setting with a structure and, if it has them, latents. Got {shown(setting)} instead."
         )
-    return found
+    return graph_and_latents
 
 
 def _without(dag, edge):

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from skvbem.graphs.dag import DAG, did_you_mean, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean, shown
 from skvbem.spaces.base import Space
 from skvbem.spaces.settings import hidden_graph
 
@@ -308,9 +309,9 @@ def _class_sizes(prior: ClassPrior, space: Space) -> Counter:
 
 
 def _graph(setting: Mapping) -> tuple[DAG, dict]:
-    if (found := hidden_graph(setting)) is None:
+    if (graph_and_latents := hidden_graph(setting)) is None:
         raise ValueError(f"A prior over edges needs settings with a structure. Got {shown(setting)}.")
-    return found
+    return graph_and_latents
 
 
 def _log_odds(probability: float) -> float:

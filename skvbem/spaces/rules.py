@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, describe_cycle, did_you_mean, find_cycle, shown
+from skvbem.graphs.cycles import describe_cycle, find_cycle
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean, shown
 
 __all__ = ["EdgeRules", "ParentRule", "check_count", "edge_pairs", "make_rules", "tier_members"]
 
