@@ -23,13 +23,13 @@ RELATIVE_SLACK = 1e-9
 _ROUNDING = 64 * np.finfo(float).eps
 # The least share of its value that a leap leaves of a statistic that cannot be negative: what an ML step needs to move
 # stays above 0.
-_LEAST_SHARE = 0.01
+_MIN_FRACTION_OF_STATISTICS = 0.01
 # The longest extrapolation tried at first; it grows fourfold where it is accepted at the limit.
 _FIRST_LONGEST = 4.0
 # Plain steps taken between two looks at convergence, where steps are not accelerated.
-_MOST_PLAIN_STEPS = 14
+_MAX_PLAIN_STEPS = 14
 # Where the path is so straight that its curvature is rounding, no more steps than this are said to be left.
-_MOST_STEPS_LEFT = 1000.0
+_MAX_STEPS_LEFT = 1000.0
 
 
 class Ascent(Protocol):
@@ -118,7 +118,7 @@ def run(
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
     live = np.arange(n_lanes)
     here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
-    floor = np.where(np.broadcast_to(ascent.signed, len(statistics)), -1.0, _LEAST_SHARE)
+    floor = np.where(np.broadcast_to(ascent.signed, len(statistics)), -1.0, _MIN_FRACTION_OF_STATISTICS)
     more = 0  # further plain steps in a cycle that does not extrapolate
     while len(live):
         one = here.copy()
@@ -135,7 +135,7 @@ def run(
         steps_left(here, one, two, length)
         gain = second - first
         resolution = _ROUNDING * (np.abs(second) + ascent.magnitude)
-        done = (gain * np.minimum(length, _MOST_STEPS_LEFT) < tol) | (gain < resolution)
+        done = (gain * np.minimum(length, _MAX_STEPS_LEFT) < tol) | (gain < resolution)
         converged[live] = done
         room = max_iter - n_iter[live] - (3 if accelerate else 2)  # steps left after the next look at convergence
         going = ~done & (room >= 0)
@@ -166,7 +166,7 @@ def run(
                     _check(ascent, reached, value, n_iter[live])
                     reached = value
                 n_iter[live] += more
-            more = min(more + 2, _MOST_PLAIN_STEPS)
+            more = min(more + 2, _MAX_PLAIN_STEPS)
     return Run(result, objective, n_iter, converged, traces)
 
 

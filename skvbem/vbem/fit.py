@@ -11,9 +11,9 @@ from skvbem.vbem.driver import Ascent, Run, run
 from skvbem.vbem.starts import tournament
 
 # Optima kept, and numbers they may take together.
-_MOST_OPTIMA, _MOST_NUMBERS = 8, 2**21
+_MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
 # Of two runs whose objectives differ by less, one is kept; none of an objective lower than the best by more. Nats.
-_ALIKE, _HOPELESS = 0.01, 50.0
+_NATS_BETWEEN_OPTIMA, _NATS_WITHOUT_HOPE = 0.01, 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +133,10 @@ def distinct_optima(objectives: np.ndarray, n_cells: int) -> list[int]:
     order = np.argsort(-objectives, kind="stable")
     kept = [int(order[0])]
     for run_at in order[1:]:
-        if len(kept) == _MOST_OPTIMA or (len(kept) + 1) * n_cells > _MOST_NUMBERS:
+        if len(kept) == _MAX_OPTIMA or (len(kept) + 1) * n_cells > _MAX_KEPT_DOUBLES:
             break
-        if objectives[run_at] < objectives[kept[0]] - _HOPELESS:
+        if objectives[run_at] < objectives[kept[0]] - _NATS_WITHOUT_HOPE:
             break
-        if objectives[run_at] < objectives[kept[-1]] - _ALIKE:
+        if objectives[run_at] < objectives[kept[-1]] - _NATS_BETWEEN_OPTIMA:
             kept.append(int(run_at))
     return kept

@@ -22,7 +22,7 @@ Model = TypeVar("Model")
 
 #: Strengths are sought between these multiples of the prior given.
 STRENGTHS = (1e-3, 1e3)
-_MOST_TURNS = 100
+_MAX_TURNS = 100
 
 
 def strengthened(prior: Dirichlet, counts: np.ndarray, base: Dirichlet, group_starts: np.ndarray) -> Dirichlet:
@@ -63,8 +63,8 @@ def best_strength(log_evidence: Callable[[float], float]) -> float:
 
     losses = [loss(s) for s in grid]
     k = int(np.argmin(losses))
-    found = minimize_scalar(loss, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded")
-    return float(np.exp(min((losses[k], grid[k]), (float(found.fun), float(found.x)))[1]))
+    minimum = minimize_scalar(loss, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded")
+    return float(np.exp(min((losses[k], grid[k]), (float(minimum.fun), float(minimum.x)))[1]))
 
 
 def alternated(
@@ -91,7 +91,7 @@ def alternated(
     stopped : callable
         Whether a run was asked to stop, so that no other should follow.
     """
-    for _ in range(_MOST_TURNS):
+    for _ in range(_MAX_TURNS):
         if stopped():
             break
         model = strengthen(model, fit.statistics)
