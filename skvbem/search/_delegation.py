@@ -9,14 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem.search._averaging import Average
 
 
-def _winner_has(name: str):
+def _best_estimator_has(name: str):
     def check(search) -> bool:
         return hasattr(search.best_estimator_ if hasattr(search, "best_estimator_") else search.estimator, name)
 
     return available_if(check)
 
 
-class WinnerMixin:
+class BestEstimatorDelegation:
     """Methods of the estimator, for a search with `estimator`, and `best_estimator_` once it is fitted."""
 
     def _asked(self):
@@ -28,7 +28,7 @@ class WinnerMixin:
             )
         return self.best_estimator_
 
-    @_winner_has("score_samples")
+    @_best_estimator_has("score_samples")
     def score_samples(self, X):
         """Log predictive probability of each row, nats: of the winner, or averaged over the posterior if `averaging`.
 
@@ -62,7 +62,7 @@ class WinnerMixin:
             return float(np.mean(self.score_samples(X)))
         return self._asked().score(X) if y is None else self._asked().score(X, y)
 
-    @_winner_has("predict")
+    @_best_estimator_has("predict")
     def predict(self, X):
         """What the winner predicts.
 
@@ -76,7 +76,7 @@ class WinnerMixin:
         """
         return self._asked().predict(X)
 
-    @_winner_has("predict_proba")
+    @_best_estimator_has("predict_proba")
     def predict_proba(self, X):
         """Probabilities of what the winner predicts.
 
@@ -90,7 +90,7 @@ class WinnerMixin:
         """
         return self._asked().predict_proba(X)
 
-    @_winner_has("predict_log_proba")
+    @_best_estimator_has("predict_log_proba")
     def predict_log_proba(self, X):
         """Log probabilities of what the winner predicts.
 
@@ -104,7 +104,7 @@ class WinnerMixin:
         """
         return self._asked().predict_log_proba(X)
 
-    @_winner_has("decision_function")
+    @_best_estimator_has("decision_function")
     def decision_function(self, X):
         """What the winner decides by.
 
@@ -118,7 +118,7 @@ class WinnerMixin:
         """
         return self._asked().decision_function(X)
 
-    @_winner_has("transform")
+    @_best_estimator_has("transform")
     def transform(self, X):
         """What the winner makes of rows.
 
@@ -132,7 +132,7 @@ class WinnerMixin:
         """
         return self._asked().transform(X)
 
-    @_winner_has("transform")
+    @_best_estimator_has("transform")
     def fit_transform(self, X, y=None, **params):
         """What the winner makes of the rows that it won by: `fit`, then `transform`.
 
@@ -149,7 +149,7 @@ class WinnerMixin:
         """
         return self.fit(X, y, **params).transform(X)
 
-    @_winner_has("inverse_transform")
+    @_best_estimator_has("inverse_transform")
     def inverse_transform(self, X):
         """What rows the winner makes of what it made of rows.
 
@@ -163,7 +163,7 @@ class WinnerMixin:
         """
         return self._asked().inverse_transform(X)
 
-    @_winner_has("set_output")
+    @_best_estimator_has("set_output")
     def set_output(self, *, transform=None):
         """Let `transform` return what scikit-learn's ``set_output`` says, now and after the next `fit`.
 
@@ -182,7 +182,7 @@ class WinnerMixin:
                 each.set_output(transform=transform)
         return self
 
-    @_winner_has("get_feature_names_out")
+    @_best_estimator_has("get_feature_names_out")
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`.
 

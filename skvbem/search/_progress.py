@@ -69,8 +69,8 @@ class Stage:
         value = record.values.get(self._ranking, np.nan)
         self._best = max(self._best, value) if value == value else self._best
         if self._verbose > 1:
-            found = f"failed: {record.failure.splitlines()[0]}" if record.failure else f"{value:.4f}"
-            self._print(f"{self._count()}, {describe(setting)}: {found}{'' if is_new else ' (known from before)'}")
+            outcome = f"failed: {record.failure.splitlines()[0]}" if record.failure else f"{value:.4f}"
+            self._print(f"{self._count()}, {describe(setting)}: {outcome}{'' if is_new else ' (known from before)'}")
         now = time.monotonic()
         if self._verbose and self._n_done != self._n and now - self._told > max(_BETWEEN, _SHARE * (now - self._began)):
             self._told = now

@@ -233,7 +233,7 @@ def test_what_died_says_how_much_memory_it_needed():
     job = EvidenceJob(VBDiscreteDAG(n_init=3), VBDiscreteDAG()._prepare(X), {"score": scorer("lower_bound")})
     setting = {"structure": "[h0][x0|h0][x1|h0][x2|h0][x3|h0]", "latents": {"h0": 1000}}
     n_cells = 1000 + 1000 * sum(len(np.unique(column)) for column in X.T)
-    assert job.burden(setting) == f"Its tables alone take {8.0 * 3 * n_cells:.3g} bytes in 3 starts."
+    assert job.memory_estimate(setting) == f"Its tables alone take {8.0 * 3 * n_cells:.3g} bytes in 3 starts."
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -28,7 +28,14 @@ import sklearn
 
 from skvbem._compat import warn
 from skvbem.errors import SearchCheckpointError, SearchWarning
-from skvbem.search.checkpoint.atomic_files import Journal, held, lines_of, read_whole, remove_parts, write_whole
+from skvbem.search.checkpoint.atomic_files import (
+    Journal,
+    lines_of,
+    locked,
+    read_whole,
+    remove_partial_files,
+    write_atomically,
+)
 from skvbem.search.checkpoint.fingerprints import is_lasting
 from skvbem.search.execution.jobs import Record
 
@@ -81,7 +88,7 @@ class Checkpoint:
             yield cls()
             return
         place = os.path.realpath(os.fsdecode(path))
-        with held(f"{place}.lock"):
+        with locked(f"{place}.lock"):
             checkpoint = FileCheckpoint(place, _lasting({**fingerprint(), **_versions()}))
             try:
                 yield checkpoint
@@ -105,7 +112,7 @@ class FileCheckpoint(Checkpoint):
         self._tag = _tag_of(self._fingerprint)
         self._has_warned, self._synced = False, time.monotonic()
         self.known = self._read()
-        remove_parts(path)
+        remove_partial_files(path)
         self._length = self._write()
         self._journal = Journal.made_at(f"{path}.journal")
         self.keep = Keeper(self._journal, self._tag)
@@ -162,7 +169,7 @@ class FileCheckpoint(Checkpoint):
         whole = {"format": _FORMAT, "search": self._fingerprint, "candidates": candidates}
         body = json.dumps(whole, allow_nan=False).removesuffix("}")
         text = (body + _SEAL % hashlib.sha256(body.encode()).hexdigest()).encode()
-        write_whole(self._path, text, self._mode)
+        write_atomically(self._path, text, self._mode)
         return len(text)
 
     def _read(self) -> dict[str, Record]:
@@ -217,12 +224,12 @@ class FileCheckpoint(Checkpoint):
                     raise
                 raise self._damaged(f"line {number} of its journal is not what a search writes") from error
 
-    def _refuse_if_foreign(self, found: Mapping[str, str]) -> None:
+    def _refuse_if_foreign(self, theirs: Mapping[str, str]) -> None:
         ours, versions = self._fingerprint, _versions()
         differing = [
-            f"{name} ({found.get(name)} there, {ours.get(name)} here)" if name in versions else name
-            for name in dict.fromkeys([*ours, *found])
-            if ours.get(name) != found.get(name)
+            f"{name} ({theirs.get(name)} there, {ours.get(name)} here)" if name in versions else name
+            for name in dict.fromkeys([*ours, *theirs])
+            if ours.get(name) != theirs.get(name)
         ]
         if differing:
             raise SearchCheckpointError(

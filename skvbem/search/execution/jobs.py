@@ -115,7 +115,7 @@ class Job(ABC):
         changed: Any = self
         return replace(changed, scorers=scorers)
 
-    def burden(self, setting: Mapping) -> str:
+    def memory_estimate(self, setting: Mapping) -> str:
         """What is known of the memory that a candidate needs, in a sentence, or nothing."""
         return ""
 
@@ -179,7 +179,7 @@ class EvidenceJob(Job):
         """See `Job`."""
         return self._fingerprint(data=self.prepared.fingerprint)
 
-    def burden(self, setting: Mapping) -> str:
+    def memory_estimate(self, setting: Mapping) -> str:
         """See `Job`."""
         estimator = clone(self.estimator).set_params(**setting)
         dag, latents = estimator._structure_in(self.prepared)

@@ -239,7 +239,7 @@ class Workers:
         except worker_deaths():
             self.close()
             why = "The worker that tried it died twice: it was killed, or ran out of memory."
-            return [Outcome(name, self._job.failed(" ".join(filter(None, (why, self._job.burden(setting))))))]
+            return [Outcome(name, self._job.failed(" ".join(filter(None, (why, self._job.memory_estimate(setting))))))]
 
     def _stream(self, batches: Iterator[list], sent: dict[int, list]) -> Iterator[tuple[list, list[Outcome]]]:
         """Batches and their outcomes; `sent` holds those that were sent and did not come back."""
@@ -256,16 +256,16 @@ class Workers:
                     sent[number] = batch
                 yield delayed(try_batch)(number, self._data, batch, self._keep, self._deadline, os.getpid())
 
-        found = self._opened()(tasks())
+        results = self._opened()(tasks())
         try:
-            for number, outcomes, error in found:
+            for number, outcomes, error in results:
                 yield sent.pop(number), outcomes
                 if error is not None:
                     raise error
         finally:
             with sending:
                 batches = iter(())
-            _close(found)
+            _close(results)
 
     def _opened(self) -> Parallel:
         """joblib's workers, held from now on: so data are shared, and pools are made, once."""
@@ -277,12 +277,12 @@ class Workers:
         return self._parallel
 
 
-def _close(found) -> None:
+def _close(results) -> None:
     """Stop the workers of results that nobody waits for any more; no news to whoever stopped them."""
-    if hasattr(found, "close"):
+    if hasattr(results, "close"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.close()
+            results.close()
 
 
 def _portable(error: Exception) -> Exception:

@@ -56,11 +56,11 @@ class Problem:
 
         It is -inf for a setting that failed or was not tried: settings that the prior rules out are not.
         """
-        found = self.log_priors(settings)
-        possible = np.flatnonzero(found > -np.inf)
+        log_posteriors = self.log_priors(settings)
+        possible = np.flatnonzero(log_posteriors > -np.inf)
         scores = self.scores([settings[k] for k in possible.tolist()])
-        found[possible] += np.where(np.isnan(scores), -np.inf, scores)
-        return found
+        log_posteriors[possible] += np.where(np.isnan(scores), -np.inf, scores)
+        return log_posteriors
 
     @property
     def is_over(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, setting_to_start_from
 from skvbem.spaces.rules import check_count

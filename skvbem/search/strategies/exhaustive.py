@@ -62,8 +62,8 @@ class Exhaustive(Strategy):
             self._search_pruned(problem, settings)
             return
         at_once = _AT_FIRST
-        while some := list(islice(settings, at_once)):
-            problem.scores(some)
+        while batch := list(islice(settings, at_once)):
+            problem.scores(batch)
             at_once = _AT_ONCE
 
     def n_candidates(self, space: Space) -> int | None:
@@ -73,8 +73,8 @@ class Exhaustive(Strategy):
     def _search_pruned(self, problem: Problem, settings: Iterator[Mapping]) -> None:
         ceiling, best = Ceiling.of(problem), -np.inf
         at_once = 1  # then more: the first scores rule out most
-        while not problem.is_over and (some := list(islice(settings, at_once))):
-            kept = [setting for setting in some if ceiling(setting) >= best]
+        while not problem.is_over and (batch := list(islice(settings, at_once))):
+            kept = [setting for setting in batch if ceiling(setting) >= best]
             if kept:
                 best = float(np.nanmax([best, *problem.scores(kept)]))
             at_once = min(2 * at_once, _AT_ONCE_PRUNED)

@@ -65,9 +65,9 @@ class Greedy(Strategy):
         for _ in range(self.n_restarts):
             if problem.is_over:
                 break
-            found, value = self._climb(problem, random_walk(problem.space, best, self.n_kicks, problem.rng))
+            summit, value = self._climb(problem, random_walk(problem.space, best, self.n_kicks, problem.rng))
             if gains(value, top):
-                best, top = found, value
+                best, top = summit, value
 
     def _climb(self, problem: Problem, start: Mapping) -> tuple[Mapping, float]:
         """The best setting of a climb, and its log posterior up to a constant."""

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import digest
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
@@ -26,7 +26,7 @@ from skvbem.spaces.rules import check_count
 from skvbem.spaces.structures import StructureSpace
 
 # Settings that are remembered, with their neighbors.
-_MOST_REMEMBERED = 1000
+_MAX_REMEMBERED_PLACES = 1000
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ class _Place:
         return len(self._around)
 
     def neighbor(self, k: int) -> Mapping:
-        found = self._around[k]
-        return found if isinstance(found, Mapping) else found.apply(self.setting)
+        neighbor = self._around[k]
+        return neighbor if isinstance(neighbor, Mapping) else neighbor.apply(self.setting)
 
 
 class _Atlas:
@@ -142,16 +142,16 @@ class _Atlas:
         name = digest(setting) if name is None else name
         if name not in self._places:
             self._places[name] = _Place(setting, name, self._problem.space)
-            if len(self._places) > _MOST_REMEMBERED:
+            if len(self._places) > _MAX_REMEMBERED_PLACES:
                 self._places.popitem(last=False)
         self._places.move_to_end(name)
         return self._places[name]
 
     def random_neighbor(self, place: _Place) -> _Place:
         k = int(self._problem.rng.integers(place.n_neighbors))
-        found = self.place(place.neighbor(k), place.names[k])
-        place.names[k] = found.name
-        return found
+        neighbor = self.place(place.neighbor(k), place.names[k])
+        place.names[k] = neighbor.name
+        return neighbor
 
     def values(self, places: Sequence[_Place]) -> np.ndarray:
         """The log posterior of each, those not known tried together."""

@@ -98,12 +98,12 @@ class StructuralVBEM(Strategy):
     def _climb(self, fitter: Fitter, here: Place) -> Place:
         """The place from where no bound leads higher, and none of the most promising neighbors once fitted."""
         while not fitter.problem.is_over:
-            found = fitter.best_fit([top] if (top := self._climb_bounds(fitter, here)) else [])
-            if found is None or not gains(found.value, here.value):
-                found = fitter.best_fit(islice(filter(fitter.is_new, fitter.best_first(here)), self.n_refits))
-            if found is None or not gains(found.value, here.value):
+            fit = fitter.best_fit([top] if (top := self._climb_bounds(fitter, here)) else [])
+            if fit is None or not gains(fit.value, here.value):
+                fit = fitter.best_fit(islice(filter(fitter.is_new, fitter.best_first(here)), self.n_refits))
+            if fit is None or not gains(fit.value, here.value):
                 break
-            here = found
+            here = fit
         return here
 
     def _climb_bounds(self, fitter: Fitter, here: Place) -> Place | None:

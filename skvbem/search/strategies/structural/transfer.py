@@ -15,7 +15,7 @@ from skvbem.search.strategies.structural.family_scores import FamilyScores
 _SHARE = 0.9
 
 
-def carried(
+def transferred(
     completed: CompletedRows,
     latents: Iterable[Hashable],
     dag: DAG,
