@@ -7,7 +7,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.names import did_you_mean
 
 _LONGEST = 28
 
@@ -26,20 +26,20 @@ def column_positions(features: Iterable, names: Sequence[str], owner: str) -> li
     ValueError
         If there is no such column, or one is named twice.
     """
-    found = []
+    positions = []
     for feature in [features] if isinstance(features, (str, Integral)) else features:
         if isinstance(feature, str) and feature in names:
-            found.append(names.index(feature))
+            positions.append(names.index(feature))
         elif isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
-            found.append(int(feature))
+            positions.append(int(feature))
         else:
             raise ValueError(
                 f"The 'features' parameter of {owner} names {feature!r}, which is no column of X."
                 f"{did_you_mean(feature, names)}"
             )
-        if found[-1] in found[:-1]:
-            raise ValueError(f"The 'features' parameter of {owner} names {names[found[-1]]!r} twice.")
-    return found
+        if positions[-1] in positions[:-1]:
+            raise ValueError(f"The 'features' parameter of {owner} names {names[positions[-1]]!r} twice.")
+    return positions
 
 
 def shortened(text: str) -> str:

@@ -13,7 +13,7 @@ from skvbem.plotting.states import state_color
 
 _TRACK = "#eef1f4"
 # Inches: a row of probabilities, a row of numbers, a class, all of them, what is around each block.
-_ROW, _NUMBER_ROW, _CLASS, _MOST_WIDTH, _AROUND = 0.2, 0.36, 1.35, 15.0, 0.75
+_ROW, _NUMBER_ROW, _CLASS, _MAX_WIDTH, _AROUND = 0.2, 0.36, 1.35, 15.0, 0.75
 
 
 class ClassProfileDisplay:
@@ -98,17 +98,17 @@ class ClassProfileDisplay:
                 f"The 'level' parameter of {cls.__name__} must lie between 0 and 1, or be None. Got {level!r} instead."
             )
         if hasattr(estimator, "groups_"):
-            found = classes_of_mixture(estimator, level)
+            classes = classes_of_mixture(estimator, level)
         elif hasattr(estimator, "latent_names_"):
-            found = classes_of_network(estimator, level, cls.__name__)
+            classes = classes_of_network(estimator, level, cls.__name__)
         else:
             raise TypeError(f"{cls.__name__} draws VBMixture, VBHMM and VBDiscreteDAG. Got {type(estimator).__name__}.")
-        profiles = found.profiles
+        profiles = classes.profiles
         if features is not None:
             names = [profile.name for profile in profiles]
             profiles = [profiles[at] for at in column_positions(features, names, cls.__name__)]
-        shown = shown_components(found.counts)
-        return cls(profiles, found.weights, shown, label=found.label).plot(axes=axes)
+        shown = shown_components(classes.counts)
+        return cls(profiles, classes.weights, shown, label=classes.label).plot(axes=axes)
 
     def plot(self, axes=None):
         """Plot the classes.
@@ -159,7 +159,7 @@ class ClassProfileDisplay:
             return axes.reshape(shape)
         heights = [sum(map(_height, block)) for block in blocks]
         longest = max(len(label) for block in blocks for profile in block for label in _labels(profile))
-        width = min(0.6 + 0.075 * longest + _CLASS * len(self.classes), _MOST_WIDTH)
+        width = min(0.6 + 0.075 * longest + _CLASS * len(self.classes), _MAX_WIDTH)
         _, axes = plt.subplots(
             *shape, figsize=(width, sum(heights) + _AROUND * (len(blocks) + 0.6)), height_ratios=heights, squeeze=False,
             sharex="row", sharey="row", layout="constrained",

@@ -11,7 +11,7 @@ from skvbem.plotting.requirements import need_matplotlib
 
 # Opacity of rows of no certainty and of sure ones; components in the legend.
 _FAINTEST, _STRONGEST = 0.15, 0.8
-_MOST_LABELED = 16
+_MAX_LABELED_COMPONENTS = 16
 
 
 class ComponentsDisplay:
@@ -112,16 +112,18 @@ class ComponentsDisplay:
         fitted, values = estimator._asked(X)
         pair = _two_measurements(cls.__name__, features, list(fitted.groups.names), estimator.groups_)
         measurements = estimator.groups_["gaussian"]
-        own = [measurements.index(name) for name in pair]
+        pair_at = [measurements.index(name) for name in pair]
         group = next(k for k, family in enumerate(estimator.groups_) if family == "gaussian")
         shown = shown_components(estimator.counts_)
-        covariances = covariances_of_pair(estimator.covariances_, estimator.covariance_type, own, len(estimator.means_))
+        covariances = covariances_of_pair(
+            estimator.covariances_, estimator.covariance_type, pair_at, len(estimator.means_)
+        )
         return cls(
-            estimator.means_[np.ix_(shown, own)],
+            estimator.means_[np.ix_(shown, pair_at)],
             covariances[shown],
             estimator.weights_[shown],
             components=shown,
-            rows=values[group][:, own],
+            rows=values[group][:, pair_at],
             responsibilities=estimator.predict_proba(X)[:, shown],
             feature_names=pair,
             mass=mass,
@@ -171,8 +173,8 @@ class ComponentsDisplay:
         ]
         labels = [f"{name}: {percent(weight)} %" for name, weight in zip(self.components, weights)]
         ax.legend(
-            handles[:_MOST_LABELED], labels[:_MOST_LABELED], title="component", frameon=False, loc="upper left",
-            bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
+            handles[:_MAX_LABELED_COMPONENTS], labels[:_MAX_LABELED_COMPONENTS], title="component", frameon=False,
+            loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
         )  # fmt: skip
         ax.set_xlabel(self.feature_names[0], parse_math=False)
         ax.set_ylabel(self.feature_names[1], parse_math=False)

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.graphs.dag import DAG, did_you_mean
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean
 from skvbem.plotting.labels import INK, percent
 from skvbem.plotting.networks.layout import layered_layout
 from skvbem.plotting.networks.probable_edges import with_probable_edges
@@ -21,7 +22,7 @@ from skvbem.spaces.settings import resolve_latents
 _FONT_SIZE = 10.0  # points, in a figure that the display makes itself
 _MARGIN = 0.2  # inches
 _THIN, _THICK = 0.7, 4.5  # points
-_MOST_TOLD, _NOTE_WIDTH = 4, 48  # edges not drawn, letters of a line under the picture
+_MAX_EDGES_TOLD, _NOTE_WIDTH = 4, 48  # edges not drawn, letters of a line under the picture
 
 _LATENT_FACE, _LATENT_BORDER = "#d6e6f5", "#2f6ea5"
 _OBSERVED_FACE, _OBSERVED_BORDER = "#ffffff", "#52606d"
@@ -152,8 +153,8 @@ class DAGDisplay:
         if dashed:
             title.append("dashed: not in the best structure")
         if left_out:
-            told = [f"{a} → {b} ({percent(probability[a, b])} %)" for a, b in left_out[:_MOST_TOLD]]
-            more = len(left_out) - _MOST_TOLD
+            told = [f"{a} → {b} ({percent(probability[a, b])} %)" for a, b in left_out[:_MAX_EDGES_TOLD]]
+            more = len(left_out) - _MAX_EDGES_TOLD
             title += textwrap.wrap(f"not drawn: {', '.join(told)}" + f" and {more} more" * (more > 0), _NOTE_WIDTH)
         observed = set(search.shared_parent_probabilities_.levels[0].tolist())
         n_states = resolve_latents(search.best_params_.get("latents")) or {}

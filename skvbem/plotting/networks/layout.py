@@ -23,7 +23,7 @@ from skvbem.graphs.dag import DAG
 _NODE_GAP = 0.22
 _LINE_GAP = 0.11  # between a line and whatever stands beside it
 _ARROW = 0.6  # between two nodes of one row that an edge joins
-_LEAST_DROP, _MOST_DROP = 0.5, 1.5  # between two layers
+_MIN_DROP, _MAX_DROP = 0.5, 1.5  # between two layers
 _ROW_WIDTH = 9.0  # a layer may be this wide before its leaves are spread over several rows
 _CORNER = 0.38  # length within which a slight bend is rounded
 
@@ -294,7 +294,7 @@ def _assemble(
     y = [0.0]
     for k in range(1, len(order)):
         is_alone = reach[k - 1] < 0 and (k < 2 or reach[k - 2] < 0)
-        drop = _NODE_GAP if is_alone else min(_LEAST_DROP + 0.13 * max(reach[k - 1], 0.0), _MOST_DROP)
+        drop = _NODE_GAP if is_alone else min(_MIN_DROP + 0.13 * max(reach[k - 1], 0.0), _MAX_DROP)
         y.append(y[-1] - half[k - 1] - drop - half[k])
     room = {vertex: limits for row in order for vertex, limits in _room(row, x, sizes).items()}
     ways = {

@@ -14,7 +14,7 @@ from skvbem.plotting.search.candidates import short_names, varying
 
 _N_PARAMETERS = "n_free_parameters"
 # Candidates that are named: at most so many, of at least so much posterior probability.
-_MOST_NAMED, _LEAST_NAMED = 8, 0.01
+_MAX_NAMED_CANDIDATES, _MIN_NAMED_PROBABILITY = 8, 0.01
 _NAMED, _OTHER = "#a9c6e2", "#9aa5b1"
 _BARS = "bars: standard error"
 # So few candidates with equal x stand as far apart as the best of many do.
@@ -138,7 +138,7 @@ class StructureSearchDisplay:
                     f"Got {name!r} instead."
                 )
         values = {name: np.asarray(table[f"mean_test_{name}"], dtype=float) for name in chosen}
-        errors = {name: found for name in chosen if (found := _standard_errors(table, name)) is not None}
+        errors = {name: error for name in chosen if (error := _standard_errors(table, name)) is not None}
         differing = varying(table["params"])
         places, x_label = _places(cls.__name__, table, differing, x)
         alone = chosen == [_ranking_score(search, known)]
@@ -211,12 +211,12 @@ class StructureSearchDisplay:
             raise ValueError(f"{wanted} Got {repr(strange[0]) if strange else 'no score'}.")
 
         def column(kind: str, attribute: str) -> np.ndarray:
-            found = [getattr(table[kind], attribute) if kind in table else None for table in tables.values()]
-            return np.array([np.nan if value is None else value for value in found], dtype=float)
+            values = [getattr(table[kind], attribute) if kind in table else None for table in tables.values()]
+            return np.array([np.nan if value is None else value for value in values], dtype=float)
 
         scores = {kind: column(kind, "value") for kind in kinds}
         errors = {kind: column(kind, "standard_error") for kind in kinds}
-        errors = {kind: found for kind, found in errors.items() if not np.isnan(found).all()}
+        errors = {kind: error for kind, error in errors.items() if not np.isnan(error).all()}
         return cls(
             np.array(list(tables), dtype=float),
             scores,
@@ -308,7 +308,9 @@ class StructureSearchDisplay:
 
 def _worth_naming(shares: np.ndarray) -> list[int]:
     """The candidates of notable probability, the most probable first."""
-    return sorted(np.flatnonzero(shares >= _LEAST_NAMED).tolist(), key=lambda k: (-shares[k], k))[:_MOST_NAMED]
+    return sorted(np.flatnonzero(shares >= _MIN_NAMED_PROBABILITY).tolist(), key=lambda k: (-shares[k], k))[
+        :_MAX_NAMED_CANDIDATES
+    ]
 
 
 def staggered(x: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, bool]:

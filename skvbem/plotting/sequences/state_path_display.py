@@ -13,9 +13,9 @@ from skvbem.plotting.states import check_has_states, state_color, states_in_orde
 _MISSING = "#e9edf1"
 # Steps drawn one by one, with marks; runs of steps that bands are pooled to; categories with a label each; states in
 # the legend, and in a line of it.
-_FEW, _MOST_RUNS, _MOST_LABELS, _MOST_STATES, _STATES_IN_LINE = 250, 1200, 30, 24, 8
+_MAX_STEPS_WITH_MARKS, _MAX_RUNS, _MAX_LABELS, _MAX_LISTED_STATES, _STATES_IN_LINE = 250, 1200, 30, 24, 8
 # Of probability at some step, for a state that the sequence is said to visit.
-_LEAST = 0.01
+_MIN_DRAWN_PROBABILITY = 0.01
 # Inches.
 _WIDTH, _NUMBERS, _CATEGORY, _PATH, _PROBABILITIES = 9.0, 1.7, 0.16, 0.22, 0.9
 
@@ -173,11 +173,11 @@ class StatePathDisplay:
             ax.set_ylabel(shortened(track.name), size=9, color=INK, parse_math=False)
             plain_axes(ax)
         states = self._states(state_probs.shape[1])
-        on_path, probable, edges_of_runs = pooled(path, state_probs, edges, _MOST_RUNS)
+        on_path, probable, edges_of_runs = pooled(path, state_probs, edges, _MAX_RUNS)
         for ax, shares in zip(axes[-2:], (on_path, probable)):
             _draw_bands(ax, edges_of_runs, shares, states)
         self._finish(axes, edges, are_dates)
-        visited = (on_path[:, states].max(axis=0) > 0) | (probable[:, states].max(axis=0) >= _LEAST)
+        visited = (on_path[:, states].max(axis=0) > 0) | (probable[:, states].max(axis=0) >= _MIN_DRAWN_PROBABILITY)
         _name_states(axes[0], [state for state, seen in zip(states, visited) if seen])
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
@@ -221,7 +221,7 @@ class StatePathDisplay:
     def _draw_numbers(self, ax, track, path, positions, edges) -> None:
         """The values, and in the state's color what is expected of them."""
         seen = ~np.isnan(track.values)
-        few = len(path) <= _FEW
+        few = len(path) <= _MAX_STEPS_WITH_MARKS
         ax.plot(positions, track.values, color=FAINT, linewidth=0.8, zorder=2)
         apart = seen & ~np.append(seen[1:], False) & ~np.append(False, seen[:-1])  # where there is no line to see
         marked = seen if few else apart
@@ -230,8 +230,8 @@ class StatePathDisplay:
         level = np.repeat(track.levels, 2)
         ends = np.stack([edges[:-1], edges[1:]], axis=1).ravel()
         for state in np.unique(path):
-            own = np.where(np.repeat(path == state, 2), level, np.nan)
-            ax.plot(ends, own, color=state_color(state), linewidth=2.2, solid_capstyle="butt", zorder=4)
+            levels_of_state = np.where(np.repeat(path == state, 2), level, np.nan)
+            ax.plot(ends, levels_of_state, color=state_color(state), linewidth=2.2, solid_capstyle="butt", zorder=4)
         ax.margins(y=0.08)
 
     def _draw_categories(self, ax, track, path, positions, edges) -> None:
@@ -241,7 +241,7 @@ class StatePathDisplay:
         size = float(np.clip(6000 / len(path), 3, 40))
         ax.scatter(positions[seen], track.values[seen], s=size, marker="|", c=colors, linewidth=1.0, zorder=3)
         n = len(track.labels)
-        if n <= _MOST_LABELS:
+        if n <= _MAX_LABELS:
             ax.set_yticks(range(n), [shortened(label) for label in track.labels], parse_math=False, size=8)
         ax.set_ylim(n - 0.4, -0.6)
 
@@ -294,7 +294,7 @@ def _name_states(ax, states: list[int]) -> None:
     """The colors of the states, above the axes."""
     from matplotlib.patches import Patch
 
-    shown = states[:_MOST_STATES]
+    shown = states[:_MAX_LISTED_STATES]
     handles = [Patch(color=state_color(state)) for state in shown]
     labels = [f"state {state}" for state in shown]
     ax.legend(
@@ -305,4 +305,4 @@ def _name_states(ax, states: list[int]) -> None:
 
 def _height(track) -> float:
     """Of a column, inches."""
-    return _NUMBERS if track.levels is not None else max(_CATEGORY * min(len(track.labels), _MOST_LABELS), 0.6)
+    return _NUMBERS if track.levels is not None else max(_CATEGORY * min(len(track.labels), _MAX_LABELS), 0.6)
