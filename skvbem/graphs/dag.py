@@ -18,9 +18,9 @@ from skvbem.errors import StructureError
 from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
 from skvbem.graphs.cycles import describe_cycle, find_cycle, topological_order
-from skvbem.graphs.formats.model_strings import model_string, read_model_string
-from skvbem.graphs.formats.networkx import read_networkx, write_networkx
+from skvbem.graphs.model_strings import model_string, read_model_string
 from skvbem.graphs.names import did_you_mean, extended, listed, node_names, repeated, shown
+from skvbem.graphs.networkx import read_networkx, write_networkx
 
 __all__ = ["DAG"]
 
