@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from skvbem._kernels import _hmm
-from skvbem.models.sequences.segments import _MOST_KEPT, Rooms, Stretch
+from skvbem.models.sequences.segments import Rooms, Stretch
+
+# Doubles of forward passes that a long sequence may keep, 134 MB.
+_MOST_KEPT = 2**24
 
 
 class Passes:

@@ -54,7 +54,7 @@ class HMM(HMMSampling, HMMScoring):
     --------
     >>> import numpy as np
     >>> from skvbem.emissions import Categorical
-    >>> from skvbem.models.hmm import HMM, HMMAscent
+    >>> from skvbem.models.hmm.model import HMM, HMMAscent
     >>> from skvbem.models.hmm.transitions import Transitions
     >>> from skvbem.vbem import posteriors
     >>> symbols = np.array([[0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1]]).T

@@ -9,8 +9,13 @@ import numpy as np
 from skvbem._kernels._contraction import Workspace
 from skvbem._numerics import log_gamma
 from skvbem.errors import NoInteriorModeError
-from skvbem.models.network.model import _LANES_BYTES, _WORTH_THREADS, DiscreteDAG
+from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.program import Program
+
+# Multiplications in a step below which threads cost more than they bring.
+_WORTH_THREADS = 2**22
+# Bytes of tables that one batch of lanes may hold, so that they stay in cache.
+_LANES_BYTES = 2**19
 
 
 class DirichletAscent:

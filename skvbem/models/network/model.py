@@ -22,11 +22,6 @@ from skvbem.models.network.program import Program
 from skvbem.models.network.sampling import Sampling
 from skvbem.models.network.scoring import Scoring
 
-# Multiplications in a step below which threads cost more than they bring.
-_WORTH_THREADS = 2**22
-# Bytes of tables that one batch of lanes may hold, so that they stay in cache.
-_LANES_BYTES = 2**19
-
 
 class DiscreteDAG(Sampling, Scoring):
     """A discrete Bayesian network with its prior.

@@ -7,9 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-# Doubles of forward passes that a long sequence may keep, 134 MB.
-_MOST_KEPT = 2**24
-
 
 @dataclass(frozen=True, eq=False)
 class Stretch:

@@ -10,6 +10,5 @@ programs skip, ``property skvbem_states int;`` (or float, or bool), so that what
 
 from skvbem.graphs.formats.bif.reading import read_bif
 from skvbem.graphs.formats.bif.writing import write_bif
-from skvbem.graphs.network import Network
 
-__all__ = ["Network", "read_bif", "write_bif"]
+__all__ = ["read_bif", "write_bif"]

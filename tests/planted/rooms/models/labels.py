@@ -1,0 +1,20 @@
+"""Errors in what mixtures and hidden Markov models share: seeds among rows."""
+
+TESTS = (
+    "emissions",
+    "families",
+    "models",
+    "evidence/**/test_mixture*.py",
+    "estimators/**/test_vb_mixture.py",
+    "estimators/**/test_vb_mixture_blocks.py",
+)
+
+ERRORS = {
+    "seeds keep close to each other": [("            away = nearest\n", "            away = 1 / (1 + nearest)\n")],
+    "seeds depend on the order of rows": [
+        (
+            "return self.segment, self.row, self.total\n",
+            "return tuple(each[np.argsort(self.row)] for each in (self.segment, self.row, self.total))\n",
+        )
+    ],
+}
