@@ -18,7 +18,7 @@ _NATS_BETWEEN_OPTIMA, _NATS_WITHOUT_HOPE = 0.01, 50.0
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The best of all starts.
+    """The start that reached the highest objective, and where all others ended.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def best_of(
 
 
 def continued(fit: Fit, further: Fit) -> Fit:
-    """A fit and a run that went on from where it ended, as one; its starts are those of the fit."""
+    """One fit from a fit and a run that went on from where it ended; its starts are those of the fit."""
     return replace(
         fit,
         statistics=further.statistics,
@@ -120,7 +120,7 @@ def continued(fit: Fit, further: Fit) -> Fit:
 
 
 def distinct_optima(objectives: np.ndarray, n_cells: int) -> list[int]:
-    """Which runs to keep: one for each optimum worth a start of its own, the best first.
+    """The runs to keep, one for each optimum worth a start of its own, the best first.
 
     Relabelings of one optimum have one objective, so that runs whose objectives agree are taken for one.
 

@@ -1,4 +1,4 @@
-"""Many starts, few survivors: plain best-of-n and the tournament of Chickering & Heckerman."""
+"""Many starts, few survivors: the tournament of Chickering & Heckerman beside plain best-of-n."""
 
 from __future__ import annotations
 
