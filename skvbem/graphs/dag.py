@@ -305,7 +305,7 @@ class DAG:
         return self._reached(nodes, self._children)
 
     def relabel(self, mapping: Mapping[Hashable, Hashable]) -> DAG:
-        """The same graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
+        """The graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
         for node in mapping:
             self._known(node)
         return self._renamed(mapping, [mapping.get(node, node) for node in self._nodes])
@@ -316,7 +316,7 @@ class DAG:
         return self if nodes == self._nodes else self._made(nodes, self._parents)
 
     def reorder(self, nodes: Iterable[Hashable]) -> DAG:
-        """The same (an equal) graph with its nodes, and so the parents of each node, listed in the order of `nodes`."""
+        """An equal graph whose nodes, and so the parents of each node, are listed in the order of `nodes`."""
         nodes = node_names(nodes, "nodes")
         if Counter(nodes) != Counter(self._nodes):
             raise StructureError(
