@@ -1,4 +1,4 @@
-"""Which candidates of a space a search tries.
+"""Strategies: which candidates of a space a search tries.
 
 =============  ==========================================================  =========================================
 name           tries                                                       for

@@ -1,4 +1,4 @@
-"""What a strategy is given, and what it has to do."""
+"""The problem that a strategy is given, and what it has to do."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Problem:
 
 
 class Strategy(ABC):
-    """Decides which settings of a space are tried, by asking for their scores as often as it likes."""
+    """A strategy decides which settings of a space are tried, by asking for their scores as often as it likes."""
 
     @abstractmethod
     def search(self, problem: Problem) -> Mapping[str, Any] | None:
