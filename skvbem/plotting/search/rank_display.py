@@ -139,7 +139,7 @@ class RankDisplay:
 
 
 def rank_among(values, place: int) -> int:
-    """1 + how many values are higher than the one at a place; the last rank if it is NaN."""
+    """The rank of the value at a place: 1 + how many values are higher; the last rank if it is NaN."""
     values = np.asarray(values, dtype=float)
     if np.isnan(values[place]):
         return len(values)
@@ -155,7 +155,7 @@ def _place_of(setting: Mapping, params: list, n: int) -> int:
 
 
 def _apart(values: np.ndarray) -> list:
-    """Those of the values, from the largest down, whose labels have room beside each other on a logarithmic axis."""
+    """The values, from the largest down, whose labels have room beside each other on a logarithmic axis."""
     kept: list = []
     span = np.log(values[-1] / values[0]) if len(values) > 1 else 1.0
     for value in values[::-1].tolist():
