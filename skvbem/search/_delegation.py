@@ -23,7 +23,7 @@ class BestEstimatorDelegation:
         check_is_fitted(self)
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(
-                f"This {type(self).__name__} was made with refit=False: it has no fitted winner to ask. Fit "
+                f"This {type(self).__name__} was made with refit=False: it has no fitted best estimator to ask. Fit "
                 "estimator.set_params(**search.best_params_) yourself, or search with refit=True."
             )
         return self.best_estimator_

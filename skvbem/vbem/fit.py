@@ -72,7 +72,7 @@ def best_of(
     tol, max_iter, accelerate, stop
         As in `skvbem.vbem.driver.run`.
     select : bool
-        Whether only the winner of a tournament is run to the end, rather than every start.
+        Whether only the survivor of a tournament is run to the end, rather than every start.
     inverse_temperatures : iterable of float
         One annealed step is taken at each, with statistics multiplied by it [Beal (2.118), (2.119)], before the run.
     """

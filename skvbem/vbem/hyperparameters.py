@@ -58,13 +58,15 @@ def best_strength(log_evidence: Callable[[float], float]) -> float:
     low, high = np.log(STRENGTHS)
     grid = np.linspace(low, high, 25)
 
-    def loss(log_strength: float) -> float:
+    def negative_log_evidence(log_strength: float) -> float:
         return -log_evidence(float(np.exp(log_strength)))
 
-    losses = [loss(s) for s in grid]
-    k = int(np.argmin(losses))
-    minimum = minimize_scalar(loss, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded")
-    return float(np.exp(min((losses[k], grid[k]), (float(minimum.fun), float(minimum.x)))[1]))
+    negatives_on_grid = [negative_log_evidence(s) for s in grid]
+    k = int(np.argmin(negatives_on_grid))
+    minimum = minimize_scalar(
+        negative_log_evidence, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded"
+    )
+    return float(np.exp(min((negatives_on_grid[k], grid[k]), (float(minimum.fun), float(minimum.x)))[1]))
 
 
 def alternated(

@@ -226,9 +226,9 @@ def _two_measurements(owner: str, features, names: list[str], groups: dict[str, 
     elsewhere = "ClassProfileDisplay draws columns of any family."
     if features is None:
         if len(measurements) < 2:
-            held = f"{len(measurements)} of them" if measurements else "none"
+            number = f"{len(measurements)} of them" if measurements else "none"
             raise ValueError(
-                f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {held}. "
+                f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {number}. "
                 f"{elsewhere}"
             )
         return measurements[:2]

@@ -18,7 +18,7 @@ _MAX_NAMED_CANDIDATES, _MIN_NAMED_PROBABILITY = 8, 0.01
 _NAMED, _OTHER = "#a9c6e2", "#9aa5b1"
 _BARS = "bars: standard error"
 # So few candidates with equal x stand as far apart as the best of many do.
-_FEW = 8
+_N_STAGGERED_AS_FAR = 8
 _TICKS = np.array([0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000])
 
 
@@ -254,13 +254,13 @@ class StructureSearchDisplay:
             name: int(np.nanargmax(values)) if self.best_index is None else self.best_index
             for name, values in scores.items()
         }
-        x, told_apart = staggered(np.asarray(self.x, dtype=float), next(iter(scores.values())))
+        x, all_differ = staggered(np.asarray(self.x, dtype=float), next(iter(scores.values())))
         if self.below_best:
             scores = {name: values - values[best[name]] for name, values in scores.items()}
         for position, (name, values) in enumerate(scores.items()):
             color, marker = series(position)
             rest = color if len(scores) > 1 else _OTHER
-            self._draw_series(ax, name, x, values, best[name], (color, rest), marker, told_apart)
+            self._draw_series(ax, name, x, values, best[name], (color, rest), marker, all_differ)
         ax.set(xlabel=self.x_label, ylabel=self.y_label)
         ax.set_title(self.title, loc="left", size=10, color=INK)
         ax.margins(x=0.03)
@@ -275,12 +275,12 @@ class StructureSearchDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_series(self, ax, name, x, values, best, colors, marker, told_apart) -> None:
+    def _draw_series(self, ax, name, x, values, best, colors, marker, all_differ) -> None:
         """Draw all candidates, the best bold, with bars where standard errors are known."""
         color, rest = colors
         errors = (self.standard_errors or {}).get(name)
         others = np.flatnonzero(~np.isnan(values) & (np.arange(len(values)) != best))
-        if told_apart:
+        if all_differ:
             order = np.argsort(x)
             ax.plot(x[order], values[order], color=rest, linewidth=1.2, zorder=2)
         if errors is not None:
@@ -326,7 +326,7 @@ def staggered(x: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, bool]:
     for k in range(len(values)):
         members = np.flatnonzero(group == k)
         members = members[np.argsort(np.where(np.isnan(scores[members]), np.inf, -scores[members]), kind="stable")]
-        back = np.sqrt(np.arange(len(members)) / max(len(members) - 1, _FEW))
+        back = np.sqrt(np.arange(len(members)) / max(len(members) - 1, _N_STAGGERED_AS_FAR))
         places[members] += room * (back[-1] / 2 - back)
     return places, False
 

@@ -96,7 +96,7 @@ class Runner:
         return [self._records.get(name) for name in names] + [None] * (len(settings) - len(names))
 
     @property
-    def found(self) -> list[tuple[dict, Record]]:
+    def tried(self) -> list[tuple[dict, Record]]:
         """All candidates tried and their records, in the order in which they were first asked for."""
         return [(setting, self._records[name]) for name, setting in self._asked.items() if name in self._records]
 

@@ -83,7 +83,7 @@ class Strategy(ABC):
         -------
         mapping of str or None
             What the strategy knows beyond the scores, if anything. Arrays with an entry for each candidate are in the
-            order of `problem.runner.found`.
+            order of `problem.runner.tried`.
         """
 
     def n_candidates(self, space: Space) -> int | None:

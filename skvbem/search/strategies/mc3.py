@@ -96,7 +96,7 @@ class MC3(Strategy):
                         n_accepted += 1
                 visits[chain][here[chain].name] += 1
             n_proposed += self.n_chains
-        names = [digest(setting) for setting, _ in problem.runner.found]
+        names = [digest(setting) for setting, _ in problem.runner.tried]
         return {
             "visits": np.array([[count[name] for name in names] for count in visits]).reshape(self.n_chains, -1),
             "acceptance": n_accepted / max(n_proposed, 1),
