@@ -111,7 +111,7 @@ class Job(ABC):
         """By name, all that records depend on: the data, the estimator's parameters, and how it is scored."""
 
     def scored_by(self, scorers: Mapping[str, Callable]) -> Self:
-        """The same job with other scores."""
+        """The job with other scores."""
         changed: Any = self
         return replace(changed, scorers=scorers)
 
