@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.capabilities import Path
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.model import LabelModel
 
 # Log likelihoods that chains side by side may hold.
@@ -148,7 +148,8 @@ class GibbsSampler:
 
     def _points_after(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
-        return np.ascontiguousarray(self.model.prior.natural((self.model.prior + statistics).sample(SideBySide(rngs))))
+        posterior = self.model.prior + statistics
+        return np.ascontiguousarray(self.model.prior.natural(posterior.sample(ParallelGenerator(rngs))))
 
 
 def generators(streams: np.ndarray) -> list[np.random.Generator]:

@@ -11,7 +11,7 @@ from skvbem.plotting.requirements import need_matplotlib
 
 # Opacity of rows of no certainty and of sure ones; components in the legend.
 _FAINTEST, _STRONGEST = 0.15, 0.8
-_MOST_LABELED = 16
+_MAX_LABELED_COMPONENTS = 16
 
 
 class ComponentsDisplay:
@@ -112,16 +112,18 @@ class ComponentsDisplay:
         fitted, values = estimator._asked(X)
         pair = _two_measurements(cls.__name__, features, list(fitted.groups.names), estimator.groups_)
         measurements = estimator.groups_["gaussian"]
-        own = [measurements.index(name) for name in pair]
+        pair_at = [measurements.index(name) for name in pair]
         group = next(k for k, family in enumerate(estimator.groups_) if family == "gaussian")
         shown = shown_components(estimator.counts_)
-        covariances = covariances_of_pair(estimator.covariances_, estimator.covariance_type, own, len(estimator.means_))
+        covariances = covariances_of_pair(
+            estimator.covariances_, estimator.covariance_type, pair_at, len(estimator.means_)
+        )
         return cls(
-            estimator.means_[np.ix_(shown, own)],
+            estimator.means_[np.ix_(shown, pair_at)],
             covariances[shown],
             estimator.weights_[shown],
             components=shown,
-            rows=values[group][:, own],
+            rows=values[group][:, pair_at],
             responsibilities=estimator.predict_proba(X)[:, shown],
             feature_names=pair,
             mass=mass,
@@ -171,8 +173,8 @@ class ComponentsDisplay:
         ]
         labels = [f"{name}: {percent(weight)} %" for name, weight in zip(self.components, weights)]
         ax.legend(
-            handles[:_MOST_LABELED], labels[:_MOST_LABELED], title="component", frameon=False, loc="upper left",
-            bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
+            handles[:_MAX_LABELED_COMPONENTS], labels[:_MAX_LABELED_COMPONENTS], title="component", frameon=False,
+            loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
         )  # fmt: skip
         ax.set_xlabel(self.feature_names[0], parse_math=False)
         ax.set_ylabel(self.feature_names[1], parse_math=False)
@@ -183,12 +185,12 @@ class ComponentsDisplay:
         return self
 
     def _draw_rows(self, ax) -> None:
-        """Rows as marks, those that have one cell only as ticks at the edge."""
+        """Draw rows as marks, those that have one cell only as ticks at the edge."""
         from matplotlib.colors import to_rgba
 
-        rows, shares = np.asarray(self.rows, dtype=float), np.asarray(self.responsibilities, dtype=float)
-        component, n = shares.argmax(axis=1), shares.shape[1]
-        surest = shares.max(axis=1, initial=0.0)
+        rows, responsibilities = np.asarray(self.rows, dtype=float), np.asarray(self.responsibilities, dtype=float)
+        component, n = responsibilities.argmax(axis=1), responsibilities.shape[1]
+        surest = responsibilities.max(axis=1, initial=0.0)
         certainty = np.clip((surest - 1 / n) / (1 - 1 / n), 0, 1) if n > 1 else np.ones(len(rows))
         size = float(np.clip(6000 / max(len(rows), 1), 5, 26))
         missing = np.isnan(rows)
@@ -219,14 +221,14 @@ def covariances_of_pair(covariances, covariance_type: str, pair, n_components: i
 
 
 def _two_measurements(owner: str, features, names: list[str], groups: dict[str, list[str]]) -> list[str]:
-    """The two columns to draw over."""
+    """The two columns of measurements to draw over."""
     measurements = groups.get("gaussian", [])
     elsewhere = "ClassProfileDisplay draws columns of any family."
     if features is None:
         if len(measurements) < 2:
-            held = f"{len(measurements)} of them" if measurements else "none"
+            number = f"{len(measurements)} of them" if measurements else "none"
             raise ValueError(
-                f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {held}. "
+                f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {number}. "
                 f"{elsewhere}"
             )
         return measurements[:2]
