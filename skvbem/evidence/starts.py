@@ -65,7 +65,7 @@ class Starts:
         return None if self.relabelings is None else self.relabelings.n
 
     def statistics_of(self, which: np.ndarray) -> np.ndarray:
-        """What makes the prior q(theta), of start after start, (n_cells, n)."""
+        """Statistics after which the prior is q(theta), of start after start, (n_cells, n)."""
         return self.statistics[which].T
 
     def dealt(self, n_chains: int) -> tuple[Starts, np.ndarray]:
@@ -132,5 +132,5 @@ def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) ->
 
 
 def first_of_each(which: np.ndarray, n: int = 2) -> int:
-    """Of how many first chains `n` are from each start, or all there are."""
+    """The number of first chains among which `n` are from each start, or all there are."""
     return int(max(np.flatnonzero(which == k)[:n][-1] for k in np.unique(which))) + 1

@@ -69,7 +69,7 @@ class Weights(ABC):
 
     @abstractmethod
     def concentrations(self, family: Dirichlet) -> np.ndarray:
-        """Of a prior or posterior: (n_components,), or (n_components - 1, 2) of sticks."""
+        """Concentrations of a prior or posterior: (n_components,), or (n_components - 1, 2) of sticks."""
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics with the components in another order."""
@@ -175,7 +175,7 @@ class StickBreaking(Weights):
         return np.concatenate([broken, none]) + np.concatenate([none, np.cumsum(left, axis=0)])
 
     def statistics(self, counts: np.ndarray) -> np.ndarray:
-        """Of each stick: rows of its component, and of all after it."""
+        """Counts of each stick: rows of its component, and of all after it."""
         if self.n_components == 1:
             return counts
         after = np.cumsum(counts[::-1], axis=0)[::-1][1:]
