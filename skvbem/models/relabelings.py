@@ -54,11 +54,8 @@ class StateRelabelings(Relabelings):
         n_states, n_cells = self.cells.shape
         others = np.setdiff1d(np.arange(statistics.shape[1]), self.cells)
         of_states = log_points[self.cells].swapaxes(0, 1).reshape(n_cells, -1)
-        entries = (
-            (statistics[:, self.cells].reshape(-1, n_cells) @ of_states)
-            .reshape(len(statistics), n_states, n_states, -1)
-            .transpose(1, 2, 0, 3)
-        )
+        products = statistics[:, self.cells].reshape(-1, n_cells) @ of_states
+        entries = products.reshape(len(statistics), n_states, n_states, -1).transpose(1, 2, 0, 3)
         return entries, statistics[:, others] @ log_points[others]
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
