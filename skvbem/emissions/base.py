@@ -14,9 +14,9 @@ An emission is a value that holds units of measure (an origin, scales, numbers o
 step share. (Of rows that are not in memory as a whole, `survey` learns what all of them must know.)
 
 >>> import numpy as np
->>> from skvbem.emissions import Poisson
+>>> from skvbem.emissions import PoissonEmission
 >>> counts = np.array([[0.0], [3.0], [1.0], [np.nan]])
->>> emission = Poisson.for_data(counts)
+>>> emission = PoissonEmission.for_data(counts)
 >>> prior = emission.default_prior(n_components=2)
 >>> table, responsibilities = emission.prepare(counts), np.full((4, 2), 0.5)
 >>> step = emission.step(prior.expected_natural(), table)

@@ -27,7 +27,7 @@ _ROWS_PER_CODE = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Categorical(Emission):
+class CategoricalEmission(Emission):
     """Categories, independent given the component.
 
     Parameters
@@ -281,7 +281,7 @@ class CategoricalTable:
 class CategoricalStep(Step):
     """A categorical emission at natural parameters."""
 
-    def __init__(self, emission: Categorical, natural: np.ndarray, join: Joint):
+    def __init__(self, emission: CategoricalEmission, natural: np.ndarray, join: Joint):
         self.single, self.join = natural.ndim == 1, join
         cells = by_lane(natural, emission._cells_per_component)
         self.shape, self.n_components = cells.shape, cells.shape[1]

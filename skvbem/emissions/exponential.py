@@ -19,7 +19,7 @@ from skvbem.families import Gamma
 
 
 @dataclass(frozen=True, eq=False)
-class Exponential(RatePriorEmission, LinearEmission):
+class ExponentialEmission(RatePriorEmission, LinearEmission):
     """Exponential waiting times, independent given the component.
 
     Parameters

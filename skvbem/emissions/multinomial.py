@@ -22,7 +22,7 @@ _LOWEST = -1e300
 
 
 @dataclass(frozen=True, eq=False)
-class Multinomial(LinearEmission):
+class MultinomialEmission(LinearEmission):
     """Counts of categories with the total of each row given.
 
     Parameters

@@ -20,7 +20,7 @@ from skvbem.families import Gamma
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson(RatePriorEmission, LinearEmission):
+class PoissonEmission(RatePriorEmission, LinearEmission):
     """Poisson counts, independent given the component.
 
     Parameters
