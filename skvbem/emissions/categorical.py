@@ -139,8 +139,8 @@ class CategoricalEmission(Emission):
             codes[missing, column] = np.argmax(responsibilities[missing] @ table, axis=1)
         return codes
 
-    def counted(self, prior: Dirichlet) -> list[tuple[int, Dirichlet]]:
-        """All of it."""
+    def count_blocks(self, prior: Dirichlet) -> list[tuple[int, Dirichlet]]:
+        """The whole prior: each observed cell counts one category."""
         return [(0, prior)]
 
     @property
@@ -153,14 +153,14 @@ class CategoricalEmission(Emission):
         """Categories of each column."""
         return self.n_categories
 
-    def places(self, block: CategoricalTable) -> np.ndarray:
+    def seeding_coordinates(self, block: CategoricalTable) -> np.ndarray:
         """An axis for each category of each column; different categories are 1 apart."""
-        places = np.zeros((len(block), self._cells_per_component))
+        coordinates = np.zeros((len(block), self._cells_per_component))
         for column, (first, size) in enumerate(zip(self.first_cell, self.n_categories)):
             rows = np.flatnonzero(block.codes[:, column] >= 0)
-            places[rows, first : first + size] = -np.sqrt(0.5) / size
-            places[rows, first + block.codes[rows, column]] += np.sqrt(0.5)
-        return places
+            coordinates[rows, first : first + size] = -np.sqrt(0.5) / size
+            coordinates[rows, first + block.codes[rows, column]] += np.sqrt(0.5)
+        return coordinates
 
     def quantiles(self, posterior: Dirichlet, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of the probabilities; those of two or more categories do not sum to 1."""

@@ -86,7 +86,7 @@ class ExponentialEmission(RatePriorEmission, LinearEmission):
         shape = posterior.shape
         return np.where(shape > 1, shape - 1, shape) / posterior.rate
 
-    def places(self, block: LinearTable) -> np.ndarray:
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Logarithms of times in units, those of next to no time at a thousandth."""
         times, observed = block.columns
         return (observed * np.log(np.maximum(times, 1e-3))).T

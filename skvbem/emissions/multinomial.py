@@ -46,7 +46,7 @@ class MultinomialEmission(LinearEmission):
             If a row has missing cells as well as observed ones.
         """
         total, n, n_before = 0.0, 0.0, 0
-        for cells, counted in blocks_of_floats(values, weight):
+        for cells, w in blocks_of_floats(values, weight):
             missing = np.isnan(cells)
             partial = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
             if len(partial):
@@ -55,8 +55,8 @@ class MultinomialEmission(LinearEmission):
                     "the counts given their total, which is then unknown: fill the cell, or leave out the whole row."
                 )
             seen = ~missing[:, 0]
-            total += float(counted[seen] @ cells[seen].sum(axis=1))
-            n += float(counted[seen].sum())
+            total += float(w[seen] @ cells[seen].sum(axis=1))
+            n += float(w[seen].sum())
             n_before += len(cells)
         return cls(n_columns_of(values), max(round(total / n), 1) if n > 0 else 1)
 
@@ -124,7 +124,7 @@ class MultinomialEmission(LinearEmission):
         """No: that hangs on the totals of the rows."""
         return False
 
-    def places(self, block: LinearTable) -> np.ndarray:
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Twice the square roots of counts, which spread by about 1 around their means."""
         return 2 * np.sqrt(block.columns[0].T)
 

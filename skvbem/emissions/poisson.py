@@ -82,7 +82,7 @@ class PoissonEmission(RatePriorEmission, LinearEmission):
         values = np.asarray(block.values, dtype=float)
         return np.where(np.isnan(values), responsibilities @ (point * self.unit), values)
 
-    def places(self, block: LinearTable) -> np.ndarray:
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Twice the square roots of counts, which spread by about 1 around their means."""
         roots = 2 * (np.sqrt(np.asarray(block.values, dtype=float)) - np.sqrt(self.unit))
         return np.nan_to_num(roots, nan=0.0)

@@ -232,11 +232,11 @@ def test_places_tell_rows_apart_and_know_no_unit(problems):
     """Equal rows are at one place, rows without any cell in the middle."""
     for problem in problems:
         table = problem.emission.prepare(problem.values)
-        places = problem.emission.places(table)
+        places = problem.emission.seeding_coordinates(table)
         assert places.shape[0] == len(table)
         assert np.isfinite(places).all()
         for i in range(len(table)):
-            assert problem.emission.places(table[i : i + 1])[0] == approx(places[i], rel=1e-12, abs=1e-12)
+            assert problem.emission.seeding_coordinates(table[i : i + 1])[0] == approx(places[i], rel=1e-12, abs=1e-12)
 
 
 def test_quantiles_are_those_of_draws_of_the_posterior(make, rng):

@@ -174,7 +174,7 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         means = self.origin + self.unit * point.mean
         return np.where(np.isnan(values), responsibilities @ means, values)
 
-    def places(self, block: LinearTable) -> np.ndarray:
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Rows in units from the means of the columns."""
         return block.columns[0].T
 

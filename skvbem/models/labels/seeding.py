@@ -23,7 +23,7 @@ def drawn_seeds(model: Any, data: Any, n_starts: int, *, spread: bool, rng: np.r
 def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:
     """The nearest of seeds (n_starts, n_components, n_axes) to each row, (n_starts, n_rows); the first of equals."""
     n_starts, n_components, n_axes = seeds.shape
-    squares = _squares(emission.places(block), seeds.reshape(-1, n_axes))
+    squares = _squares(emission.seeding_coordinates(block), seeds.reshape(-1, n_axes))
     return squares.reshape(len(squares), n_starts, n_components).argmin(axis=-1).T
 
 
@@ -32,7 +32,7 @@ def _places(model: Any, data: Any, segment: np.ndarray, row: np.ndarray) -> np.n
     places: list = [None] * len(row)
     for number, of_segment in enumerate(data.segments()):
         for k in np.flatnonzero(segment == number).tolist():
-            places[k] = model.emission.places(of_segment.table[row[k] : row[k] + 1])
+            places[k] = model.emission.seeding_coordinates(of_segment.table[row[k] : row[k] + 1])
     return np.concatenate(places)
 
 

@@ -50,7 +50,7 @@ class MixtureScoring(EmissionScoring):
 
     def counted(self) -> Counted:
         """The weights, and what the emission counts."""
-        first, parts = self.weights.n_cells, self.emission.counted(self.prior.blocks[1])
+        first, parts = self.weights.n_cells, self.emission.count_blocks(self.prior.blocks[1])
         blocks = [(0, self.weights.prior), *((first + at, prior) for at, prior in parts)]
         cells = [at + np.arange(len(prior.concentration)) for at, prior in blocks]
         starts = np.cumsum([0, *(size for _, prior in blocks for size in np.diff(prior.row_starts))])
