@@ -98,6 +98,7 @@ class Gaussian(NumericSpecification):
         self, values: np.ndarray | Blocks, weight: np.ndarray | None = None
     ) -> DenseGaussian | DiagonalGaussian:
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
+        self.check_parameters()
         emission, options = COVARIANCE_TYPES[self.covariance_type]
         return emission.for_data(values, weight, **options)
 

@@ -69,7 +69,7 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
         dict of str to object
         """
         params = super().get_params(deep=deep)
-        return params | nested_parameters(self.emission) if deep else params
+        return params | nested_parameters(params.get("emission")) if deep else params
 
     def set_params(self, **params):
         """Set parameters of this estimator or, by nested names, of its emissions.
