@@ -232,11 +232,12 @@ class Emission(ABC):
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
-        return np.repeat(np.arange(n_components), self._cells_per_component)
+        return np.repeat(np.arange(n_components), self.cells_per_component)
 
     @property
     @abstractmethod
-    def _cells_per_component(self) -> int: ...
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
 
     def block_rows(self, n_components: int, n_lanes: int = 1) -> int:
         """Rows of a block that stays in cache."""

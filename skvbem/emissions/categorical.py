@@ -155,7 +155,7 @@ class CategoricalEmission(Emission):
 
     def seeding_coordinates(self, block: CategoricalTable) -> np.ndarray:
         """An axis for each category of each column; different categories are 1 apart."""
-        coordinates = np.zeros((len(block), self._cells_per_component))
+        coordinates = np.zeros((len(block), self.cells_per_component))
         for column, (first, size) in enumerate(zip(self.first_cell, self.n_categories)):
             rows = np.flatnonzero(block.codes[:, column] >= 0)
             coordinates[rows, first : first + size] = -np.sqrt(0.5) / size
@@ -177,10 +177,11 @@ class CategoricalEmission(Emission):
 
     def _tables(self, point: np.ndarray) -> list[np.ndarray]:
         """One table (n_components, n_categories) for each column."""
-        return np.split(point.reshape(-1, self._cells_per_component), self.first_cell[1:-1], axis=1)
+        return np.split(point.reshape(-1, self.cells_per_component), self.first_cell[1:-1], axis=1)
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return sum(self.n_categories)
 
 
@@ -283,7 +284,7 @@ class CategoricalStep(Step):
 
     def __init__(self, emission: CategoricalEmission, natural: np.ndarray, join: Joint):
         self.single, self.join = natural.ndim == 1, join
-        cells = by_lane(natural, emission._cells_per_component)
+        cells = by_lane(natural, emission.cells_per_component)
         self.shape, self.n_components = cells.shape, cells.shape[1]
         self.n_out = cells.shape[0] * cells.shape[1]
         self.width = -(-self.n_out // 4) * 4

@@ -100,7 +100,8 @@ class ExponentialEmission(RatePriorEmission, LinearEmission):
         return {"rates": point / self.unit}
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return 2 * self.n_columns
 
     @property

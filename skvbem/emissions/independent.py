@@ -138,8 +138,9 @@ class Independent(Emission):
         return 1 + (n_cells - one) // (two - one)
 
     @property
-    def _cells_per_component(self) -> int:
-        return sum(part._cells_per_component for part in self.parts)
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
+        return sum(part.cells_per_component for part in self.parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,7 +100,8 @@ class PoissonEmission(RatePriorEmission, LinearEmission):
         return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1, dtype=float))
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return 2 * self.n_columns
 
     @property

@@ -240,6 +240,7 @@ class DenseGaussian(NormalPriorEmission):
         return np.concatenate([np.repeat(np.arange(n_components), 1 + d), np.full(1 + d * (d + 1) // 2, -1)])
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         d = self.n_columns
         return 2 + d + d * (d + 1) // 2

@@ -198,7 +198,8 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         return np.split(natural, [d, d + p, 2 * d + p], axis=-1)
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return 2 * (self.n_columns + self.n_precisions)
 
 
