@@ -837,7 +837,7 @@ class VBHMM(EmissionEstimator):
         Returns
         -------
         dict of str to dict of str to tuple of two ndarrays
-            By family and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
+            By group and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
             "startprob" and "transmat", of the shapes of `startprob_` and `transmat_`, 0 where there is no transition.
 
         Raises

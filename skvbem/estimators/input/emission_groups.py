@@ -22,6 +22,8 @@ from skvbem.graphs.dag import did_you_mean
 
 #: `covariance_type` of estimators where nobody says it.
 DEFAULT_COVARIANCE_TYPE = "full"
+# Where `credible_intervals` of a hidden Markov model has what belongs to no group.
+_OF_THE_CHAIN = "chain"
 
 
 class EmissionGroup(NamedTuple):
@@ -136,10 +138,10 @@ class EmissionReader:
 
     def _check_names(self, names: Sequence[str]) -> None:
         for name in names:
-            if not isinstance(name, str) or not name or "__" in name:
+            if not isinstance(name, str) or name in ("", _OF_THE_CHAIN) or "__" in name:
                 raise ValueError(
                     f"{self._whose} is a list of (name, emission, columns), whose names must be strings without two "
-                    f"underscores in a row. Got the name {_show(name)}."
+                    f"underscores in a row, other than {_OF_THE_CHAIN!r}. Got the name {_show(name)}."
                 )
         twice = [name for name, times in Counter(names).items() if times > 1]
         if twice:
