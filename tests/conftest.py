@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from bridge import FORMS
 from hypothesis import settings
+from laws.models import MODELS
 
 from skvbem.families import FAMILIES
 
@@ -56,7 +57,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_generate_tests(metafunc):
-    """`any_family` runs over the registry of families, `any_form` over the forms of q(theta)."""
-    for argument, registry in (("any_family", FAMILIES), ("any_form", FORMS)):
+    """`any_family` and `any_model` run over registries, `any_form` over the forms of q(theta)."""
+    for argument, registry in (("any_family", FAMILIES), ("any_form", FORMS), ("any_model", MODELS.values())):
         if argument in metafunc.fixturenames:
-            metafunc.parametrize(argument, registry)
+            metafunc.parametrize(argument, registry, ids=str if argument == "any_model" else None)
