@@ -21,6 +21,7 @@ from skvbem.emissions import (
     Multinomial,
     Poisson,
 )
+from skvbem.plotting import ClassProfileDisplay
 
 approx = pytest.approx
 any_estimator = pytest.mark.parametrize("estimator", [VBMixture, VBHMM])
@@ -94,8 +95,9 @@ def test_a_fit_has_an_object_of_its_own(rng):
     made = Gaussian()
     model = VBMixture(emission=made).fit(X)
     made.set_params(covariance_type="spherical")
-    assert model.covariances_.shape == (1, 2, 2)
-    assert model.sample(5)[0].shape == (5, 2)
+    pytest.importorskip("matplotlib")
+    profiles = ClassProfileDisplay.from_estimator(model).profiles
+    assert [each.deviations for each in profiles] == approx(np.sqrt(np.diagonal(model.covariances_[0]))[:, None])
     assert model.fit(X).covariances_.shape == (1,)
 
 
@@ -265,6 +267,17 @@ def test_attributes_of_two_groups_of_measurements_are_by_group(frame):
     assert model.mean_precision_prior_ == {"tall": 1.0, "wide": 0.5}
     assert model.means_["tall"].shape == model.means_["wide"].shape == (2, 1)
     assert model.covariances_["tall"].shape == (2, 1, 1)
+
+
+@any_estimator
+def test_columns_of_a_group_are_in_the_order_of_the_list(estimator, frame):
+    frame = frame[["height", "weight"]]
+    model = estimator(emission=[("size", Gaussian(), ["weight", "height"])]).fit(frame)
+    assert model.groups_ == {"size": ["weight", "height"]}
+    assert model.means_[0] == approx(frame[["weight", "height"]].mean(), rel=1e-2)
+    holed = frame.copy()
+    holed.iloc[0, 1] = np.nan
+    assert model.impute(holed)["height"].tolist() == frame["height"].tolist()
 
 
 @pytest.mark.parametrize(
