@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.families import Product
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 # Log likelihoods that chains side by side may hold.
 _MOST_AT_ONCE = 2**21
@@ -152,7 +152,7 @@ class GibbsSampling:
 
     def _drawn(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
-        return np.ascontiguousarray(self.prior.natural((self.prior + statistics).sample(SideBySide(rngs))))
+        return np.ascontiguousarray(self.prior.natural((self.prior + statistics).sample(ParallelGenerator(rngs))))
 
 
 def generators(streams: np.ndarray) -> list[np.random.Generator]:

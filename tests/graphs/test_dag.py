@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, find_cycle
+from skvbem.graphs.cycles import find_cycle
+from skvbem.graphs.dag import DAG
 
 laws = settings(deadline=None)
 

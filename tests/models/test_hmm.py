@@ -12,7 +12,7 @@ from reference.hidden_markov import by_enumeration, forward_backward
 from scipy import stats
 from scipy.special import logsumexp
 
-from skvbem.data import marks_of
+from skvbem.data import row_hashes
 from skvbem.emissions import EMISSIONS
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models.hmm.model import HMM, HMMAscent
@@ -478,7 +478,7 @@ def test_starts_are_those_of_rows_and_of_fewer_starts(rng):
     problem = PROBLEMS["full"](rng, n_rows=30)
     for kind in ("symmetric", "left_to_right", "banded"):
         model, data = hmm(problem, random_prior(rng, 3, kind), [10, 12, 8])
-        marks = partial(marks_of, [problem.values])
+        marks = partial(row_hashes, [problem.values])
         few, many = (seeded_starts(model, data, marks, n, spread=True, rng=np.random.default_rng(5)) for n in (2, 5))
         assert np.array_equal(few, many[:, :2])
         first, pairs, _ = model.prior.split(many)
@@ -498,5 +498,5 @@ def test_states_start_in_an_order_that_a_mask_allows(rng):
         chain = Transitions(np.ones((1, 5))), Transitions(1.0 * mask)
         model = HMM(emission, *chain, emission.default_prior(5))
         data = model.compile(emission.prepare(X), [300])
-        start = seeded_starts(model, data, partial(marks_of, [X]), 1, spread=True, rng=rng)
+        start = seeded_starts(model, data, partial(row_hashes, [X]), 1, spread=True, rng=rng)
         assert model.prior.split(start)[1].sum() > 0.85 * 299

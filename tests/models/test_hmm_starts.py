@@ -7,7 +7,7 @@ import pytest
 from emissions.members import PROBLEMS, rows_of
 from laws.chains import hmm, random_prior
 
-from skvbem.data import marks_of
+from skvbem.data import row_hashes
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.starts import seeded_starts
@@ -19,7 +19,7 @@ approx = pytest.approx
 
 
 def starts_of(model, data, values, n_starts, rng):
-    marks = partial(marks_of, values if isinstance(values, (list, tuple)) else [values])
+    marks = partial(row_hashes, values if isinstance(values, (list, tuple)) else [values])
     return seeded_starts(model, data, marks, n_starts, spread=True, rng=rng)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.blocks import Blocks
-from skvbem.data import fingerprint_of_blocks, marks_of
+from skvbem.data import fingerprint_of_blocks, row_hashes
 from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed
@@ -79,7 +79,7 @@ class MixtureRows:
     def _segments(self, model: Mixture, survey: Any = None) -> Iterator[MixtureData]:
         for values, weight, table, _ in self.arranged(model, survey):
             observed = None if are_complete(values) else are_observed(values)
-            yield model.compile(table, weight, observed, partial(marks_of, values))
+            yield model.compile(table, weight, observed, partial(row_hashes, values))
 
     def fingerprint(self) -> str:
         """What tells these rows, and how their values are read, from others."""

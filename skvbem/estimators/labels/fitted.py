@@ -100,7 +100,7 @@ class FittedEmissions:
     def point(self) -> tuple:
         """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""
         found = self.form.point_of(self.model.prior, self.statistics)
-        return self.model.prior.without_remains(found) if self.form.prior_share == 0.0 else found
+        return self.model.prior.with_exact_zeros(found) if self.form.prior_share == 0.0 else found
 
     def imputed(self, block: Any, responsibilities: np.ndarray) -> list[np.ndarray]:
         """Rows of each group with missing cells filled: under VB by predictive means, else by means at the point."""

@@ -225,7 +225,7 @@ def run_from(
 
 
 def with_prior(model: DiscreteDAG, prior: Dirichlet) -> DiscreteDAG:
-    """The same network with another prior."""
+    """The network model with another prior."""
     cardinalities = dict(zip(model.dag.nodes, model.layout.cardinalities))
     return DiscreteDAG(model.dag, cardinalities, model.tables(prior.concentration))
 

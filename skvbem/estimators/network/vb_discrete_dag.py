@@ -26,7 +26,7 @@ from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import Prepared, Recipe, beyond_zero, given_point, point_of, run_from, with_prior
 from skvbem.estimators.network.reports import fit_indices, table_summary
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.families.equal_concentration import Spread
+from skvbem.families.equal_concentration import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
@@ -399,7 +399,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
             self.prior, self.equivalent_sample_size, family, cardinalities, type(self).__name__
         )
 
-    def _spread_prior(self, node) -> Spread | None:
+    def _spread_prior(self, node) -> EqualConcentration | None:
         """The prior of a node where it is equal in all cells, whatever the parents are."""
         return parameters.spread_of(self.prior, self.equivalent_sample_size, node)
 

@@ -11,7 +11,7 @@ from skvbem.plotting.requirements import need_matplotlib
 
 # Opacity of rows of no certainty and of sure ones; components in the legend.
 _FAINTEST, _STRONGEST = 0.15, 0.8
-_MOST_LABELED = 16
+_MAX_LABELED_COMPONENTS = 16
 
 
 class ComponentsDisplay:
@@ -112,16 +112,16 @@ class ComponentsDisplay:
         fitted, values = estimator._asked(X)
         at, pair = _two_measurements(cls.__name__, features, fitted.groups)
         group = fitted.groups.groups[at]
-        own = [group.names.index(name) for name in pair]
+        pair_at = [group.names.index(name) for name in pair]
         shown = shown_components(estimator.counts_)
         parameters = estimator.parameters_[group.name]
-        covariances = group.specification.covariances(parameters, own)
+        covariances = group.specification.covariances(parameters, pair_at)
         return cls(
-            group.specification.means(parameters)[np.ix_(shown, own)],
+            group.specification.means(parameters)[np.ix_(shown, pair_at)],
             covariances[shown],
             estimator.weights_[shown],
             components=shown,
-            rows=values[at][:, own],
+            rows=values[at][:, pair_at],
             responsibilities=estimator.predict_proba(X)[:, shown],
             feature_names=pair,
             mass=mass,
@@ -171,8 +171,8 @@ class ComponentsDisplay:
         ]
         labels = [f"{name}: {percent(weight)} %" for name, weight in zip(self.components, weights)]
         ax.legend(
-            handles[:_MOST_LABELED], labels[:_MOST_LABELED], title="component", frameon=False, loc="upper left",
-            bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
+            handles[:_MAX_LABELED_COMPONENTS], labels[:_MAX_LABELED_COMPONENTS], title="component", frameon=False,
+            loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
         )  # fmt: skip
         ax.set_xlabel(self.feature_names[0], parse_math=False)
         ax.set_ylabel(self.feature_names[1], parse_math=False)
@@ -183,12 +183,12 @@ class ComponentsDisplay:
         return self
 
     def _draw_rows(self, ax) -> None:
-        """Rows as marks, those that have one cell only as ticks at the edge."""
+        """Draw rows as marks, those that have one cell only as ticks at the edge."""
         from matplotlib.colors import to_rgba
 
-        rows, shares = np.asarray(self.rows, dtype=float), np.asarray(self.responsibilities, dtype=float)
-        component, n = shares.argmax(axis=1), shares.shape[1]
-        surest = shares.max(axis=1, initial=0.0)
+        rows, responsibilities = np.asarray(self.rows, dtype=float), np.asarray(self.responsibilities, dtype=float)
+        component, n = responsibilities.argmax(axis=1), responsibilities.shape[1]
+        surest = responsibilities.max(axis=1, initial=0.0)
         certainty = np.clip((surest - 1 / n) / (1 - 1 / n), 0, 1) if n > 1 else np.ones(len(rows))
         size = float(np.clip(6000 / max(len(rows), 1), 5, 26))
         missing = np.isnan(rows)
@@ -215,9 +215,9 @@ def _two_measurements(owner: str, features, columns) -> tuple[int, list[str]]:
         widest = max(groups, key=lambda k: min(len(columns.groups[k].names), 2), default=None)
         measurements = [] if widest is None else list(columns.groups[widest].names)
         if widest is None or len(measurements) < 2:
-            held = f"{len(measurements)} of them" if measurements else "none"
+            number = f"{len(measurements)} of them" if measurements else "none"
             raise ValueError(
-                f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {held}. "
+                f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {number}. "
                 f"{elsewhere}"
             )
         return widest, measurements[:2]
