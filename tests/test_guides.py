@@ -1,14 +1,14 @@
-"""What the guides list is what is there: rooms, floors, emissions, scores, capabilities, strategies, stages of tests."""
+"""What the guides list is what is there: rooms, floors, emissions, scores, capabilities, strategies, stages of CI."""
 
 import re
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from skvbem.capabilities import Capabilities
 from test_floors import FLOORS
 
 import skvbem
+from skvbem.capabilities import Capabilities
 from skvbem.emissions import EMISSIONS
 from skvbem.evidence import SCORES
 from skvbem.search.strategies import STRATEGIES

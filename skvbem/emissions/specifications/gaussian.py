@@ -14,7 +14,7 @@ from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.emissions.specifications.base import NumericSpecification, Parameters
 from skvbem.emissions.specifications.parameters import finite
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 
 #: What each shape of a covariance is made of, as scikit-learn names them: "full" has a matrix for each component,
 #: "tied" one for all, "diag" a variance for each component and column, "spherical" one for each component.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 
 # Positive parameters of priors: beyond these their digamma functions, or their inverses, leave the floats.
 _SMALLEST, _LARGEST = 1e-300, 1e300

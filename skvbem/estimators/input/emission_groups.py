@@ -18,7 +18,7 @@ from sklearn.base import clone
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.estimators.input.values import _show, _some
-from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.names import did_you_mean
 
 #: `covariance_type` of estimators where nobody says it.
 DEFAULT_COVARIANCE_TYPE = "full"

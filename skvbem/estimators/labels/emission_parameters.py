@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.estimators.input.emission_groups import is_list_of_emissions
-from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.names import did_you_mean
 
 P = ParamSpec("P")
 _PREFIX = "emission__"
