@@ -174,14 +174,14 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
             log_weights += relabelings.correction(evaluation.fit("vb").statistics, log_points)
         return log_weights
 
-    found = run_tasks(
+    outcomes = run_tasks(
         batch,
         range(0, n_draws, _DRAWS_AT_ONCE),
         n_threads=evaluation.n_jobs,
         time_budget=time_budget,
         progress=progress,
     )
-    log_weights = np.concatenate(found)
+    log_weights = np.concatenate(outcomes)
     smoothed, shape = pareto_smoothed(log_weights)
     limit = min(1.0 - 1.0 / np.log10(max(len(log_weights), 11)), 0.7)
     doubts = []
