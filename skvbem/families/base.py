@@ -28,6 +28,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.errors import NoInteriorModeError
+from skvbem.families.hyperpriors import Hyperprior
 from skvbem.families.parallel_generator import SideBySide
 
 
@@ -36,6 +37,8 @@ class ConjugateFamily(ABC):
 
     #: What statistics are added to, (n_cells, ...).
     coordinates: np.ndarray
+    #: Of hyperparameters that are hidden variables themselves; see `skvbem.families.hierarchical`.
+    hyperprior: Hyperprior | None = None
 
     @abstractmethod
     def __add__(self, statistics: np.ndarray) -> Self:
@@ -83,6 +86,10 @@ class ConjugateFamily(ABC):
     @abstractmethod
     def most_likely(self, statistics: np.ndarray) -> Any:
         """The point at which complete data with these statistics are most likely, whatever the prior."""
+
+    def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics with those of hidden hyperparameters, where there are any and a density needs them."""
+        return statistics
 
     def without_remains(self, point: Any) -> Any:
         """A most likely point, in which what is left of probabilities on their way to 0 is 0."""

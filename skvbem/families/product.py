@@ -10,6 +10,7 @@ from scipy.linalg import block_diag
 
 from skvbem._numerics import times_log
 from skvbem.families.base import ConjugateFamily, some_of
+from skvbem.families.hyperpriors import BlockHyperpriors, Hyperprior
 from skvbem.families.parallel_generator import SideBySide
 
 
@@ -52,6 +53,22 @@ class Product(ConjugateFamily):
     def coordinates(self) -> np.ndarray:  # type: ignore[override]
         """Those of all blocks, (n_cells, ...)."""
         return np.concatenate([block.coordinates for block in self.blocks])
+
+    @property
+    def hyperprior(self) -> Hyperprior | None:  # type: ignore[override]
+        """Those of all blocks, None if there is none."""
+        ends = np.cumsum(self.n_cells).tolist()
+        parts = [
+            (slice(end - n, end), block.hyperprior)
+            for end, n, block in zip(ends, self.n_cells, self.blocks)
+            if block.hyperprior is not None
+        ]
+        return BlockHyperpriors(parts, ends[-1]) if parts else None
+
+    def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics with those of hidden hyperparameters, where there are any and a density needs them."""
+        parts = zip(self.blocks, self.split(statistics))
+        return np.concatenate([block.with_hyperparameters(u) for block, u in parts])
 
     @property
     def n_free_parameters(self) -> int:
