@@ -114,7 +114,7 @@ def reverse_ais(
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
     starts = make_starts(evaluation, (share,), 1)
-    paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
+    paths = evaluation.capability("annealing").paths(evaluation.data, starts.statistics.T)
     # a sweep at the posterior comes first, the reverse of the one that a forward chain ends with
     schedule = np.concatenate([[1.0], nonlinear_schedule(n_steps, bend)[::-1]])
     streams = evaluation.generator(_BACKWARDS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
@@ -142,7 +142,8 @@ def reverse_ais(
         _, log_ratios = gibbs_chains(evaluation, paths[which], schedule, mine, log_points)
         return -log_ratios, parts
 
-    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
+    lanes_at_once = evaluation.capability("annealing").lanes_at_once(evaluation.data)
+    tasks = batches(n_chains, lanes_at_once, evaluation.n_jobs)
     found = run_tasks(
         batch,
         tasks,

@@ -73,7 +73,7 @@ def laplace(
         )
     if form not in _BASES:
         raise ValueError(f"The score 'laplace' needs form='map' or 'map_probability', a mode. Got {form!r} instead.")
-    model, prior = evaluation.model, evaluation.model.prior
+    prior = evaluation.model.prior
     point = evaluation.point(form)
     natural = prior.natural(point)
     if np.isneginf(natural).any():
@@ -81,14 +81,16 @@ def laplace(
             "Laplace's approximation does not exist at this MAP fit: its mode in probabilities lies at the edge, with "
             f"{np.count_nonzero(np.isneginf(natural))} probabilities of 0. Take form='map', or a prior above 1."
         )
-    expectation = model.expect(natural[:, None], evaluation.program)
+    statistics, log_likelihood = evaluation.expectation(natural, "The score 'laplace'")
     in_probabilities = _BASES[form] == "probability"
-    coordinates = (prior + expectation.statistics[:, 0]).coordinates
+    coordinates = (prior + statistics).coordinates
     if in_probabilities:
         coordinates = coordinates + prior.probability_shift
     log_det, reasons = None, []
     for name in VARIANTS[VARIANTS.index(variant) :]:
-        blocks = model.score_covariance(point, evaluation.program, joint=name == "full", max_states=max_states)
+        blocks = evaluation.capability("information")(
+            point, evaluation.data, joint=name == "full", max_states=max_states
+        )
         log_det, reason = _log_det(prior, point, coordinates, blocks, name == "diagonal")
         if reason is None:
             break
@@ -104,7 +106,7 @@ def laplace(
             f"laplace: the Hessian at the MAP fit is not negative definite ({'; '.join(reasons)}); the variant "
             f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum.",
         )
-    log_likelihood, d = float(expectation.log_normalizer[0]), prior.n_free_parameters
+    d = prior.n_free_parameters
     log_prior = float(prior.log_density(point, basis=_BASES[form]))
     if in_probabilities:
         # the change of variables, squared, where the gradient is zero

@@ -1,4 +1,7 @@
-"""Every score by name: adding a line here gives it to all estimators, tables, scorers and tests."""
+"""Every score by name: adding a line here gives it to all estimators, tables, scorers and tests.
+
+A line names the capabilities that the score needs of a model; see `skvbem.capabilities`.
+"""
 
 from functools import partial
 
@@ -14,38 +17,36 @@ from skvbem.evidence.lower_bound import lower_bound
 from skvbem.evidence.metropolis import metropolis_ais
 from skvbem.evidence.smc import smc
 
-_STARTS = ("certain_statistics", "relabelings", "draw_points")
-_CHAINS = (*_STARTS, "paths", "workspace", "anneal", "log_normalizers")
-_COLLAPSED = ("counted", "sample_latent", "lanes_at_once", "latent_entropy")  # and "row_marginals" of what is counted
-_METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
+_CHAINS = ("points", "annealing", "relabelings")
+_DRAWS = ("points", "relabelings")
 
 _SCORES = (
     Score("lower_bound", lower_bound, form="vb"),
-    Score("collapsed", collapsed, _COLLAPSED, form="vb"),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _COLLAPSED, form="vb"),
-    Score("laplace", laplace, ("score_covariance",), form="map"),
-    Score("cheeseman_stutz", cheeseman_stutz, ("latent_entropy",), form="map"),
+    Score("collapsed", collapsed, ("entropy", "annealing"), form="vb"),
+    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("entropy", "annealing"), form="vb"),
+    Score("laplace", laplace, ("information",), form="map"),
+    Score("cheeseman_stutz", cheeseman_stutz, ("entropy",), form="map"),
     Score(
         "cheeseman_stutz_dagger",
         partial(cheeseman_stutz, corrected=True),
-        ("identifiable_dimension", "latent_entropy"),
+        ("dimension", "entropy"),
         form="map",
     ),
-    Score("mled", mled, ("latent_entropy",), form="map"),
+    Score("mled", mled, ("entropy",), form="map"),
     Score("draper", draper, form="map"),
     Score("bicp", bicp, form="map"),
     Score("bic", bic, form="ml"),
-    Score("exact", exact, ("log_evidence_by_enumeration",)),
-    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True),
+    Score("exact", exact, ("enumeration",)),
+    Score("ais", anchored_ais, _CHAINS, form="vb", random=True),
     Score(
         "ais_prior",
         partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024),
-        (*_CHAINS, "lanes_at_once"),
+        _CHAINS,
         random=True,
     ),
-    Score("ais_metropolis", metropolis_ais, _METROPOLIS, random=True),
-    Score("importance", importance, (*_STARTS, "log_likelihoods"), form="vb", random=True),
-    Score("importance_gibbs", importance_gibbs, (*_CHAINS, "log_likelihoods"), form="vb", random=True),
+    Score("ais_metropolis", metropolis_ais, ("points", "metropolis"), random=True),
+    Score("importance", importance, _DRAWS, form="vb", random=True),
+    Score("importance_gibbs", importance_gibbs, _CHAINS, form="vb", random=True),
     Score("smc", smc, _CHAINS, form="vb", random=True),
 )
 

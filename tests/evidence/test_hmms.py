@@ -9,6 +9,7 @@ from models.test_mixture import PRODUCTS
 
 from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.models import capabilities_of
 from skvbem.models.hmm.model import HMMAscent
 from skvbem.models.hmm.transitions import Transitions, left_to_right
 from skvbem.vbem import posteriors
@@ -45,7 +46,7 @@ def evaluated(model, data, rng, seed, tol):
         return fit_of(form, np.column_stack([fit.statistics, starts]))
 
     fit = fit_of(posteriors.VB, starts)
-    return Evaluation(model, data, run, fit, "vb", data.total_weight, ("state",), (seed,))
+    return Evaluation(model, capabilities_of(model), data, run, fit, "vb", data.total_weight, ("state",), (seed,))
 
 
 def symmetric(rng, n_states):
@@ -88,8 +89,8 @@ def test_closed_forms_are_in_their_order(name, rng):
         model, bound = evaluation.model, evaluation.fit("vb").objective
         cs = get_score("cheeseman_stutz")(evaluation).value
         natural = model.prior.natural(evaluation.point("map"))[:, None]
-        begun = model.expect(natural, evaluation.program).statistics
-        above = HMMAscent(model, evaluation.program, posteriors.VB).advance(begun, 1)[0, 0]
+        begun = model.expect(natural, evaluation.data).statistics
+        above = HMMAscent(model, evaluation.data, posteriors.VB).advance(begun, 1)[0, 0]
         assert cs <= above + 1e-9 * abs(bound)
         assert above <= exact + 1e-9 * abs(exact)
         assert bound <= exact + 1e-9 * abs(exact)
@@ -104,16 +105,16 @@ def test_chains_do_not_depend_on_others(rng):
     for name in ("full", "categorical"):
         problem = PROBLEMS[name](rng, n_rows=300, gaps=0.2)
         evaluation = evaluation_of(problem, symmetric(rng, 2), [200, 100], rng)
-        model, data = evaluation.model, evaluation.program
-        paths = model.paths(data, np.repeat(evaluation.fit("vb").statistics[:, None], 4, axis=1))
+        chains, data = evaluation.capabilities.annealing, evaluation.data
+        paths = chains.paths(data, np.repeat(evaluation.fit("vb").statistics[:, None], 4, axis=1))
         streams = rng.integers(0, 2**64, size=(4, 4), dtype=np.uint64)
-        start = model.draw_points(paths.statistics, streams.copy())
+        start = evaluation.capabilities.points.draw_points(paths.statistics, streams.copy())
         temperatures = np.array([0.0, 0.5, 1.0])
         together = start.copy()
-        ratios, last = model.anneal(model.workspace(data, 4), paths, temperatures, streams.copy(), together)
+        ratios, last = chains.anneal(chains.workspace(data, 4), paths, temperatures, streams.copy(), together)
         for lane in range(4):
             alone, own = np.ascontiguousarray(start[:, [lane]]), np.ascontiguousarray(streams[:, [lane]])
-            one, statistics = model.anneal(model.workspace(data, 1), paths[[lane]], temperatures, own, alone)
+            one, statistics = chains.anneal(chains.workspace(data, 1), paths[[lane]], temperatures, own, alone)
             assert one[:, 0] == approx(ratios[:, lane], rel=1e-8, abs=1e-8)
             assert statistics[:, 0] == approx(last[:, lane], rel=1e-8, abs=1e-8)
 
@@ -123,7 +124,7 @@ def test_weights_of_sequences_are_repeats_for_chains(rng):
     evaluation = evaluation_of(problem, prior, [3, 1], rng, weight=np.array([2.0, 0.0]))
     repeated = np.concatenate([problem.values[:3], problem.values[:3]])
     exact = exact_log_evidence(problem, repeated, prior, [3, 3])
-    assert len(evaluation.program.one_by_one) == 6
+    assert len(evaluation.data.one_by_one) == 6
     found = get_score("ais")(evaluation, **SAMPLED["ais"])
     assert found.value == approx(exact, abs=5 * found.standard_error + 0.05)
     fractions = evaluation_of(problem, prior, [3, 1], rng, weight=np.array([2.0, 0.5]))
@@ -142,7 +143,7 @@ def test_relabelings_are_those_that_leave_the_prior_alone(name, rng):
         ((Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 1.0, left_to_right(3))), 1),
     ):
         model, data = hmm(problem, prior, [4, 2])
-        found = model.relabelings(("state",))
+        found = capabilities_of(model).relabelings.relabelings(("state",))
         assert found.n == n
         start = random_starts(model, data, rng, 1)[:, 0]
         for cells in found.cells:
@@ -157,7 +158,8 @@ def test_more_states_than_permutations_can_be_listed(rng):
     """States pick their places in turn: the correction averages to one over the labelings of a point."""
     problem = PROBLEMS["categorical"](rng, n_rows=12)
     model, data = hmm(problem, symmetric(rng, 4), [12])
-    listed, picked = model.relabelings(("state",)), model.relabelings(("state",), limit=10)
+    relabelable = capabilities_of(model).relabelings
+    listed, picked = relabelable.relabelings(("state",)), relabelable.relabelings(("state",), limit=10)
     statistics = random_starts(model, data, rng, 1)[:, 0]
     point = model.prior.natural((model.prior + statistics).sample(rng))
     of_labelings = np.stack([point[cells] for cells in listed.cells], axis=1)

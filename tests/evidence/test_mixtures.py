@@ -19,6 +19,7 @@ from scipy.special import logsumexp
 from skvbem.estimators.mixture.fitted import MixtureRecipe
 from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.models import capabilities_of
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
 
@@ -37,7 +38,9 @@ def evaluation_of(problem, weights, rng, seed=0, weight=None):
         return recipe.refit(model, data, form, fit)
 
     fit = recipe.run(model, data, posteriors.VB)
-    evaluation = Evaluation(model, data, run, fit, "vb", data.total_weight, ("component",), (seed,))
+    evaluation = Evaluation(
+        model, capabilities_of(model), data, run, fit, "vb", data.total_weight, ("component",), (seed,)
+    )
     return evaluation, values
 
 
@@ -91,16 +94,16 @@ def test_chains_do_not_depend_on_others(rng):
     for name in ("full", "categorical", "independent"):
         problem = PROBLEMS[name](rng, n_rows=30, gaps=0.2)
         evaluation, _ = evaluation_of(problem, FiniteWeights(np.ones(2)), rng)
-        model, data = evaluation.model, evaluation.program
-        paths = model.paths(data, np.repeat(evaluation.fit("vb").statistics[:, None], 4, axis=1))
+        chains, data = evaluation.capabilities.annealing, evaluation.data
+        paths = chains.paths(data, np.repeat(evaluation.fit("vb").statistics[:, None], 4, axis=1))
         streams = rng.integers(0, 2**64, size=(4, 4), dtype=np.uint64)
-        start = model.draw_points(paths.statistics, streams.copy())
+        start = evaluation.capabilities.points.draw_points(paths.statistics, streams.copy())
         temperatures = np.array([0.0, 0.3, 0.7, 1.0])
         together = start.copy()
-        ratios, last = model.anneal(model.workspace(data, 4), paths, temperatures, streams.copy(), together)
+        ratios, last = chains.anneal(chains.workspace(data, 4), paths, temperatures, streams.copy(), together)
         for lane in range(4):
             alone, own = np.ascontiguousarray(start[:, [lane]]), np.ascontiguousarray(streams[:, [lane]])
-            one, statistics = model.anneal(model.workspace(data, 1), paths[[lane]], temperatures, own, alone)
+            one, statistics = chains.anneal(chains.workspace(data, 1), paths[[lane]], temperatures, own, alone)
             assert one[:, 0] == approx(ratios[:, lane], rel=1e-9, abs=1e-9)
             assert statistics[:, 0] == approx(last[:, lane], rel=1e-9, abs=1e-9)
             assert alone[:, 0] == approx(together[:, lane], rel=1e-9, abs=1e-9)
@@ -111,7 +114,7 @@ def test_weights_of_rows_are_repeats_for_chains(rng):
     weight = rng.integers(1, 3, 8)
     evaluation, values = evaluation_of(problem, FiniteWeights(np.ones(2)), rng, weight=weight.astype(float))
     exact = exact_log_evidence(problem, np.repeat(values, weight, axis=0)[:9], evaluation.model.weights)
-    assert len(evaluation.program.one_by_one) == weight.sum()
+    assert len(evaluation.data.one_by_one) == weight.sum()
     if weight.sum() <= 9:
         found = get_score("ais")(evaluation, **SAMPLED["ais"])
         assert found.value == approx(exact, abs=5 * found.standard_error + 0.05)
@@ -128,7 +131,7 @@ def test_sticks_and_unequal_priors_have_one_labeling(rng):
         (StickBreaking(3, 1.0), 1),
     ):
         evaluation, _ = evaluation_of(problem, weights, rng)
-        assert evaluation.model.relabelings(("component",)).n == n
+        assert evaluation.capabilities.relabelings.relabelings(("component",)).n == n
 
 
 def test_sticks_by_enumeration(rng):

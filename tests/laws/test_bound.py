@@ -115,7 +115,7 @@ def test_a_fixed_point_stays_fixed(any_form, number):
     trace = ascent.advance(after, 3)[:, 0]
     assert result.converged.all()
     assert trace == approx(result.objective[0], rel=1e-12, abs=1e-10)
-    assert after == approx(result.statistics, abs=1e-4 * (1 + ascent.program.total_weight))
+    assert after == approx(result.statistics, abs=1e-4 * (1 + ascent.data.total_weight))
 
 
 def test_acceleration_finds_the_same_optima_in_fewer_steps(any_form):

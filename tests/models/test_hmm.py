@@ -13,7 +13,9 @@ from scipy.special import gammaln, logsumexp
 
 from skvbem.data import marks_of
 from skvbem.emissions import EMISSIONS, Categorical
+from skvbem.models import capabilities_of
 from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.sampling import log_z
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.mixture.model import Mixture
@@ -105,7 +107,7 @@ def test_the_e_step_is_the_sum_over_all_paths(name, rng):
             assert found.statistics[:, lane] == approx(expected, rel=1e-9, abs=1e-9)
             assert model.log_normalizers_of_sequences(at, data) == approx(log_zs, rel=1e-11, abs=1e-11)
             smoothed = model.smoothed(at, data)
-            assert smoothed[data.counted] == approx(shares[data.counted], abs=1e-10)
+            assert smoothed[data.weighted_rows] == approx(shares[data.weighted_rows], abs=1e-10)
             assert smoothed.sum(axis=1) == approx(1.0)
             states, log_joint = model.decoded(at, data)
             for s, (a, b) in enumerate(sequences_of(data, trimmed=False)):
@@ -376,7 +378,7 @@ def test_an_impossible_sequence_of_weight_0_is_as_if_absent():
     found, expected = model.expect(natural, with_it), model.expect(natural, without)
     assert found.log_normalizer == expected.log_normalizer
     assert np.array_equal(found.statistics, expected.statistics)
-    assert np.array_equal(model._log_z(natural, with_it), expected.log_normalizer)
+    assert np.array_equal(log_z(model, natural, with_it), expected.log_normalizer)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -399,7 +401,7 @@ def test_weights_are_repeats_and_the_order_of_sequences_is_none(name, rng):
     c = model.expect(natural, one)
     assert a.statistics == approx(c.statistics, rel=1e-9, abs=1e-9)
     assert len(one.weight) == repeats.sum()
-    assert one.counted.all()
+    assert one.weighted_rows.all()
 
 
 def test_threads_change_no_bit(rng, monkeypatch):
@@ -421,7 +423,7 @@ def test_pieces_of_long_sequences_change_nothing(name, rng, monkeypatch):
     whole, at = model.expect(natural, data), np.ascontiguousarray(natural[:, 0])
     ways = {}
     for rows in (100, 100_000):
-        monkeypatch.setattr(type(model), "_stretch_rows", lambda self, n_lanes=1, rows=rows: (rows, 2 * rows))
+        monkeypatch.setattr(type(model), "segment_rows", lambda self, n_lanes=1, rows=rows: (rows, 2 * rows))
         found = model.expect(natural, data)
         assert found.log_normalizer == approx(whole.log_normalizer, rel=1e-12)
         assert found.statistics == approx(whole.statistics, rel=1e-9, abs=1e-9)
@@ -583,7 +585,7 @@ def test_entropies_of_paths_by_enumeration(name, rng):
                 *_, of_paths = by_enumeration(log_first, log_pairs, log_likelihood[a:b])
                 q = np.array(list(of_paths.values()))
                 expected -= w * (q[q > 0] * np.log(q[q > 0])).sum()
-        assert model.latent_entropy(natural, data) == approx(expected, rel=1e-9, abs=1e-9)
+        assert capabilities_of(model).entropy(natural, data) == approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_states_are_alike_by_rows_and_by_where_they_lead(rng):
@@ -615,7 +617,7 @@ def test_a_model_after_data_has_their_posterior_as_prior(rng):
     problem = PROBLEMS["poisson"](rng, n_rows=9)
     model, data = hmm(problem, random_prior(rng, 2, "sticky"), [5, 4])
     statistics = random_starts(model, data, rng, 1)[:, 0]
-    later = model.after(statistics)
+    later = model.updated(statistics)
     assert later.prior.expected_natural() == approx((model.prior + statistics).expected_natural())
     assert model.prior.expected_natural() != approx(later.prior.expected_natural())
 

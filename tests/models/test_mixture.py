@@ -8,7 +8,7 @@ from emissions.members import PROBLEMS, n_rows, rows_of
 from scipy.special import gammaln, logsumexp
 
 from skvbem.emissions import COVARIANCE_TYPES
-from skvbem.models.mixture import starts as starts_module
+from skvbem.models.labels import seeding
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
@@ -234,8 +234,8 @@ def test_every_shape_of_covariance_is_there():
 
 def test_spread_seeds_are_drawn_in_proportion_to_squared_distances(monkeypatch):
     """And to weights: after a heavy row at 0, rows at 1 and at 3 are one and nine times as probable."""
-    monkeypatch.setattr(starts_module, "_N_MOVES", 0)
-    places, weight = np.array([[0.0], [1.0], [3.0]]), np.array([1e6, 1.0, 1.0])
+    monkeypatch.setattr(seeding, "_N_MOVES", 0)
+    coordinates, weight = np.array([[0.0], [1.0], [3.0]]), np.array([1e6, 1.0, 1.0])
     for spread, share in ((True, 0.9), (False, 0.0)):
-        seeds = [starts_module._seeds(places, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]
+        seeds = [seeding._seeds(coordinates, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]
         assert np.mean([place[1, 0] == 3.0 for place in seeds]) == approx(share, abs=0.06)

@@ -23,6 +23,7 @@ from skvbem.estimators.labels.fitted import EmissionRecipe, FittedEmissions
 from skvbem.estimators.reports import LatentStates, states_of_components
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.models import capabilities_of
 from skvbem.vbem import posteriors
 
 
@@ -125,7 +126,7 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
 
     def _go_on(self, fitted: FittedEmissions, rows, report: IterationReport) -> Self:
         """Take up a batch of rows, whose prior is the last posterior [Beal (2.114)]."""
-        model = fitted.model.after(fitted.statistics)
+        model = fitted.model.updated(fitted.statistics)
         data = rows.compiled(model)
         n_threads = effective_n_jobs(self.n_jobs)
         start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
@@ -144,6 +145,7 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
         n_threads = effective_n_jobs(self.n_jobs)
         return Evaluation(
             model,
+            capabilities_of(model),
             data,
             lambda other, fit: run.recipe.refit(model, data, other, fit, n_threads),
             run.fit,

@@ -11,7 +11,6 @@ from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.network.tables import levels_of
-from skvbem.families import Dirichlet
 from skvbem.graphs.dag import shown
 from skvbem.graphs.network import Network
 from skvbem.models import DirichletAscent, DiscreteDAG
@@ -216,18 +215,12 @@ def run_from(
     group_starts = np.concatenate([[0], np.cumsum(rows)])
 
     def strengthen(model: DiscreteDAG, counts: np.ndarray) -> DiscreteDAG:
-        return with_prior(model, strengthened(model.prior, counts, base, group_starts))
+        return model.with_prior(strengthened(model.prior, counts, base, group_starts))
 
     def ascend(model: DiscreteDAG, starts: np.ndarray) -> Fit:
         return best_of(DirichletAscent(model, program, form, n_threads), starts, stop=stop, **recipe.limits)
 
     return alternated(model, fit, strengthen, ascend, tol=recipe.tol, stopped=stopped)
-
-
-def with_prior(model: DiscreteDAG, prior: Dirichlet) -> DiscreteDAG:
-    """The same network with another prior."""
-    cardinalities = dict(zip(model.dag.nodes, model.layout.cardinalities))
-    return DiscreteDAG(model.dag, cardinalities, model.tables(prior.concentration))
 
 
 @dataclass(frozen=True, eq=False)

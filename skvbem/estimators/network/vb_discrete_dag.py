@@ -23,13 +23,13 @@ from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.network import parameters
 from skvbem.estimators.network.fitted import FittedNetwork
-from skvbem.estimators.network.fitting import Prepared, Recipe, beyond_zero, given_point, point_of, run_from, with_prior
+from skvbem.estimators.network.fitting import Prepared, Recipe, beyond_zero, given_point, point_of, run_from
 from skvbem.estimators.network.reports import fit_indices, table_summary
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.families.equal_concentration import Spread
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.network import Network
-from skvbem.models import DiscreteDAG
+from skvbem.models import DiscreteDAG, capabilities_of
 from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
 from skvbem.models.network.program import Program
@@ -331,7 +331,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         self._check_can_go_on(network.form)
         data = network.rows(*self._counted(self._asked(X)[1], sample_weight))
         prior = network.model.prior + network.counts
-        model = with_prior(network.model, prior)
+        model = network.model.with_prior(prior)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
         n_empty = _n_empty(data)
         program = self._compiled(model, data, 1)
@@ -415,6 +415,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         n_threads = effective_n_jobs(self.n_jobs)
         return Evaluation(
             network.model,
+            capabilities_of(network.model),
             program,
             lambda form, fit: run.recipe.refit(network.model, program, form, fit, n_threads),
             run.fit,
