@@ -87,6 +87,10 @@ class ConjugateFamily(ABC):
     def most_likely(self, statistics: np.ndarray) -> Any:
         """The point at which complete data with these statistics are most likely, whatever the prior."""
 
+    def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Whether statistics leave hidden hyperparameters to their prior, of the shape of the batch."""
+        return np.zeros(statistics.shape[1:], dtype=bool)
+
     def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with those of hidden hyperparameters, where there are any and a density needs them."""
         return statistics
@@ -157,6 +161,11 @@ class ConjugateFamily(ABC):
             return float(np.log(entries).sum()) if np.all(entries > 0) else np.nan
         sign, log_det = np.linalg.slogdet(self.information(point, coordinates, free))
         return float(log_det) if sign > 0 else np.nan
+
+    def log_density_as_prior(self, point: Any, basis: str = "natural") -> np.ndarray:
+        """Log density of a prior at a point, nats, hidden hyperparameters integrated out."""
+        density = self.log_density(point, basis)
+        return density if self.hyperprior is None else density + self.hyperprior.expect(self.natural(point))[1]
 
     def kl(self, other: Self, expected_natural: np.ndarray | None = None) -> np.ndarray:
         """KL(self || other), nats, summed over the block; the expected natural parameters may be given if known."""

@@ -105,17 +105,20 @@ class Hierarchical(ConjugateFamily):
         return np.zeros(self.coordinates.shape[1:])
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
-        """A(base + statistics), nats; 0 where nothing is added."""
-        added = statistics.any(axis=0)
+        """A(base + statistics), nats; 0 where hyperparameters are left to their prior."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(added, (self.base + statistics).log_normalizer(), 0.0)
+            log_normalizer = (self.base + statistics).log_normalizer()
+        return np.where(self.leaves_hyperparameters(statistics), 0.0, log_normalizer)
+
+    def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Whether statistics leave hyperparameters to their prior, as there is no density without any of them."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return ~np.asarray((self.base + statistics).is_valid)
 
     def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics, those of hyperparameters at their prior means added where there is no density without them."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lacking = ~np.asarray((self.base + statistics).is_valid)
-        of_prior = self.hyperprior.prior_statistics
-        return statistics + lacking * of_prior.reshape(-1, *(1 for _ in statistics.shape[1:]))
+        of_prior = self.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
+        return statistics + self.leaves_hyperparameters(statistics) * of_prior
 
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters where the hyperparameters are at their prior means, (n_cells, ...)."""

@@ -65,6 +65,11 @@ class Product(ConjugateFamily):
         ]
         return BlockHyperpriors(parts, ends[-1]) if parts else None
 
+    def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Whether statistics leave hidden hyperparameters of some block to their prior, of the shape of the batch."""
+        parts = zip(self.blocks, self.split(statistics))
+        return np.any([block.leaves_hyperparameters(u) for block, u in parts], axis=0)
+
     def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with those of hidden hyperparameters, where there are any and a density needs them."""
         parts = zip(self.blocks, self.split(statistics))
