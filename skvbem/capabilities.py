@@ -429,5 +429,5 @@ class Capabilities:
     dimension: Identifiability | None = None
 
     def with_hidden_hyperparameters(self) -> Capabilities:
-        """What is left where hyperparameters are hidden: no closed form of complete data, whatever is hidden in rows."""
+        """What is left where hyperparameters are hidden: complete rows then have no evidence in closed form."""
         return replace(self, marginals=None, entropy=None, information=None, enumeration=None)
