@@ -57,13 +57,14 @@ __all__ = [
     "output_of",
     "pickled",
     "returns_one_by_one",
+    "validate_params",
     "warn",
     "worker_deaths",
 ]
 
 
 class Interval(_Interval):
-    """Numbers of an interval. A boolean is none of them, though Python counts with it."""
+    """A constraint on numbers of an interval; a boolean is none of them, though Python counts with it."""
 
     def is_satisfied_by(self, val):
         return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
@@ -87,6 +88,11 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
     if not np.isfinite(total):
         raise ValueError("The sum of the sample weights must be finite. Divide them by a common factor.")
     return weights
+
+
+def validate_params(estimator) -> None:
+    """Refuse parameters that an estimator's `_parameter_constraints` rule out, in scikit-learn's words."""
+    estimator._validate_params()
 
 
 def output_of(method: str, estimator) -> str:
@@ -153,12 +159,12 @@ class IterationReport:
 
     def stage(self, name: str, iteration: str, max_iterations: int | None = None) -> IterationReport:
         """A report of a stage of this fit, begun now, whose iterations have a name of their own; close it too."""
-        found = copy(self)
-        found._iteration, found.stopped = iteration, False
+        report = copy(self)
+        report._iteration, report.stopped = iteration, False
         if self._task is not None:
-            found._task = self._task.subcontext(task_name=name, max_subtasks=max_iterations)
-            found._task.call_on_fit_task_begin(**self._given)
-        return found
+            report._task = self._task.subcontext(task_name=name, max_subtasks=max_iterations)
+            report._task.call_on_fit_task_begin(**self._given)
+        return report
 
     @contextmanager
     def handing_on(self, name: str, estimator) -> Iterator[None]:
@@ -201,7 +207,7 @@ def has_shared_memory() -> bool:
 
 
 def in_store(value) -> Callable[[], Any] | None:
-    """How workers of a cluster take a value from its store, in which it is now; None if joblib itself sends data once.
+    """How workers of a cluster take a value from its store, in which it is now; None if joblib sends data itself.
 
     joblib's backend for ray sends them with every task.
     """
@@ -224,11 +230,11 @@ def worker_deaths() -> tuple[type[BaseException], ...]:
 
     from joblib.externals.loky.process_executor import BrokenProcessPool, ShutdownExecutorError
 
-    found: list[type[BaseException]] = [BrokenExecutor, BrokenProcessPool, ShutdownExecutorError, CancelledError]
+    errors: list[type[BaseException]] = [BrokenExecutor, BrokenProcessPool, ShutdownExecutorError, CancelledError]
     for package, names in _DEATHS.items():
         if package in sys.modules:  # else none of its errors can have been raised
-            found += [error for name in names if (error := getattr(sys.modules[package], name, None)) is not None]
-    return tuple(found)
+            errors += [error for name in names if (error := getattr(sys.modules[package], name, None)) is not None]
+    return tuple(errors)
 
 
 _DEATHS = {

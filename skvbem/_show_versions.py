@@ -1,4 +1,4 @@
-"""What a bug report needs to say."""
+"""Versions of the packages that a bug report needs to name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def show_versions() -> None:
         print(title)
         for package in packages:
             try:
-                found = version(package)
+                installed = version(package)
             except PackageNotFoundError:
-                found = "not installed"
-            print(f"    {package}: {found}")
+                installed = "not installed"
+            print(f"    {package}: {installed}")

@@ -43,7 +43,7 @@ class Rows:
         return Rows(self.names, codes, np.bincount(position.ravel(), self.weight, len(codes)).astype(float))
 
     def fingerprint(self) -> str:
-        """The same for the same rows in any order, and for weights as for repeated rows; else different."""
+        """A fingerprint of the rows: equal for the same rows in any order, and for weights as for repeated rows."""
         return fingerprint([self.codes], self.weight)
 
     @property
@@ -61,7 +61,7 @@ class Rows:
 
 
 def fingerprint(tables: Sequence[np.ndarray], weight: np.ndarray | None) -> str:
-    """The same for the same rows in any order, and for weights (n_rows,) as for repeated rows; else different.
+    """A fingerprint of rows: equal for the same rows in any order, and for weights (n_rows,) as for repeated rows.
 
     Parameters
     ----------
@@ -78,34 +78,34 @@ def fingerprint_of_blocks(blocks: Iterable[tuple[Sequence[np.ndarray], np.ndarra
         whole = whole and _are_whole(weight)
         for at in range(0, len(tables[0]), _ROWS_AT_ONCE):
             rows = slice(at, at + _ROWS_AT_ONCE)
-            marks = marks_of(tables, rows)
+            hashes = row_hashes(tables, rows)
             if weight is not None:
-                of_any += int(mixed(marks ^ weight[rows].view(np.uint64)).sum(dtype=np.uint64))
+                of_any += int(mixed(hashes ^ weight[rows].view(np.uint64)).sum(dtype=np.uint64))
             if whole:
                 times = np.uint64(1) if weight is None else weight[rows].astype(np.uint64)
-                of_whole += int((mixed(marks) * times).sum(dtype=np.uint64))
+                of_whole += int((mixed(hashes) * times).sum(dtype=np.uint64))
     return f"{(of_whole if whole else of_any) % 2**64:016x}"
 
 
-def marks_of(tables: Sequence[np.ndarray], rows: slice) -> np.ndarray:
-    """A number for each row that its values decide: equal for equal rows, and as good as never for others."""
-    marks = np.zeros(len(tables[0][rows]), dtype=np.uint64)
+def row_hashes(tables: Sequence[np.ndarray], rows: slice) -> np.ndarray:
+    """A hash of each row that its values decide: equal for equal rows, and as good as never for others."""
+    hashes = np.zeros(len(tables[0][rows]), dtype=np.uint64)
     for table in tables:
         for column in table[rows].T:
             if column.dtype.kind == "f":
                 # -0.0 is 0.0, and there is one NaN
                 column = np.where(np.isnan(column), np.nan, column + 0.0).astype(np.float64).view(np.uint64)
                 column = mixed(column)
-            marks = marks * _MULTIPLIER + column.astype(np.uint64) + _MULTIPLIER
-    return marks
+            hashes = hashes * _MULTIPLIER + column.astype(np.uint64) + _MULTIPLIER
+    return hashes
 
 
 def _are_whole(weight: np.ndarray | None) -> bool:
     return weight is None or bool((weight == np.floor(weight)).all())
 
 
-def mixed(marks: np.ndarray) -> np.ndarray:
-    """Numbers whose every bit depends on every bit of those given, so that sums of them tell sets apart."""
-    marks = (marks ^ (marks >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    marks = (marks ^ (marks >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return marks ^ (marks >> np.uint64(31))
+def mixed(hashes: np.ndarray) -> np.ndarray:
+    """Hashes whose every bit depends on every bit of those given, so that sums of them tell sets of rows apart."""
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))

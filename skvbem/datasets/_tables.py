@@ -719,5 +719,5 @@ def _frame(columns, index, table, loader):
 
 def _categories(column):
     # NaN differs from itself: that drops the missing cells, of floats and of objects alike.
-    found = np.unique(column[column == column])
-    return found.astype(np.int64) if found.dtype.kind == "f" else found
+    levels = np.unique(column[column == column])
+    return levels.astype(np.int64) if levels.dtype.kind == "f" else levels

@@ -113,7 +113,7 @@ class Evaluation:
             raise TypeError(f"{what} needs the capability {name!r} of a model, which {model} does not have.")
         return capability
 
-    def expectation(self, natural: np.ndarray, what: str) -> tuple[np.ndarray, float]:
+    def expectation(self, natural: np.ndarray, what: str = "The score") -> tuple[np.ndarray, float]:
         """Expected statistics (n_cells,) and ln Z of q(x), nats, at natural parameters (n_cells,).
 
         Raises
@@ -130,9 +130,9 @@ class Evaluation:
             )
         return expectation.statistics[:, 0], float(expectation.log_normalizer[0])
 
-    def log_likelihood(self, point: Any, kind: str) -> float:
-        """ln p(data | point), nats, for a score."""
-        return self.expectation(self.model.prior.natural(point), f"The score {kind!r}")[1]
+    def log_likelihood(self, point: Any, what: str = "The score") -> float:
+        """ln p(data | point), nats; ValueError if the E step of the model is not exact."""
+        return self.expectation(self.model.prior.natural(point), what)[1]
 
     def seeds(self, n: int) -> np.ndarray:
         """Seeds of n independent random streams, (n, 4) of uint64; the first ones the same for any n."""

@@ -19,6 +19,8 @@ probabilities, near 0, misses a factor of about 4 for a prior of 1.01; in the so
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
@@ -86,20 +88,7 @@ def laplace(
     coordinates = (prior + statistics).coordinates
     if in_probabilities:
         coordinates = coordinates + prior.probability_shift
-    log_det, reasons = None, []
-    for name in VARIANTS[VARIANTS.index(variant) :]:
-        blocks = evaluation.capability("information")(
-            point, evaluation.data, joint=name == "full", max_states=max_states
-        )
-        log_det, reason = _log_det(prior, point, coordinates, blocks, name == "diagonal")
-        if reason is None:
-            break
-        reasons.append(f"{name}: {reason}")
-    if log_det is None:
-        raise ValueError(
-            "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
-            f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
-        )
+    log_det, name, reasons = _largest_variant(evaluation, point, coordinates, variant, max_states)
     doubts: tuple[str, ...] = ()
     if reasons:
         doubts = (
@@ -128,6 +117,24 @@ def laplace(
             "alias": correction,
         },
         doubts=doubts,
+    )
+
+
+def _largest_variant(
+    evaluation: Evaluation, point: Any, coordinates: np.ndarray, variant: str, max_states: int
+) -> tuple[float, str, list[str]]:
+    """ln det A of the first variant that is positive definite, its name, and the reasons why others are not."""
+    prior, information = evaluation.model.prior, evaluation.capability("information")
+    reasons: list[str] = []
+    for name in VARIANTS[VARIANTS.index(variant) :]:
+        blocks = information(point, evaluation.data, joint=name == "full", max_states=max_states)
+        log_det, reason = _log_det(prior, point, coordinates, blocks, name == "diagonal")
+        if log_det is not None:
+            return log_det, name, reasons
+        reasons.append(f"{name}: {reason}")
+    raise ValueError(
+        "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
+        f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
     )
 
 

@@ -60,7 +60,6 @@ def metropolis_ais(
     """
     kind = "ais_metropolis"
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
-    points, chains, data = evaluation.capability("points"), evaluation.capability("metropolis"), evaluation.data
     temperatures = nonlinear_schedule(n_steps, bend)
     strengths = tuned_strengths(evaluation, n_steps, bend, acceptance)
     streams = np.ascontiguousarray(evaluation.seeds(n_chains).T)
@@ -72,24 +71,10 @@ def metropolis_ais(
         else:
             with np.errstate(divide="ignore"):
                 log_points = np.repeat(np.maximum(np.log(start), -1e3)[:, None], mine.shape[1], 1)
-        log_likelihoods = points.log_likelihoods(data, log_points)
-        workspace = chains.workspace(data, mine.shape[1])
-        pieces = []
-        for at in range(0, n_steps, _STEPS_AT_ONCE):
-            here = slice(at, at + _STEPS_AT_ONCE)
-            pieces.append(
-                chains.metropolis(
-                    workspace,
-                    temperatures[at : at + _STEPS_AT_ONCE + 1],
-                    strengths[here],
-                    mine,
-                    log_points,
-                    log_likelihoods,
-                )
-            )
-        return [np.concatenate(of) for of in zip(*pieces)]
+        return _in_pieces(evaluation, temperatures, strengths, mine, log_points)
 
-    tasks = batches(n_chains, chains.lanes_at_once(data), evaluation.n_jobs)
+    lanes_at_once = evaluation.capability("metropolis").lanes_at_once(evaluation.data)
+    tasks = batches(n_chains, lanes_at_once, evaluation.n_jobs)
     found = run_tasks(
         batch,
         tasks,
@@ -110,6 +95,17 @@ def metropolis_ais(
         strengths=strengths,
         start="prior" if start is None else "given",
     )
+
+
+def _in_pieces(evaluation, temperatures, strengths, streams, log_points) -> list[np.ndarray]:
+    """Log ratios and which proposals were taken, (n_steps, n_chains) each; the points are moved in place."""
+    points, chains, data = evaluation.capability("points"), evaluation.capability("metropolis"), evaluation.data
+    log_likelihoods, workspace = points.log_likelihoods(data, log_points), chains.workspace(data, streams.shape[1])
+    pieces = []
+    for at in range(0, len(strengths), _STEPS_AT_ONCE):
+        schedule = temperatures[at : at + _STEPS_AT_ONCE + 1], strengths[at : at + _STEPS_AT_ONCE]
+        pieces.append(chains.metropolis(workspace, *schedule, streams, log_points, log_likelihoods))
+    return [np.concatenate(of) for of in zip(*pieces)]
 
 
 def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptance: float) -> np.ndarray:

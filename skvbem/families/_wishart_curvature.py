@@ -20,7 +20,7 @@ from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 
 @dataclass(frozen=True, eq=False)
 class Factored:
-    """A point by its factors.
+    """Means and precisions of a Normal-Wishart by the Cholesky factors of the precisions.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class Factored:
 
     @classmethod
     def at(cls, point) -> Self:
-        """Of a single point, axes (n_components, d) and (n_precisions, d, d)."""
+        """The factors of a single point, whose axes are (n_components, d) and (n_precisions, d, d)."""
         factor = np.linalg.cholesky(point.precision)
         return cls(factor, (factor.swapaxes(-1, -2) @ point.mean[..., None])[..., 0])
 
     def means_of(self, precision: int) -> range:
-        """The means that stand on a precision."""
+        """The components whose means stand on a precision."""
         n = len(self.mean)
         return range(n) if len(self.factor) == 1 else range(precision, precision + 1)
 
@@ -60,7 +60,7 @@ class Factored:
         return np.concatenate([np.arange(d), np.tril_indices(d, -1)[0]])
 
     def rows(self, precision: int) -> tuple[np.ndarray, np.ndarray]:
-        """First derivatives of that row (n, d), and second ones, (n, n, d), of which those of other rows are 0."""
+        """First and second derivatives of the row of C that a coordinate moves, (n, d) and (n, n, d)."""
         factor, d = self.factor[precision], self.mean.shape[1]
         below, columns = np.tril_indices(d, -1)
         first = np.concatenate([0.5 * factor, factor[below, below][:, None] * np.eye(d)[columns]])
@@ -76,20 +76,20 @@ def wishart_jacobian(cells: Sequence[np.ndarray], at: Factored) -> np.ndarray:
     of_mean, of_log, total, square = cells
     means, factors = at.places
     d = means.shape[1]
-    found = np.zeros((sum(cell.size for cell in cells), means.size + factors.size))
-    found[of_mean[:, None], means] = -at.mean
-    for precision, own in enumerate(factors):
+    derivatives = np.zeros((sum(cell.size for cell in cells), means.size + factors.size))
+    derivatives[of_mean[:, None], means] = -at.mean
+    for precision, cells_of_factor in enumerate(factors):
         first, _ = at.rows(precision)
         factor = at.factor[precision]
-        found[of_log[precision], own[:d]] = 0.5
-        moved = np.zeros((len(own), d, d))
-        moved[np.arange(len(own)), at.row_of] = first @ factor.T
+        derivatives[of_log[precision], cells_of_factor[:d]] = 0.5
+        moved = np.zeros((len(cells_of_factor), d, d))
+        moved[np.arange(len(cells_of_factor)), at.row_of] = first @ factor.T
         products = pack_symmetric(moved + moved.swapaxes(-1, -2))
-        found[square[precision][:, None], own] = -0.5 * pairings(d)[:, None] * products.T
+        derivatives[square[precision][:, None], cells_of_factor] = -0.5 * pairings(d)[:, None] * products.T
         for k in at.means_of(precision):
-            found[total[k][:, None], means[k]] = factor
-            found[total[k][at.row_of], own] = first @ at.mean[k]
-    return found
+            derivatives[total[k][:, None], means[k]] = factor
+            derivatives[total[k][at.row_of], cells_of_factor] = first @ at.mean[k]
+    return derivatives
 
 
 def wishart_information(coordinates: Sequence[np.ndarray], at: Factored) -> np.ndarray:
@@ -97,9 +97,9 @@ def wishart_information(coordinates: Sequence[np.ndarray], at: Factored) -> np.n
     kappa, _, total, square = coordinates
     means, factors = at.places
     d = means.shape[1]
-    found = np.zeros((means.size + factors.size,) * 2)
-    found[means, means] = kappa[:, None]
-    for precision, own in enumerate(factors):
+    curvature = np.zeros((means.size + factors.size,) * 2)
+    curvature[means, means] = kappa[:, None]
+    for precision, cells_of_factor in enumerate(factors):
         first, second = at.rows(precision)
         scale = unpack_symmetric(square[precision], d)
         # - d2 of t' C m and + d2 of tr(S C C') / 2
@@ -107,8 +107,10 @@ def wishart_information(coordinates: Sequence[np.ndarray], at: Factored) -> np.n
         of_factors = (first @ first.T) * scale[np.ix_(at.row_of, at.row_of)]
         for k in at.means_of(precision):
             drawn = total[k][at.row_of][:, None] * first
-            found[own[:, None], means[k]] = -drawn
-            found[means[k][:, None], own] = -drawn.T
+            curvature[cells_of_factor[:, None], means[k]] = -drawn
+            curvature[means[k][:, None], cells_of_factor] = -drawn.T
             pull = pull - np.outer(total[k], at.mean[k])
-        found[own[:, None], own] = of_factors + (second * pull[at.row_of][:, None]).sum(axis=-1)
-    return found
+        curvature[cells_of_factor[:, None], cells_of_factor] = of_factors + (second * pull[at.row_of][:, None]).sum(
+            axis=-1
+        )
+    return curvature

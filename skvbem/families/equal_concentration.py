@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Spread:
+class EqualConcentration:
     """A concentration spread evenly over the cells of a table.
 
     Parameters
@@ -22,8 +22,8 @@ class Spread:
 
     Examples
     --------
-    >>> from skvbem.families.equal_concentration import Spread
-    >>> Spread(1.0, "table").table((2, 2))
+    >>> from skvbem.families.equal_concentration import EqualConcentration
+    >>> EqualConcentration(1.0, "table").table((2, 2))
     array([[0.25, 0.25],
            [0.25, 0.25]])
     """

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising
-from skvbem.families.base import FlatFamily, no_interior_mode, some_of
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
+from skvbem.families.parallel_generator import ParallelGenerator
 
 # A rate without a single event: e to the -690, so that its logarithm stays a number.
 _NO_RATE = 1e-300
@@ -65,7 +65,7 @@ class Gamma(FlatFamily):
 
     @property
     def n_free_parameters(self) -> int:
-        """One rate for each component and feature."""
+        """Number of rates: one for each component and feature."""
         return len(self.coordinates) // 2
 
     @property
@@ -141,7 +141,7 @@ class Gamma(FlatFamily):
         rate = np.divide(events, exposure, out=most, where=exposure > events / LARGEST_RATE)
         return np.maximum(rate, _NO_RATE)
 
-    def sample(self, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Rates drawn, (n_components, n_features, ...)."""
         return np.maximum(rng.standard_gamma(self.shape), _NO_RATE) / self.rate
 
@@ -160,18 +160,18 @@ class Gamma(FlatFamily):
     def jacobian(self, point: np.ndarray) -> np.ndarray:
         """Derivatives of (ln lambda, -lambda) by ln lambda."""
         by_shape, by_rate = self._places
-        found = np.zeros((len(self.coordinates), point.size))
-        found[by_shape, np.arange(point.size)] = 1.0
-        found[by_rate, np.arange(point.size)] = -point.ravel()
-        return found
+        derivatives = np.zeros((len(self.coordinates), point.size))
+        derivatives[by_shape, np.arange(point.size)] = 1.0
+        derivatives[by_rate, np.arange(point.size)] = -point.ravel()
+        return derivatives
 
     def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
-        """Rate coordinates times rates, on the diagonal."""
-        return some_of(np.diag(coordinates[self._places[1]] * point.ravel()), free)
+        """Information of the log rates: rate coordinates times rates, on the diagonal."""
+        return principal_submatrix(np.diag(coordinates[self._places[1]] * point.ravel()), free)
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """-1 for shapes."""
+        """What to add to the coordinates: -1 to shapes, nothing to rates."""
         return self._flat(*(np.full((self.n_components, self.n_features), x) for x in (-1.0, 0.0)))
 
     @property

@@ -26,7 +26,7 @@ import numpy as np
 
 from skvbem.families.base import ConjugateFamily, FlatFamily
 from skvbem.families.hyperpriors import Hyperprior
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Hierarchical(ConjugateFamily):
 
     @property
     def coordinates(self) -> np.ndarray:  # type: ignore[override]
-        """Those of the base, (n_cells, ...)."""
+        """Additive coordinates of the base, (n_cells, ...)."""
         return self.base.coordinates
 
     def __add__(self, statistics: np.ndarray) -> Any:
@@ -136,9 +136,9 @@ class Hierarchical(ConjugateFamily):
         """The point at which complete data with these statistics are most likely, whatever the prior."""
         return self.base.most_likely(statistics)
 
-    def without_remains(self, point: Any) -> Any:
-        """A most likely point, in which what is left of probabilities on their way to 0 is 0."""
-        return self.base.without_remains(point)
+    def with_exact_zeros(self, point: Any) -> Any:
+        """The most likely point with probabilities that are on their way to 0 set to exactly 0."""
+        return self.base.with_exact_zeros(point)
 
     def log_density(self, point: Any, basis: str = "natural") -> np.ndarray:
         """Logarithm of the base at a point, nats, to which ln Z of the hyperparameters is to be added."""
@@ -146,7 +146,7 @@ class Hierarchical(ConjugateFamily):
         density = self._inner(self._like(natural), natural)
         return density if basis == "natural" else density + self.base._log_natural_measure(point)
 
-    def sample(self, rng: np.random.Generator | SideBySide) -> Any:
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> Any:
         """A draw of the parameters: of the hyperparameters first, then of the parameters given these."""
         return (self.base + self.hyperprior.draw_from_prior(self.coordinates, rng)).sample(rng)
 

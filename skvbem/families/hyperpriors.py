@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skvbem._numerics import log_rising
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 
 class Hyperprior(ABC):
@@ -29,11 +29,11 @@ class Hyperprior(ABC):
         """
 
     @abstractmethod
-    def draw(self, natural: np.ndarray, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of hyperparameters drawn from q(nu) at natural parameters, of their shape."""
 
     @abstractmethod
-    def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of hyperparameters drawn from p(nu), of the shape of an array (n_cells, ...)."""
 
     @property
@@ -84,12 +84,12 @@ class GammaHyperprior(Hyperprior):
         constant = self.constant + float(log_rising(self.shape, self.power).sum())
         return np.tensordot(self.loadings.T, shape / rate, axes=1), log_z.sum(axis=0) + constant
 
-    def draw(self, natural: np.ndarray, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
         shape, rate = self.posterior(natural)
         return np.tensordot(self.loadings.T, rng.standard_gamma(shape) / rate, axes=1)
 
-    def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
         size = (len(self.shape), *like.shape[1:])
         shape, rate = (np.broadcast_to(self._like(x, like), size) for x in (self.shape, self.rate))
@@ -129,14 +129,14 @@ class BlockHyperpriors(Hyperprior):
             log_z = log_z + of_block
         return statistics, log_z
 
-    def draw(self, natural: np.ndarray, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
         statistics = np.zeros(natural.shape)
         for cells, hyperprior in self.blocks:
             statistics[cells] = hyperprior.draw(natural[cells], rng)
         return statistics
 
-    def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | SideBySide) -> np.ndarray:
+    def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
         statistics = np.zeros(like.shape)
         for cells, hyperprior in self.blocks:

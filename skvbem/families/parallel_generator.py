@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 
-class SideBySide:
+class ParallelGenerator:
     """Random numbers of several lanes, which are the last axis; each lane's are those of its own generator.
 
     What a lane draws is what a generator that is given its member alone draws, whatever lanes there are beside it.
@@ -21,9 +21,9 @@ class SideBySide:
     --------
     >>> import numpy as np
     >>> from skvbem.families import Dirichlet
-    >>> from skvbem.families.parallel_generator import SideBySide
+    >>> from skvbem.families.parallel_generator import ParallelGenerator
     >>> coins = Dirichlet(np.array([[1.0, 5.0], [1.0, 5.0]]), np.array([0, 2]))
-    >>> both = coins.sample(SideBySide([np.random.default_rng(seed) for seed in (0, 1)]))
+    >>> both = coins.sample(ParallelGenerator([np.random.default_rng(seed) for seed in (0, 1)]))
     >>> second = Dirichlet(np.array([5.0, 5.0]), np.array([0, 2])).sample(np.random.default_rng(1))
     >>> bool((both[:, 1] == second).all())
     True
@@ -34,24 +34,24 @@ class SideBySide:
 
     def random(self, shape: tuple[int, ...]) -> np.ndarray:
         """Uniform numbers, (..., n_lanes)."""
-        found = self._room(shape)
-        for rng, of_lane in zip(self.rngs, found):
+        numbers = self._room(shape)
+        for rng, of_lane in zip(self.rngs, numbers):
             rng.random(out=of_lane)
-        return np.moveaxis(found, 0, -1)
+        return np.moveaxis(numbers, 0, -1)
 
     def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
         """Standard normal numbers, (..., n_lanes)."""
-        found = self._room(shape)
-        for rng, of_lane in zip(self.rngs, found):
+        numbers = self._room(shape)
+        for rng, of_lane in zip(self.rngs, numbers):
             rng.standard_normal(out=of_lane)
-        return np.moveaxis(found, 0, -1)
+        return np.moveaxis(numbers, 0, -1)
 
     def standard_gamma(self, shape: np.ndarray) -> np.ndarray:
         """Gamma variables of unit rate and of these shapes, (..., n_lanes)."""
-        found = self._room(shape.shape)
-        for rng, of_lane, out in zip(self.rngs, np.ascontiguousarray(np.moveaxis(shape, -1, 0)), found):
+        numbers = self._room(shape.shape)
+        for rng, of_lane, out in zip(self.rngs, np.ascontiguousarray(np.moveaxis(shape, -1, 0)), numbers):
             rng.standard_gamma(of_lane, out=out)
-        return np.moveaxis(found, 0, -1)
+        return np.moveaxis(numbers, 0, -1)
 
     def _room(self, shape: tuple[int, ...]) -> np.ndarray:
         if shape[-1] != len(self.rngs):

@@ -70,6 +70,18 @@ def adjacency(nodes: Sequence, edges: Sequence[tuple]) -> np.ndarray:
     return cells
 
 
+def adjacency_frame(nodes: Sequence, edges: Sequence[tuple]):
+    """The table of a graph as a pandas.DataFrame whose rows and columns are labeled by the nodes; needs pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "DAG.to_adjacency needs pandas. Install it with: pip install pandas; or pass as_frame=False."
+        ) from error
+    labels = pandas.Index(nodes, dtype=object, tupleize_cols=False)
+    return pandas.DataFrame(adjacency(nodes, edges), index=labels, columns=labels)
+
+
 def _check_labels(rows, columns):
     seen: dict = {}
     for place, (row, column) in enumerate(zip(rows, columns, strict=True)):

@@ -7,27 +7,25 @@ Which nodes are hidden and how many states they have is the caller's to say: a `
 
 from __future__ import annotations
 
-import difflib
 import heapq
 import math
 import operator
-import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from numbers import Integral
 
 from skvbem.errors import StructureError
-from skvbem.graphs.adjacency import adjacency, edge_cell, is_frame, read_adjacency
+from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
+from skvbem.graphs.cycles import describe_cycle, find_cycle
+from skvbem.graphs.model_strings import model_string, read_model_string
+from skvbem.graphs.names import did_you_mean, shown
+from skvbem.graphs.networkx import read_networkx, write_networkx
 
-__all__ = ["DAG", "describe_cycle", "did_you_mean", "find_cycle", "shown"]
+__all__ = ["DAG"]
 
 _REMINDER = " Mappings are child -> parents."
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_TOKEN = re.compile(
-    r'\s*+(?:(?P<mark>[\[\]|:])|"(?P<quoted>(?:[^"\\]|\\.)*+)"|(?P<bare>[^\[\]|:"\s][^\[\]|:"]*))', re.DOTALL
-)
 
 
 class DAG:
@@ -96,7 +94,7 @@ class DAG:
         self._fill(nodes, _families(parents), _REMINDER)
 
     def _fill(self, nodes, parents, reminder=""):
-        nodes = _names(nodes, "nodes")
+        nodes = _node_names(nodes, "nodes")
         index = {node: position for position, node in enumerate(nodes)}
         if len(index) < len(nodes):
             raise StructureError(f"Node {shown(_repeated(nodes))} is named twice. Name each node once.")
@@ -146,10 +144,10 @@ class DAG:
         for edge in edges:
             if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) or len(pair := tuple(edge)) != 2:
                 raise TypeError(f"Each edge must be a pair (parent, child). Got {shown(edge)} instead.")
-            parent, child = _names(pair, "An edge")
+            parent, child = _node_names(pair, "An edge")
             parents.setdefault(child, []).append(parent)
             ends += pair
-        return cls._made(_extended(_names(nodes, "nodes"), ends), parents)
+        return cls._made(_extended(_node_names(nodes, "nodes"), ends), parents)
 
     @classmethod
     def from_parents(cls, mapping: Mapping[Hashable, Iterable[Hashable]]) -> DAG:
@@ -160,9 +158,8 @@ class DAG:
     @classmethod
     def from_networkx(cls, graph) -> DAG:
         """The graph with the nodes and edges of a directed networkx graph, in its order, without their attributes."""
-        if not graph.is_directed():
-            raise StructureError("The networkx graph must be directed. Got an undirected one; use networkx.DiGraph.")
-        return cls.from_edges((edge[:2] for edge in graph.edges), graph.nodes)
+        nodes, edges = read_networkx(graph)
+        return cls.from_edges(edges, nodes)
 
     @classmethod
     def from_adjacency(cls, matrix, nodes: Iterable[Hashable] | None = None) -> DAG:
@@ -188,7 +185,7 @@ class DAG:
         >>> DAG.from_adjacency([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["a", "b", "c"])
         DAG("[a][b|a][c|a:b]")
         """
-        nodes, edges = read_adjacency(matrix, nodes if nodes is None else _names(nodes, "nodes"))
+        nodes, edges = read_adjacency(matrix, nodes if nodes is None else _node_names(nodes, "nodes"))
         parents: dict = {}
         for parent, child in edges:
             parents.setdefault(child, []).append(parent)
@@ -215,7 +212,7 @@ class DAG:
         >>> DAG.from_string('[a|"b:c"]').edges
         (('b:c', 'a'),)
         """
-        nodes, parents = _parse_model_string(text)
+        nodes, parents = read_model_string(text)
         return cls._made(_extended(tuple(nodes), chain.from_iterable(parents.values())), parents)
 
     @classmethod
@@ -227,7 +224,7 @@ class DAG:
         >>> DAG.naive_bayes("class", ["x", "y"])
         DAG("[class][x|class][y|class]")
         """
-        leaves = _names(leaves, "leaves")
+        leaves = _node_names(leaves, "leaves")
         return cls._made((root, *leaves), dict.fromkeys(leaves, (root,)))
 
     @classmethod
@@ -309,19 +306,19 @@ class DAG:
         return self._reached(nodes, self._children)
 
     def relabel(self, mapping: Mapping[Hashable, Hashable]) -> DAG:
-        """The same graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
+        """The graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
         for node in mapping:
             self._known(node)
         return self._renamed(mapping, [mapping.get(node, node) for node in self._nodes])
 
     def with_nodes(self, extra: Iterable[Hashable]) -> DAG:
         """The graph with those of the `extra` nodes that it lacks, added at the end, without edges."""
-        nodes = _extended(self._nodes, _names(extra, "nodes"))
+        nodes = _extended(self._nodes, _node_names(extra, "nodes"))
         return self if nodes == self._nodes else self._made(nodes, self._parents)
 
     def reorder(self, nodes: Iterable[Hashable]) -> DAG:
-        """The same (an equal) graph with its nodes, and so the parents of each node, listed in the order of `nodes`."""
-        nodes = _names(nodes, "nodes")
+        """An equal graph whose nodes, and so the parents of each node, are listed in the order of `nodes`."""
+        nodes = _node_names(nodes, "nodes")
         if Counter(nodes) != Counter(self._nodes):
             raise StructureError(
                 f"reorder needs each node of the graph once: {_listed(self._nodes)}. Got {_listed(nodes)} instead."
@@ -381,14 +378,7 @@ class DAG:
 
     def to_networkx(self):
         """A networkx.DiGraph with the same nodes and edges. Needs networkx."""
-        try:
-            import networkx
-        except ImportError as error:
-            raise ImportError("DAG.to_networkx needs networkx. Install it with: pip install networkx") from error
-        graph = networkx.DiGraph()
-        graph.add_nodes_from(self._nodes)
-        graph.add_edges_from(self.edges)
-        return graph
+        return write_networkx(self._nodes, self.edges)
 
     def to_adjacency(self, *, as_frame: bool = True):
         """The square table of the graph, 1 where the row is a parent of the column, otherwise 0.
@@ -409,17 +399,7 @@ class DAG:
         array([[0, 1],
                [0, 0]])
         """
-        cells = adjacency(self._nodes, self.edges)
-        if not as_frame:
-            return cells
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError(
-                "DAG.to_adjacency needs pandas. Install it with: pip install pandas; or pass as_frame=False."
-            ) from error
-        labels = pandas.Index(self._nodes, dtype=object, tupleize_cols=False)
-        return pandas.DataFrame(cells, index=labels, columns=labels)
+        return (adjacency_frame if as_frame else adjacency)(self._nodes, self.edges)
 
     def _known(self, node):
         if node not in self._parents:
@@ -427,7 +407,7 @@ class DAG:
         return node
 
     def _reached(self, nodes, neighbors):
-        reached, waiting = set(), [self._known(node) for node in _names(nodes, "nodes")]
+        reached, waiting = set(), [self._known(node) for node in _node_names(nodes, "nodes")]
         while waiting:
             new = [node for node in neighbors[waiting.pop()] if node not in reached]
             reached.update(new)
@@ -467,8 +447,7 @@ class DAG:
         return hash(self._key)
 
     def __str__(self):
-        families = ((child, ":".join(map(_quoted, self._parents[child]))) for child in self._nodes)
-        return "".join(f"[{_quoted(child)}{'|' if parents else ''}{parents}]" for child, parents in families)
+        return model_string(self._nodes, self._parents)
 
     def __repr__(self):
         text = str(self)
@@ -483,55 +462,8 @@ class DAG:
     __delattr__ = __setattr__
 
 
-def find_cycle(nodes: Iterable[Hashable], parents: Mapping[Hashable, Iterable[Hashable]]) -> tuple:
-    """The nodes of one directed cycle, each a parent of the next and the last one of the first; empty if there is none.
-
-    The cycle starts at the earliest of its nodes in `nodes`; `parents` maps child -> parents and may lack roots.
-    """
-    place = {node: position for position, node in enumerate(nodes)}
-    done: set = set()
-    exhausted = object()
-    for start in place:
-        path = {} if start in done else {start: iter(parents.get(start, ()))}
-        while path:
-            node = next(reversed(path))
-            parent = next((parent for parent in path[node] if parent not in done), exhausted)
-            if parent in path:
-                against = list(path)
-                cycle = against[against.index(parent) :][::-1]
-                first = min(range(len(cycle)), key=lambda at: place[cycle[at]])
-                return (*cycle[first:], *cycle[:first])
-            if parent is exhausted:
-                done.add(node)
-                del path[node]
-            else:
-                path[parent] = iter(parents.get(parent, ()))
-    return ()
-
-
-def describe_cycle(cycle: tuple) -> str:
-    """The error text that prints a cycle in the direction of its edges."""
-    steps = [str(node) for node in (*cycle, cycle[0])]
-    if len(steps) > 20:
-        steps[10:-9] = ["..."]
-    return f"The graph must have no directed cycle. It has {' -> '.join(steps)}; remove or turn one of these edges."
-
-
-def did_you_mean(name: Hashable, names: Iterable[Hashable]) -> str:
-    """A sentence (after a blank) that suggests the nearest of `names`; empty if none is near."""
-    texts = {str(known)[:100]: known for known in names}
-    near = difflib.get_close_matches(str(name)[:100], texts, n=1)
-    return f" Did you mean {shown(texts[near[0]])}?" if near else ""
-
-
-def shown(value) -> str:
-    """The repr of a value, cut to fit a message."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
 def _topological_order(nodes, index, parents, children):
-    """Kahn's order, shorter than `nodes` if there is a cycle."""
+    """The nodes in Kahn's order, each after its parents; shorter than `nodes` if there is a cycle."""
     waiting = {node: len(parents[node]) for node in nodes}
     ready = [index[node] for node in nodes if not waiting[node]]
     order = []
@@ -545,56 +477,8 @@ def _topological_order(nodes, index, parents, children):
     return tuple(order)
 
 
-def _parse_model_string(text):
-    nodes, parents, family = [], {}, None
-    position, end, expected = 0, len(text.rstrip()), ("[",)
-    while position < end:
-        match = _TOKEN.match(text, position, end)
-        found = (match["mark"] or "a name") if match else None
-        if found not in expected:
-            break
-        position = match.end()
-        if found == "]":
-            expected = ("[",)
-        elif found != "a name":
-            family = None if found == "[" else family
-            expected = ("a name",)
-        else:
-            name = _token_name(match)
-            if family is None:
-                nodes.append(name)
-                family = parents.setdefault(name, [])
-                expected = ("|", "]")
-            else:
-                family.append(name)
-                expected = (":", "]")
-    if position < end or expected != ("[",):
-        rest = text[position:end].lstrip()
-        found = f"got {shown(rest)}" if rest else "but the string ends"
-        raise StructureError(
-            f"A model string must read like '[A][B|A:H]'. Expected {' or '.join(expected)} "
-            f"at column {end - len(rest) + 1}, {found}."
-        )
-    return nodes, parents
-
-
-def _token_name(match):
-    if match["quoted"] is not None:
-        return re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.DOTALL)
-    name = match["bare"].rstrip()
-    return int(name) if _INTEGER.fullmatch(name) else name
-
-
-def _quoted(name):
-    text = str(name)
-    bare = text == text.strip() and re.fullmatch(r'[^\[\]|:"]+', text)
-    if bare and not (isinstance(name, str) and _INTEGER.fullmatch(text)):
-        return text
-    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
-
-
-def _names(value, what):
-    """A tuple of names; a str or an int is one name."""
+def _node_names(value, what: str) -> tuple:
+    """The names that a user gives, as a tuple; a str or an int is one name."""
     if isinstance(value, (str, Integral)):
         return (value,)
     if not isinstance(value, Iterable):
@@ -606,22 +490,25 @@ def _names(value, what):
     return names
 
 
+def _extended(names: tuple, extra: Iterable[Hashable]) -> tuple:
+    """The names, then those of the extra names that are not among them, each once."""
+    known = set(names)
+    return (*names, *(name for name in dict.fromkeys(extra) if name not in known))
+
+
+def _repeated(names: Iterable[Hashable]) -> Hashable:
+    """The first name that occurs more than once."""
+    return next(name for name, times in Counter(names).items() if times > 1)
+
+
+def _listed(names: Sequence) -> str:
+    """The first ten names, separated by commas, and how many more there are."""
+    return ", ".join(shown(name) for name in names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
 def _families(mapping):
     if not isinstance(mapping, Mapping):
         raise TypeError(
             f"parents must be given as a mapping child -> parents. Got {shown(mapping)}; for edges use DAG.from_edges."
         )
-    return {child: _names(value, f"The parents of {shown(child)}") for child, value in mapping.items()}
-
-
-def _extended(names, extra):
-    known = set(names)
-    return (*names, *(name for name in dict.fromkeys(extra) if name not in known))
-
-
-def _repeated(names):
-    return next(name for name, times in Counter(names).items() if times > 1)
-
-
-def _listed(names):
-    return ", ".join(shown(name) for name in names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    return {child: _node_names(value, f"The parents of {shown(child)}") for child, value in mapping.items()}

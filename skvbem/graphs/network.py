@@ -10,7 +10,8 @@ from types import MappingProxyType
 import numpy as np
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, did_you_mean, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean, shown
 
 __all__ = ["SLACK", "Network"]
 
@@ -108,7 +109,7 @@ class Network:
         return {node: len(states) for node, states in self.states.items()}
 
     def parameters(self, latents: str | Iterable[Hashable] = ()) -> dict:
-        """What `VBDiscreteDAG` takes to fit this network, its tables being the start: a dict of keyword arguments.
+        """Keyword arguments with which `VBDiscreteDAG` fits this network, its tables being the start.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What displays of mixtures share: which components are drawn, in which color, and how columns are named."""
+"""Components, colors and columns as displays of mixtures choose them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.names import did_you_mean
 
 _LONGEST = 28
 
@@ -19,29 +19,29 @@ def shown_components(counts: np.ndarray) -> list[int]:
 
 
 def column_positions(features: Iterable, names: Sequence[str], owner: str) -> list[int]:
-    """Where columns are that are given by name or position.
+    """The positions of columns given by name or position.
 
     Raises
     ------
     ValueError
         If there is no such column, or one is named twice.
     """
-    found = []
+    positions = []
     for feature in [features] if isinstance(features, (str, Integral)) else features:
         if isinstance(feature, str) and feature in names:
-            found.append(names.index(feature))
+            positions.append(names.index(feature))
         elif isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
-            found.append(int(feature))
+            positions.append(int(feature))
         else:
             raise ValueError(
                 f"The 'features' parameter of {owner} names {feature!r}, which is no column of X."
                 f"{did_you_mean(feature, names)}"
             )
-        if found[-1] in found[:-1]:
-            raise ValueError(f"The 'features' parameter of {owner} names {names[found[-1]]!r} twice.")
-    return found
+        if positions[-1] in positions[:-1]:
+            raise ValueError(f"The 'features' parameter of {owner} names {names[positions[-1]]!r} twice.")
+    return positions
 
 
 def shortened(text: str) -> str:
-    """A name that leaves room for a picture."""
+    """A name cut so that it leaves room for a picture."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"

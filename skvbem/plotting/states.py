@@ -1,11 +1,11 @@
-"""What displays of hidden Markov models share: which states are drawn, in which order and color."""
+"""States, their order and their colors as displays of hidden Markov models choose them."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.names import did_you_mean
 from skvbem.plotting.choice import shown_components
 from skvbem.plotting.labels import SERIES
 
@@ -22,7 +22,7 @@ def state_color(state: int) -> str:
 
 
 def check_has_states(estimator, owner: str) -> None:
-    """Raise if what is to be drawn is no fitted hidden Markov model.
+    """Raise an error if what is to be drawn is no fitted hidden Markov model.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def check_has_states(estimator, owner: str) -> None:
 
 
 def states_in_order(estimator, order, owner: str) -> list[int]:
-    """The states to draw, one after the other.
+    """The states to draw, in order.
 
     Parameters
     ----------

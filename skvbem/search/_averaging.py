@@ -1,4 +1,4 @@
-"""Averages over models, in proportion to their posterior."""
+"""Averages over models, in proportion to their posterior probabilities."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.parallel import Parallel, delayed
 
 # What the models left out of an average may hold of the posterior, and the most models in one.
-_LEFT_OUT, _MOST = 1e-3, 100
+_MAX_PROBABILITY_LEFT_OUT, _MAX_MODELS = 1e-3, 100
 
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """Fitted models and their shares of the posterior.
+    """Fitted models and their posterior probabilities, by which predictions are averaged.
 
     Parameters
     ----------
@@ -57,9 +57,11 @@ def average_over(
     params: Mapping[str, Any],
     n_jobs: int | None,
 ) -> Average:
-    """The models that hold all but 0.1 % of the posterior (at most 100), fitted."""
+    """The fitted models that hold all but 0.1 % of the posterior (at most 100)."""
     order = np.argsort(-posterior, kind="stable")
-    n_kept = min(int(np.searchsorted(np.cumsum(posterior[order]), 1.0 - _LEFT_OUT)) + 1, _MOST, len(order))
+    n_kept = min(
+        int(np.searchsorted(np.cumsum(posterior[order]), 1.0 - _MAX_PROBABILITY_LEFT_OUT)) + 1, _MAX_MODELS, len(order)
+    )
     kept = order[:n_kept]
     weights = posterior[kept]
     fitted = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, settings[k], X, y, params) for k in kept)

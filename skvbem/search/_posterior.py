@@ -40,7 +40,7 @@ def posterior(log_evidences: np.ndarray, log_priors: np.ndarray) -> tuple[np.nda
 
 @dataclass(frozen=True)
 class Hidden:
-    """A structure and the numbers of states of its latents."""
+    """A structure with the numbers of states of its latents."""
 
     dag: DAG
     latents: Mapping[Hashable, int]
@@ -71,7 +71,7 @@ def matched(structure: Hidden, best: Hidden) -> DAG:
 
 
 def _n_common(one: DAG, a, other: DAG, b) -> int:
-    """Common neighbors less others: children and parents apart."""
+    """Number of neighbors that two latents share, children and parents apart, less those of one alone."""
     score = 0
     for mine, theirs in ((one.children(a), other.children(b)), (one.parents(a), other.parents(b))):
         score += 2 * len(set(mine) & set(theirs)) - len(set(mine) ^ set(theirs))
@@ -83,31 +83,31 @@ def edge_probabilities(structures: Sequence[Hidden], weights: np.ndarray, best: 
     dags = [matched(structure, best) for structure in structures]
     nodes = list(dict.fromkeys(node for dag in [best.dag, *dags] for node in dag.nodes))
     position = {node: k for k, node in enumerate(nodes)}
-    found = np.zeros((len(nodes), len(nodes)))
+    probability = np.zeros((len(nodes), len(nodes)))
     for dag, weight in zip(dags, weights):
         for parent, child in dag.edges:
-            found[position[parent], position[child]] += weight
-    return LabeledTable(found, ("parent", "child"), (_names(nodes), _names(nodes)))
+            probability[position[parent], position[child]] += weight
+    return LabeledTable(probability, ("parent", "child"), (_names(nodes), _names(nodes)))
 
 
 def shared_parent_probabilities(structures: Sequence[Hidden], weights: np.ndarray) -> LabeledTable:
     """P(two observed nodes share a hidden parent), axes "node" and "other"; the diagonal is P(it has one)."""
     nodes = _observed(structures)
-    found = np.zeros((len(nodes), len(nodes)))
+    probability = np.zeros((len(nodes), len(nodes)))
     for structure, weight in zip(structures, weights):
         has = _has_parent(structure, nodes)
-        found += weight * ((has @ has.T) > 0)
-    return LabeledTable(found, ("node", "other"), (_names(nodes), _names(nodes)))
+        probability += weight * ((has @ has.T) > 0)
+    return LabeledTable(probability, ("node", "other"), (_names(nodes), _names(nodes)))
 
 
 def hidden_parent_counts(structures: Sequence[Hidden], weights: np.ndarray) -> LabeledTable:
     """P(an observed node has so many hidden parents), axes "node" and "n_hidden_parents"."""
     nodes = _observed(structures)
     most = max(len(structure.latents) for structure in structures)
-    found = np.zeros((len(nodes), most + 1))
+    probability = np.zeros((len(nodes), most + 1))
     for structure, weight in zip(structures, weights):
-        found[np.arange(len(nodes)), _has_parent(structure, nodes).sum(axis=1)] += weight
-    return LabeledTable(found, ("node", "n_hidden_parents"), (_names(nodes), np.arange(most + 1)))
+        probability[np.arange(len(nodes)), _has_parent(structure, nodes).sum(axis=1)] += weight
+    return LabeledTable(probability, ("node", "n_hidden_parents"), (_names(nodes), np.arange(most + 1)))
 
 
 def _observed(structures: Sequence[Hidden]) -> list:

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from skvbem.search.execution.jobs import Record
 
 
-def results_table(found: Sequence[tuple[dict, Record]], names: Sequence[str], log_priors: np.ndarray) -> dict:
+def results_table(tried: Sequence[tuple[dict, Record]], names: Sequence[str], log_priors: np.ndarray) -> dict:
     """`cv_results_`: arrays aligned with the candidates, by the names that scikit-learn uses.
 
     Parameters
@@ -20,7 +20,7 @@ def results_table(found: Sequence[tuple[dict, Record]], names: Sequence[str], lo
         Of the scores; "score" if there is one.
     log_priors : ndarray of shape (n_candidates,)
     """
-    settings, records = [setting for setting, _ in found], [record for _, record in found]
+    settings, records = [setting for setting, _ in tried], [record for _, record in tried]
     table: dict = {}
     for what, seconds in (("fit", "fit_seconds"), ("score", "score_seconds")):
         times = [np.asarray(getattr(record, seconds)) for record in records]
@@ -50,29 +50,29 @@ def results_table(found: Sequence[tuple[dict, Record]], names: Sequence[str], lo
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """1 for the highest, ties sharing the best rank; values that are not there come last."""
+    """Ranks of scores: 1 for the highest, ties sharing the best rank; scores that are not there come last."""
     return rankdata(-np.where(np.isnan(values), -np.inf, values), method="min").astype(np.int32)
 
 
-def order_of(found: Sequence[tuple[dict, Record]], values: np.ndarray) -> list[int]:
-    """Positions best first; of equal scores fewer parameters come first, then the name of the setting."""
+def order_of(tried: Sequence[tuple[dict, Record]], values: np.ndarray) -> list[int]:
+    """Positions of candidates, best first; of equal scores fewer parameters come first, then the setting's name."""
 
     def key(k: int):
-        setting, record = found[k]
+        setting, record = tried[k]
         value = -np.inf if np.isnan(values[k]) else values[k]
         size = np.inf if record.n_free_parameters is None else record.n_free_parameters
         return -value, size, describe(setting)
 
-    return sorted(range(len(found)), key=key)
+    return sorted(range(len(tried)), key=key)
 
 
 def describe(setting: Mapping) -> str:
-    """A setting in one line."""
+    """A setting in one line of text."""
     return ", ".join(f"{name}={value}" for name, value in setting.items()) or "as given"
 
 
 def _column(settings: Sequence[Mapping], name: str) -> np.ma.MaskedArray:
-    """A parameter of every candidate, masked where a setting does not give it."""
+    """Values of a parameter for every candidate, masked where a setting does not give it."""
     values = [setting.get(name) for setting in settings]
     kind: type = object
     if all(isinstance(value, bool) for value in values):

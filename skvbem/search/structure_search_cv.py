@@ -19,7 +19,7 @@ from skvbem.errors import SearchWarning
 from skvbem.evidence import SCORES, EvidenceScorer, scorer
 from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
-from skvbem.search._delegation import WinnerMixin
+from skvbem.search._delegation import BestEstimatorDelegation
 from skvbem.search._progress import Progress
 from skvbem.search._results import describe, order_of, results_table
 from skvbem.search.checkpoint.checkpoint import Checkpoint
@@ -38,7 +38,7 @@ _OF_WINNER = ("n_features_in_", "feature_names_in_", "classes_")
 _NEGLIGIBLE = 1e-12
 
 
-class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Search over structures, numbers of states or any parameters, by the evidence of all rows or by rows held out.
 
     It is used like `sklearn.model_selection.GridSearchCV`. Without `cv` each candidate is fitted once, to all rows, and
@@ -252,7 +252,7 @@ class StructureSearchCV(WinnerMixin, CallbackSupportMixin, MetaEstimatorMixin, B
                 Runner(job, **limits, checkpoint=checkpoint, tell=tell) as runner,
             ):
                 strategy.search(Problem(space, runner, ranking, prior, job, np.random.default_rng(seed)))
-            found = runner.found
+            found = runner.tried
             if not found:
                 raise ValueError(f"{type(self).__name__} has no candidate to try: there is none in {space!r}.")
             self._refuse_if_all_failed(found)

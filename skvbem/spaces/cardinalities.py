@@ -1,4 +1,4 @@
-"""Numbers of states of the latents of one structure."""
+"""Spaces of the numbers of states of one structure's latents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from numbers import Integral
 from typing import Any
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, did_you_mean, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean, shown
 from skvbem.spaces.base import DelegatingSpace, Space
 from skvbem.spaces.settings import canonical
 from skvbem.spaces.structures import check_nodes
@@ -71,12 +72,12 @@ class CardinalityGrid(Space):
 
     @cached_property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of settings, an exact int of any size."""
         return len(self._points)
 
     @property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that settings give: the structure and its latents."""
         return frozenset({"structure", "latents"})
 
     def __iter__(self) -> Iterator[dict]:
@@ -87,19 +88,19 @@ class CardinalityGrid(Space):
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
         """The settings in which one latent has the next smaller or larger number of states."""
-        own = canonical(self.check_member(setting))
-        seen = {own}
-        points = self._points[own]
+        key = canonical(self.check_member(setting))
+        seen = {key}
+        points = self._points[key]
         given = tuple((setting.get("latents") or {}).get(latent) for latent in self.latents)
         for point in sorted(points, key=lambda point: point != given):
             for near in self._near(point):
                 neighbor = self._setting(near)
-                if (key := canonical(neighbor)) not in seen:
-                    seen.add(key)
+                if (neighbor_key := canonical(neighbor)) not in seen:
+                    seen.add(neighbor_key)
                     yield neighbor
 
     def orbit_size(self, setting: Mapping) -> int:
-        """See `Space`."""
+        """How many combinations of numbers of states describe the model of `setting`."""
         return len(self._points[canonical(self.check_member(setting))])
 
     @cached_property
@@ -162,7 +163,7 @@ class LatentClassSpace(DelegatingSpace):
 
 
 def check_numbers_of_states(given, latent: Hashable) -> tuple[int, ...]:
-    """The numbers, ascending, each once; ValueError if there is none, or one that is no int >= 1."""
+    """The numbers of states, ascending, each once; ValueError if there is none, or one that is no int >= 1."""
     numbers = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     for number in numbers:
         if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:

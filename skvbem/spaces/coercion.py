@@ -1,10 +1,11 @@
-"""What may stand for a space."""
+"""Spaces as users describe them: grids, lists of settings, lists of structures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from skvbem.graphs.dag import DAG, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import shown
 from skvbem.spaces.base import Space
 from skvbem.spaces.combinations import make_product, make_union
 from skvbem.spaces.grids import GridSpace, is_list_of_values
@@ -14,7 +15,7 @@ __all__ = ["coerce_space"]
 
 
 def coerce_space(space) -> Space:
-    """The space that a user means by it.
+    """The space that a grid, a list of settings or of structures, or a space itself stands for.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def coerce_space(space) -> Space:
 
 
 def _combined(how: str, *spaces) -> Space:
-    """The product or union of what may stand for spaces."""
+    """The product or union of spaces as users describe them."""
     make = {"product": make_product, "union": make_union}[how]
     return make(*map(coerce_space, spaces))
 

@@ -17,7 +17,7 @@ from skvbem.spaces.settings import canonical, hidden_graph, merge
 __all__ = ["ProductSpace", "UnionSpace", "make_product", "make_union"]
 
 # Settings that are looked up one by one to see how many two spaces share.
-_MOST_LOOKED_UP = 2_000_000
+_MAX_SETTINGS_LOOKED_UP = 2_000_000
 # New latents have at most so many children at first; they may gain more edge by edge.
 _CHILDREN_OF_NEW_LATENTS = (0, 1, 2)
 
@@ -41,11 +41,11 @@ def make_product(*parts: Space) -> Space:
                     f"Both factors of a product set {shared[0]!r}: {type(other).__name__} and {type(part).__name__}. "
                     "Leave it to one of them, or use + for a union."
                 )
-    apart = [part for part in flat if len({"structure", "latents"} & part.parameters) == 1]
-    if len(apart) == 2:
+    with_one_of_two = [part for part in flat if len({"structure", "latents"} & part.parameters) == 1]
+    if len(with_one_of_two) == 2:
         # The names of latents are arbitrary in graph and numbers of states together, not in each alone.
-        pairs = ListSpace(ProductSpace(tuple(apart)).to_list())
-        flat = [pairs if part is apart[0] else part for part in flat if part is not apart[1]]
+        pairs = ListSpace(ProductSpace(tuple(with_one_of_two)).to_list())
+        flat = [pairs if part is with_one_of_two[0] else part for part in flat if part is not with_one_of_two[1]]
     return flat[0] if len(flat) == 1 else ProductSpace(tuple(flat))
 
 
@@ -76,12 +76,12 @@ class ProductSpace(Space):
 
     @property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of combinations, an exact int of any size."""
         return prod(part.n_settings for part in self.parts)
 
     @cached_property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that the parts' settings give."""
         return frozenset(chain.from_iterable(part.parameters for part in self.parts))
 
     def __iter__(self) -> Iterator[dict]:
@@ -99,20 +99,20 @@ class ProductSpace(Space):
         return (
             isinstance(setting, Mapping)
             and setting.keys() <= self.parameters
-            and all(own in part for part, own in zip(self.parts, self._split(setting)))
+            and all(setting_of_part in part for part, setting_of_part in zip(self.parts, self._split(setting)))
         )
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
         """The settings in which one part has moved by one."""
-        own = self._split(self.check_member(setting))
+        settings = self._split(self.check_member(setting))
         for place, part in enumerate(self.parts):
-            for neighbor in part.neighbors(own[place]):
-                yield merge((*own[:place], neighbor, *own[place + 1 :]))
+            for neighbor in part.neighbors(settings[place]):
+                yield merge((*settings[:place], neighbor, *settings[place + 1 :]))
 
     def orbit_size(self, setting: Mapping) -> int:
-        """See `Space`."""
-        own = self._split(self.check_member(setting))
-        return prod(part.orbit_size(one) for part, one in zip(self.parts, own))
+        """How many labeled settings describe the model: the product of those of the parts."""
+        settings = self._split(self.check_member(setting))
+        return prod(part.orbit_size(one) for part, one in zip(self.parts, settings))
 
     def _split(self, setting):
         return [{name: value for name, value in setting.items() if name in part.parameters} for part in self.parts]
@@ -143,12 +143,12 @@ class UnionSpace(Space):
 
     @cached_property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of settings, each model once, an exact int."""
         largest, *others = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
-        if (n := sum(part.n_settings for part in others)) > _MOST_LOOKED_UP:
+        if (n := sum(part.n_settings for part in others)) > _MAX_SETTINGS_LOOKED_UP:
             raise TooLargeError(
-                f"To count this union, {n} settings would have to be looked up one by one; {_MOST_LOOKED_UP} is the "
-                "limit. Iterate over it, or search it by its neighbors."
+                f"To count this union, {n} settings would have to be looked up one by one; {_MAX_SETTINGS_LOOKED_UP} "
+                "is the limit. Iterate over it, or search it by its neighbors."
             )
         earlier, total = [largest], largest.n_settings
         for part in others:
@@ -158,7 +158,7 @@ class UnionSpace(Space):
 
     @cached_property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that the parts' settings give."""
         return frozenset(chain.from_iterable(part.parameters for part in self.parts))
 
     def __iter__(self) -> Iterator[dict]:
@@ -171,13 +171,13 @@ class UnionSpace(Space):
         return any(setting in part for part in self.parts)
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
-        """See `Space`; steps from one part to another come last."""
+        """The neighbors of a setting in all parts that hold it; steps from one part to another come last."""
         key = canonical(self.check_member(setting))
         within = (part.neighbors(setting) for part in self.parts if setting in part)
         seen = {key}
         for neighbor in chain(chain.from_iterable(within), self._crossings(setting), self._links(key)):
-            if (found := canonical(neighbor)) not in seen:
-                seen.add(found)
+            if (neighbor_key := canonical(neighbor)) not in seen:
+                seen.add(neighbor_key)
                 yield neighbor
 
     def orbit_size(self, setting: Mapping) -> int:
@@ -195,12 +195,12 @@ class UnionSpace(Space):
     def _links(self, key):
         firsts = [next(iter(part)) for part in self.parts]
         keys = [canonical(first) for first in firsts]
-        for place, own in enumerate(keys):
-            if own == key:
+        for place, key_of_part in enumerate(keys):
+            if key_of_part == key:
                 yield from firsts[max(place - 1, 0) : place + 2]
 
     @cached_property
     def _states(self) -> tuple:
         """The numbers of states that latents have in the first settings of the parts."""
-        found = (hidden_graph(next(iter(part))) for part in self.parts)
-        return tuple(sorted({states for one in found if one is not None for states in one[1].values()}))
+        graphs = (hidden_graph(next(iter(part))) for part in self.parts)
+        return tuple(sorted({states for one in graphs if one is not None for states in one[1].values()}))

@@ -28,11 +28,11 @@ from skvbem.spaces.rules import EdgeRules
 __all__ = ["count_graphs"]
 
 # Terms of all sums together; a million take a few seconds.
-_MOST_TERMS = 4_000_000
+_MAX_TERMS = 4_000_000
 
 
 class _Class(NamedTuple):
-    """Cycles that are alike: `n` of `length` nodes each, made of some of the nodes `members`, which are all alike."""
+    """Cycles of a permutation that are alike: `n` of `length` nodes each, made of `members`, which are alike."""
 
     members: tuple
     length: int
@@ -78,20 +78,20 @@ def count_graphs(rules: EdgeRules, groups: Sequence[tuple], *, childless: bool) 
 
 
 def _alike(rules, hidden):
-    """Nodes that are not hidden, in classes whose members may trade places."""
+    """Classes of nodes that are not hidden, whose members may trade places under the rules."""
     classes: list[list] = []
     for node in rules.nodes:
         if node not in hidden:
-            own = next((members for members in classes if rules.alike(members[0], node)), None)
-            if own is None:
+            members_alike = next((members for members in classes if rules.alike(members[0], node)), None)
+            if members_alike is None:
                 classes.append([node])
             else:
-                own.append(node)
+                members_alike.append(node)
     return [tuple(members) for members in classes]
 
 
 def _cycle_types(n: int) -> Iterator[tuple[Counter, int]]:
-    """(length -> number of cycles, number of permutations that have so many) for n nodes."""
+    """Types of permutations of n nodes: (length -> number of cycles, number of permutations that have so many)."""
 
     def partitions(rest, largest):
         if rest == 0:
@@ -106,7 +106,7 @@ def _cycle_types(n: int) -> Iterator[tuple[Counter, int]]:
 
 
 def _n_fixed(rules, others, cycles, childless):
-    """Graphs that a permutation with these cycles leaves as they are."""
+    """The number of graphs that a permutation with these cycles leaves as they are."""
     if childless:
         return _n_acyclic(rules, [*others, *cycles])
     total = 0
@@ -118,24 +118,24 @@ def _n_fixed(rules, others, cycles, childless):
 
 
 def _n_acyclic(rules: EdgeRules, classes: Sequence[_Class]) -> int:
-    own = [_Choices(rules, child, classes) for child in classes]
+    choices_of_class = [_Choices(rules, child, classes) for child in classes]
     everything = tuple(c.n for c in classes)
     result = 1
-    for part in _strongly_connected([choices.possible for choices in own]):
-        if len(part) == 1 and part[0] not in own[part[0]].possible:
-            result *= own[part[0]].n_sets(everything) ** everything[part[0]]
+    for part in _strongly_connected([choices.possible for choices in choices_of_class]):
+        if len(part) == 1 and part[0] not in choices_of_class[part[0]].possible:
+            result *= choices_of_class[part[0]].n_sets(everything) ** everything[part[0]]
         else:
-            result *= _n_acyclic_within(part, own, everything)
+            result *= _n_acyclic_within(part, choices_of_class, everything)
     return result
 
 
-def _n_acyclic_within(part, own, everything):
+def _n_acyclic_within(part, choices_of_class, everything):
     """The sum of the module docstring over cycles that may be parents of each other; all others are there already."""
     sizes = [everything[i] for i in part]
-    if (n_terms := prod((n + 1) * (n + 2) // 2 for n in sizes)) > _MOST_TERMS:
+    if (n_terms := prod((n + 1) * (n + 2) // 2 for n in sizes)) > _MAX_TERMS:
         raise TooLargeError(
             f"Counting graphs of {sum(sizes)} nodes in {len(sizes)} classes which the rules treat differently takes "
-            f"{n_terms:.3g} terms; {_MOST_TERMS} is the limit. Search the space by its neighbors, without counting."
+            f"{n_terms:.3g} terms; {_MAX_TERMS} is the limit. Search the space by its neighbors, without counting."
         )
 
     @cache
@@ -143,17 +143,17 @@ def _n_acyclic_within(part, own, everything):
         there = list(everything)
         for i, n in zip(part, rest):
             there[i] = n
-        return [own[i].n_sets(tuple(there)) for i in part]
+        return [choices_of_class[i].n_sets(tuple(there)) for i in part]
 
-    found = {}
+    n_graphs = {}
     for n in product(*(range(size + 1) for size in sizes)):
-        found[n] = 1 if not any(n) else 0
+        n_graphs[n] = 1 if not any(n) else 0
         for taken in product(*(range(k + 1) for k in n)):
             if any(taken):
                 rest = tuple(a - b for a, b in zip(n, taken))
                 term = prod(comb(a, b) * w**b for a, b, w in zip(n, taken, ways(rest)))
-                found[n] += term * found[rest] * (-1) ** (sum(taken) + 1)
-    return found[n]
+                n_graphs[n] += term * n_graphs[rest] * (-1) ** (sum(taken) + 1)
+    return n_graphs[n]
 
 
 class _Choices:
@@ -175,7 +175,7 @@ class _Choices:
                 self.possible.add(i)
 
     def n_sets(self, there: tuple) -> int:
-        """The number of sets."""
+        """The number of sets of parents."""
         if not self.satisfiable or any(there[i] < n for i, n in self.required.items()):
             return 0
         # A set is fixed by the power of the permutation that fixes the child: it holds whole cycles of that power.
@@ -189,7 +189,7 @@ class _Choices:
 
 @lru_cache(maxsize=4096)
 def _n_unions(pieces: tuple, least: int, most: int) -> int:
-    """How many unions of pieces, given as (size, number), have so many members."""
+    """The number of unions of pieces, given as (size, number), that have so many members."""
     if not pieces:
         return int(least <= 0 <= most)
     (size, n), rest = pieces[0], pieces[1:]
@@ -197,12 +197,12 @@ def _n_unions(pieces: tuple, least: int, most: int) -> int:
 
 
 def _strongly_connected(parents: Sequence[set]) -> list[list[int]]:
-    above = [set(own) for own in parents]
+    above = [set(reached) for reached in parents]
     for middle in range(len(above)):
-        for own in above:
-            if middle in own:
-                own |= above[middle]
+        for reached in above:
+            if middle in reached:
+                reached |= above[middle]
     parts: dict = {}
-    for i, own in enumerate(above):
-        parts.setdefault(min([i, *(j for j in own if i in above[j])]), []).append(i)
+    for i, reached in enumerate(above):
+        parts.setdefault(min([i, *(j for j in reached if i in above[j])]), []).append(i)
     return list(parts.values())

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import chain, combinations, count
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import shown
 from skvbem.spaces.rules import EdgeRules, make_rules
 from skvbem.spaces.settings import hidden_graph
 
@@ -57,7 +58,7 @@ class _EdgeMove(Move):
         """The graph after the move."""
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`."""
+        """The setting after the move, with its structure as a `DAG`."""
         dag, _ = _parts(setting)
         return {**setting, "structure": self.change(dag)}
 
@@ -71,7 +72,7 @@ class AddEdge(_EdgeMove):
 
     @property
     def reverse(self) -> RemoveEdge:
-        """See `Move`."""
+        """The move that removes the edge."""
         return RemoveEdge(self.parent, self.child)
 
     def change(self, dag: DAG) -> DAG:
@@ -88,7 +89,7 @@ class RemoveEdge(_EdgeMove):
 
     @property
     def reverse(self) -> AddEdge:
-        """See `Move`."""
+        """The move that adds the edge."""
         return AddEdge(self.parent, self.child)
 
     def change(self, dag: DAG) -> DAG:
@@ -105,7 +106,7 @@ class ReverseEdge(_EdgeMove):
 
     @property
     def reverse(self) -> ReverseEdge:
-        """See `Move`."""
+        """The move that turns the edge back."""
         return ReverseEdge(self.child, self.parent)
 
     def change(self, dag: DAG) -> DAG:
@@ -124,11 +125,11 @@ class AddLatent(Move):
 
     @property
     def reverse(self) -> RemoveLatent:
-        """See `Move`."""
+        """The move that removes the latent."""
         return RemoveLatent(self.latent, self.n_states, self.children, self.parents)
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`."""
+        """The setting with the latent, with its structure as a `DAG`."""
         dag, latents = _parts(setting)
         if self.latent in dag.nodes:
             raise StructureError(f"{shown(self.latent)} is a node already. Give the new latent another name.")
@@ -151,11 +152,11 @@ class RemoveLatent(Move):
 
     @property
     def reverse(self) -> AddLatent:
-        """See `Move`."""
+        """The move that adds the latent."""
         return AddLatent(self.latent, self.n_states, self.children, self.parents)
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`."""
+        """The setting without the latent, with its structure as a `DAG`."""
         dag, latents = _parts(setting)
         if latents.get(self.latent) != self.n_states or (
             set(dag.children(self.latent)) != set(self.children) or set(dag.parents(self.latent)) != set(self.parents)
@@ -175,11 +176,11 @@ class AddState(Move):
 
     @property
     def reverse(self) -> RemoveState:
-        """See `Move`."""
+        """The move that takes the state away."""
         return RemoveState(self.latent)
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`."""
+        """The setting with one state more of the latent."""
         return _with_states(setting, self.latent, 1)
 
 
@@ -191,11 +192,11 @@ class RemoveState(Move):
 
     @property
     def reverse(self) -> AddState:
-        """See `Move`."""
+        """The move that adds the state."""
         return AddState(self.latent)
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`; a latent keeps at least one state."""
+        """The setting with one state less of the latent, which keeps at least one."""
         return _with_states(setting, self.latent, -1)
 
 
@@ -252,7 +253,7 @@ def possible_edge_moves(dag: DAG, rules: EdgeRules | None = None) -> Iterator[Ad
     rules = make_rules(dag.nodes) if rules is None else rules
     if not rules.allow(dag):
         raise StructureError(f"{shown(dag)} does not obey the rules that its moves are to keep.")
-    return _possible_edge_moves(dag, rules)
+    return _obeying_edge_moves(dag, rules)
 
 
 def latent_moves(
@@ -333,7 +334,7 @@ def state_moves(setting: Mapping, within: Container | None = None) -> Iterator[t
     return _ending_within(chain(map(AddState, latents), removed), setting, within)
 
 
-def _possible_edge_moves(dag, rules):
+def _obeying_edge_moves(dag, rules):
     below = {node: dag.descendants([node]) for node in dag.nodes}
     n_parents = {node: len(dag.parents(node)) for node in dag.nodes}
 
@@ -365,11 +366,11 @@ def _ending_within(moves, setting, within):
 
 
 def _parts(setting) -> tuple[DAG, dict]:
-    if (found := hidden_graph(setting)) is None:
+    if (graph_and_latents := hidden_graph(setting)) is None:
         raise StructureError(
             f"A move needs a setting with a structure and, if it has them, latents. Got {shown(setting)} instead."
         )
-    return found
+    return graph_and_latents
 
 
 def _without(dag, edge):

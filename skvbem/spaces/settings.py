@@ -1,4 +1,4 @@
-"""Settings and what makes two of them one model.
+"""Settings of an estimator, and what makes two of them one model.
 
 A setting maps parameters of an estimator to values. The names of latents are arbitrary: settings whose graphs differ
 only by a renaming of hidden nodes that keeps numbers of states have one key, whatever the names are. Everything else
@@ -17,13 +17,14 @@ from numbers import Integral, Real
 import numpy as np
 
 from skvbem.errors import StructureError
-from skvbem.graphs.dag import DAG, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import shown
 
-__all__ = ["canonical", "distinct", "hidden_graph", "n_labelings", "resolve_latents", "value_key"]
+__all__ = ["canonical", "distinct", "hidden_graph", "n_relabeled_graphs", "resolve_latents", "value_key"]
 
 
 def canonical(setting: Mapping) -> Hashable:
-    """A key that is the same for two settings if and only if they describe the same model.
+    """A key of the model of a setting: equal for two settings if and only if they describe the same model.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ def canonical(setting: Mapping) -> Hashable:
     """
     rest = dict(setting)
     parts = []
-    if (found := hidden_graph(setting)) is not None:
-        parts.append(("structure", _model_key(*found)))
+    if (graph_and_latents := hidden_graph(setting)) is not None:
+        parts.append(("structure", _model_key(*graph_and_latents)))
         del rest["structure"]
         rest.pop("latents", None)
     return frozenset(parts + [(name, value_key(value)) for name, value in rest.items()])
@@ -62,10 +63,10 @@ def canonical(setting: Mapping) -> Hashable:
 
 def distinct(settings: Iterable[Mapping]) -> dict[Hashable, dict]:
     """Canonical key -> the first of the settings that has it, in the order given."""
-    found: dict = {}
+    first_of_key: dict = {}
     for setting in settings:
-        found.setdefault(canonical(setting), dict(setting))
-    return found
+        first_of_key.setdefault(canonical(setting), dict(setting))
+    return first_of_key
 
 
 def hidden_graph(setting: Mapping) -> tuple[DAG, dict] | None:
@@ -81,11 +82,11 @@ def hidden_graph(setting: Mapping) -> tuple[DAG, dict] | None:
         return None  # a parameter of that name may mean something else
 
 
-def n_labelings(setting: Mapping) -> int:
+def n_relabeled_graphs(setting: Mapping) -> int:
     """How many graphs differ from that of a setting by no more than names of latents with as many states."""
-    if (found := hidden_graph(setting)) is None:
+    if (graph_and_latents := hidden_graph(setting)) is None:
         return 1
-    dag, latents = found
+    dag, latents = graph_and_latents
     return prod(map(factorial, Counter(latents.values()).values())) // dag.n_automorphisms(latents)
 
 

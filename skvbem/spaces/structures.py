@@ -18,7 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 from skvbem.errors import StructureError, TooLargeError
-from skvbem.graphs.dag import DAG, shown
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import shown
 from skvbem.spaces.base import Space
 from skvbem.spaces.counting import count_graphs
 from skvbem.spaces.moves import edge_moves
@@ -28,7 +29,7 @@ from skvbem.spaces.settings import hidden_graph, resolve_latents
 __all__ = ["StructureSpace", "check_latents", "check_nodes", "name_order"]
 
 # Labeled graphs that are enumerated to count those that differ by more than names.
-_MOST_ENUMERATED = 1_000_000
+_MAX_ENUMERATED_GRAPHS = 1_000_000
 
 
 class StructureSpace(Space):
@@ -44,15 +45,15 @@ class StructureSpace(Space):
     @property
     @abstractmethod
     def rules(self) -> EdgeRules:
-        """What the parents of each node must obey: latents first, then observed nodes."""
+        """The rule for the parents of every node: latents first, then observed nodes."""
 
     @abstractmethod
     def _graphs(self) -> Iterator[DAG]:
-        """The graph that stands for each model, see `representative`."""
+        """The graph that stands for each model, as `representative` chooses it."""
 
     @property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that settings give: the structure, and latents if there are any."""
         return frozenset({"structure", "latents"} if self.latents else {"structure"})
 
     @cached_property
@@ -67,16 +68,16 @@ class StructureSpace(Space):
 
     @cached_property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of settings, an exact int: graphs that differ by more than names of exchangeable latents."""
         if self.is_symmetric:
             return count_graphs(self.rules, self.exchangeable, childless=self.childless)
         # Rules that tell exchangeable latents apart are no symmetry to count by.
         n_labeled = count_graphs(self.rules, [(latent,) for latent in self.latents], childless=self.childless)
-        if n_labeled > _MOST_ENUMERATED:
+        if n_labeled > _MAX_ENUMERATED_GRAPHS:
             raise TooLargeError(
                 f"The rules tell latents with as many states apart, and {n_labeled} graphs are too many to enumerate "
-                f"({_MOST_ENUMERATED} is the limit) to count those that differ by more than names. Name latents in "
-                "no required or forbidden edge, or iterate without counting."
+                f"({_MAX_ENUMERATED_GRAPHS} is the limit) to count those that differ by more than names. Name latents "
+                "in no required or forbidden edge, or iterate without counting."
             )
         return sum(1 for _ in self)
 
@@ -91,16 +92,16 @@ class StructureSpace(Space):
         """The settings one edge away: added, removed or turned."""
         dag: Any = self._graph_of(self.check_member(setting))
         images = self._images(dag)
-        own = self._within_kinds(dag)
+        representative = self._within_kinds(dag)
         seen = {min(images, key=self._order)}
-        for start in (dag if image == own else image for image in images):
+        for start in (dag if image == representative else image for image in images):
             for _, graph in edge_moves(start, self.rules):
                 if self._has_children(graph) and (key := self.representative(graph)) not in seen:
                     seen.add(key)
                     yield self._setting(graph)
 
     def orbit_size(self, setting: Mapping) -> int:
-        """See `Space`."""
+        """How many graphs of the space differ from that of `setting` by no more than names of exchangeable latents."""
         images = self._images(self._graph_of(self.check_member(setting)))
         n_names = prod(map(factorial, map(len, _grouped(self._kinds))))
         return sum(n_names // image.n_automorphisms(self._kinds) for image in images)
@@ -116,17 +117,17 @@ class StructureSpace(Space):
         """The graph of a setting with the names of this space; None if its nodes are others."""
         if not isinstance(setting, Mapping) or not setting.keys() <= {"structure", "latents"}:
             return None
-        if (found := hidden_graph(setting)) is None:
+        if (graph_and_latents := hidden_graph(setting)) is None:
             return None
-        dag, latents = found
+        dag, latents = graph_and_latents
         if set(dag.nodes) - latents.keys() != set(self.observed):
             return None
         if latents == self.latents:
             return dag
-        own, theirs = (sorted(names, key=names.__getitem__) for names in (self.latents, latents))
-        if [latents[name] for name in theirs] != [self.latents[name] for name in own]:
+        ours, theirs = (sorted(names, key=names.__getitem__) for names in (self.latents, latents))
+        if [latents[name] for name in theirs] != [self.latents[name] for name in ours]:
             return None
-        return dag.relabel(dict(zip(theirs, own)))
+        return dag.relabel(dict(zip(theirs, ours)))
 
     def _has_children(self, dag):
         return self.childless or all(map(dag.children, self.latents))
@@ -166,12 +167,12 @@ class StructureSpace(Space):
 
 def check_latents(latents, owner: str) -> Mapping[Hashable, int]:
     """Latent -> number of states; TypeError or StructureError if that is not what `latents` says."""
-    if (found := resolve_latents(latents)) is None:
+    if (states := resolve_latents(latents)) is None:
         raise TypeError(
             f"The 'latents' parameter of {owner} must map latents to their numbers of states, ints >= 1, as "
             f"{{'h0': 2}}. Got {shown(latents)} instead."
         )
-    return MappingProxyType(found)
+    return MappingProxyType(states)
 
 
 def check_nodes(observed, latents: Mapping, owner: str) -> tuple:
@@ -194,12 +195,12 @@ def check_nodes(observed, latents: Mapping, owner: str) -> tuple:
 
 
 def name_order(name: Hashable) -> tuple:
-    """By what `DAG.canonical` sorts names."""
+    """The key by which `DAG.canonical` sorts names of nodes."""
     return (isinstance(name, str), str(name))
 
 
 def _grouped(kinds: Mapping) -> list[tuple]:
-    """The latents of each kind."""
+    """The latents of each kind, in groups."""
     groups: dict = {kind: [] for kind in kinds.values()}
     for latent, kind in kinds.items():
         groups[kind].append(latent)

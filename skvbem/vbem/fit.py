@@ -11,14 +11,14 @@ from skvbem.vbem.driver import Ascent, Run, run
 from skvbem.vbem.starts import tournament
 
 # Optima kept, and numbers they may take together.
-_MOST_OPTIMA, _MOST_NUMBERS = 8, 2**21
+_MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
 # Of two runs whose objectives differ by less, one is kept; none of an objective lower than the best by more. Nats.
-_ALIKE, _HOPELESS = 0.01, 50.0
+_NATS_BETWEEN_OPTIMA, _NATS_WITHOUT_HOPE = 0.01, 50.0
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The best of all starts.
+    """The start that reached the highest objective, and where all others ended.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def best_of(
     tol, max_iter, accelerate, stop
         As in `skvbem.vbem.driver.run`.
     select : bool
-        Whether only the winner of a tournament is run to the end, rather than every start.
+        Whether only the survivor of a tournament is run to the end, rather than every start.
     inverse_temperatures : iterable of float
         One annealed step is taken at each, with statistics multiplied by it [Beal (2.118), (2.119)], before the run.
     """
@@ -107,7 +107,7 @@ def best_of(
 
 
 def continued(fit: Fit, further: Fit) -> Fit:
-    """A fit and a run that went on from where it ended, as one; its starts are those of the fit."""
+    """One fit from a fit and a run that went on from where it ended; its starts are those of the fit."""
     return replace(
         fit,
         statistics=further.statistics,
@@ -120,7 +120,7 @@ def continued(fit: Fit, further: Fit) -> Fit:
 
 
 def distinct_optima(objectives: np.ndarray, n_cells: int) -> list[int]:
-    """Which runs to keep: one for each optimum worth a start of its own, the best first.
+    """The runs to keep, one for each optimum worth a start of its own, the best first.
 
     Relabelings of one optimum have one objective, so that runs whose objectives agree are taken for one.
 
@@ -133,10 +133,10 @@ def distinct_optima(objectives: np.ndarray, n_cells: int) -> list[int]:
     order = np.argsort(-objectives, kind="stable")
     kept = [int(order[0])]
     for run_at in order[1:]:
-        if len(kept) == _MOST_OPTIMA or (len(kept) + 1) * n_cells > _MOST_NUMBERS:
+        if len(kept) == _MAX_OPTIMA or (len(kept) + 1) * n_cells > _MAX_KEPT_DOUBLES:
             break
-        if objectives[run_at] < objectives[kept[0]] - _HOPELESS:
+        if objectives[run_at] < objectives[kept[0]] - _NATS_WITHOUT_HOPE:
             break
-        if objectives[run_at] < objectives[kept[-1]] - _ALIKE:
+        if objectives[run_at] < objectives[kept[-1]] - _NATS_BETWEEN_OPTIMA:
             kept.append(int(run_at))
     return kept

@@ -22,7 +22,7 @@ Model = TypeVar("Model")
 
 #: Strengths are sought between these multiples of the prior given.
 STRENGTHS = (1e-3, 1e3)
-_MOST_TURNS = 100
+_MAX_TURNS = 100
 
 
 def strengthened(prior: Dirichlet, counts: np.ndarray, base: Dirichlet, group_starts: np.ndarray) -> Dirichlet:
@@ -58,13 +58,15 @@ def best_strength(log_evidence: Callable[[float], float]) -> float:
     low, high = np.log(STRENGTHS)
     grid = np.linspace(low, high, 25)
 
-    def loss(log_strength: float) -> float:
+    def negative_log_evidence(log_strength: float) -> float:
         return -log_evidence(float(np.exp(log_strength)))
 
-    losses = [loss(s) for s in grid]
-    k = int(np.argmin(losses))
-    found = minimize_scalar(loss, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded")
-    return float(np.exp(min((losses[k], grid[k]), (float(found.fun), float(found.x)))[1]))
+    negatives_on_grid = [negative_log_evidence(s) for s in grid]
+    k = int(np.argmin(negatives_on_grid))
+    minimum = minimize_scalar(
+        negative_log_evidence, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded"
+    )
+    return float(np.exp(min((negatives_on_grid[k], grid[k]), (float(minimum.fun), float(minimum.x)))[1]))
 
 
 def alternated(
@@ -91,7 +93,7 @@ def alternated(
     stopped : callable
         Whether a run was asked to stop, so that no other should follow.
     """
-    for _ in range(_MOST_TURNS):
+    for _ in range(_MAX_TURNS):
         if stopped():
             break
         model = strengthen(model, fit.statistics)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skvbem import DAG, VBDiscreteDAG
-from skvbem.graphs.formats.bif import Network, read_bif, write_bif
+from skvbem.graphs.formats import Network, read_bif, write_bif
 
 pd = pytest.importorskip("pandas")
 

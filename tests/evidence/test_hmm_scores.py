@@ -5,18 +5,20 @@ from itertools import product
 
 import numpy as np
 import pytest
-from emissions.members import PROBLEMS
-from evidence.mixture_problems import CONJUGATE, DEFINED, as_emission_takes
-from evidence.test_hmms import evaluation_of, evaluation_with, symmetric
+from emissions.defined import DEFINED, as_emission_takes
+from emissions.members import CONJUGATE, PROBLEMS, seen
+from evidence.test_hmms import evaluation_of, evaluation_with
 from evidence.test_mixture_scores import hessian, log_posterior
-from models.test_hmm import chain_of, hmm, lengths_of, random_prior, random_starts, sequences_of
-from models.test_mixture import PRODUCTS, seen
+from laws.chains import hmm, lengths_of, random_prior, symmetric
+from laws.labels import random_starts
+from models.test_hmm import chain_of, sequences_of
 from reference import hidden_markov
 from reference.hidden_markov import log_joints
 
-from skvbem.emissions import Categorical, Gaussian
+from skvbem.emissions import Gaussian
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.errors import TooLargeError
-from skvbem.evidence import SCORES, get_score
+from skvbem.evidence import get_score
 from skvbem.models import capabilities_of
 from skvbem.models.hmm import enumeration, information
 from skvbem.models.hmm.model import HMM
@@ -161,7 +163,7 @@ def covariance_over_paths(problem, model, data, natural):
 def test_the_covariance_of_scores_is_that_over_all_paths(name, rng, monkeypatch):
     """Masks, weights, missing steps; all steps at once, or few."""
     for k in range(4):
-        problem = PROBLEMS[name](rng, n_rows=8, gaps=0.3 * (k % 2) * (name in PRODUCTS))
+        problem = PROBLEMS[name](rng, n_rows=8, gaps=0.3 * (k % 2) * (name in CONJUGATE))
         prior, lengths = random_prior(rng, 2 + (k == 1)), lengths_of(rng, 8)
         weight = rng.uniform(0.0, 3.0, len(lengths)) if k > 1 else None
         model, data = hmm(problem, prior, lengths, weight)
@@ -202,7 +204,7 @@ def test_laplace_is_the_gaussian_of_the_hessian_for_chains(name, rng):
 def test_covariances_where_probabilities_leave_the_range_of_doubles(rng):
     """Two states that are out of reach by thousands of nats until the last row, which is theirs."""
     problem = PROBLEMS["diag"](rng, n_rows=6)
-    emission = Gaussian.for_data(rng.normal(size=(50, 1)), covariance_type="diag")
+    emission = Gaussian("diag").for_data(rng.normal(size=(50, 1)))
     problem = problem._replace(emission=emission, values=np.array([[0.0]] * 5 + [[3000.0]]))
     model, data = hmm(
         problem, (Transitions(np.ones((1, 3))), Transitions(np.array([[1.0, 0, 0], [0, 1, 1], [0, 1, 1]]))), [6]
@@ -256,7 +258,7 @@ def rank_by_derivatives(allowed_first, allowed_pairs, sizes, n_steps, rng):
     [(2, 2, 1, 1), (2, 2, 2, 3), (2, 2, 3, 5), (2, 2, 5, 5), (2, 3, 3, 7), (3, 2, 5, 11), (3, 3, 4, 14)],
 )
 def test_known_dimensions_of_sequences_of_symbols(n_states, n_symbols, n_steps, d, rng):
-    emission, ones = Categorical((n_symbols,)), np.ones((n_states, n_states))
+    emission, ones = CategoricalEmission((n_symbols,)), np.ones((n_states, n_states))
     model = HMM(emission, Transitions(ones[:1]), Transitions(ones), emission.default_prior(n_states))
     data = model.compile(emission.prepare(np.zeros((n_steps + 1, 1), dtype=int)), [n_steps, 1])
     assert capabilities_of(model).dimension(("state",), data) == d
@@ -268,7 +270,7 @@ def test_dimensions_of_sequences_of_categories(rng):
     for k in range(16):
         n_states, sizes = 2 + k % 2, [(2,), (3,), (2, 2)][k % 3]
         initial, transitions = random_prior(rng, n_states)
-        emission = Categorical(sizes)
+        emission = CategoricalEmission(sizes)
         model = HMM(emission, initial, transitions, emission.default_prior(n_states))
         for n_steps in range(1, 2 * n_states + (len(sizes) < 2)):
             data = model.compile(emission.prepare(np.zeros((n_steps, len(sizes)), dtype=int)), [n_steps])
@@ -312,11 +314,3 @@ def test_chains_of_single_steps_are_a_mixture(rng):
     exact, _ = capabilities_of(mixture).enumeration(theirs, 2**20)
     assert get_score("exact")(ours).value == approx(exact, rel=1e-12)
     assert capabilities_of(mixture).dimension(()) == ours.capabilities.dimension((), ours.data)
-
-
-def test_every_score_of_the_registry_knows_chains(rng):
-    evaluation = evaluation_of(PROBLEMS["diag"](rng, n_rows=7), symmetric(rng, 2), [4, 3], rng)
-    small = {"n_chains": 4, "n_steps": 8, "n_draws": 32, "n_runs": 2, "n_particles": 4}
-    for score in SCORES.values():
-        found = score(evaluation, **{name: value for name, value in small.items() if name in score.options})
-        assert np.isfinite(found.value)

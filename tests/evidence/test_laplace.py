@@ -57,7 +57,7 @@ def expected_value(problem, evaluation, variant):
         information = information * (node[:, None] == node)
     sign, log_det = np.linalg.slogdet(information)
     assert sign == 1 or len(information) == 0
-    at_mode = evaluation.log_likelihood(point, "laplace") + float(model.prior.log_density(point))
+    at_mode = evaluation.log_likelihood(point) + float(model.prior.log_density(point))
     return at_mode + 0.5 * len(information) * math.log(2 * math.pi) - 0.5 * log_det
 
 

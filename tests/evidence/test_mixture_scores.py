@@ -4,12 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from evidence.mixture_problems import CONJUGATE, DEFINED, case
+from emissions.defined import DEFINED
+from emissions.members import CONJUGATE
+from evidence.mixture_problems import case
 from reference import mixtures
 from scipy.special import gammaln
 
 from skvbem import StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma
+from skvbem.emissions import Gaussian, Poisson
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, certify_evidence, get_score
 from skvbem.models import capabilities_of
@@ -292,7 +295,7 @@ def test_laplace_nears_the_closed_form_as_data_grow(name, rng):
 def test_laplace_in_rates():
     """Posterior Gamma(a, b): mode (a - 1) / b, curvature (a - 1) / mode^2, the density that of the rate."""
     X = np.array([[3.0], [1.0], [4.0], [2.0]])
-    model = VBMixture(1, emission="poisson", shape_prior=2.0, rate_prior=0.5, method="map", map_basis="probability")
+    model = VBMixture(1, emission=Poisson(2.0, 0.5), method="map", map_basis="probability")
     found = model.fit(X).log_evidence(X, kind="laplace", form="map_probability")
     a, b = 2.0 + X.sum(), 0.5 + len(X)
     mode = (a - 1) / b
@@ -303,7 +306,7 @@ def test_laplace_in_rates():
 def test_laplace_of_components_that_lie_apart(rng):
     """The evidence is that of the two groups, times two for their names."""
     X = np.concatenate([rng.normal(size=(150, 1)), 1000 + rng.normal(size=(250, 1))])
-    model = VBMixture(2, mean_prior=[500.0], covariance_prior=[[1e4]], random_state=0).fit(X)
+    model = VBMixture(2, emission=Gaussian(mean_prior=[500.0], covariance_prior=[[1e4]]), random_state=0).fit(X)
     found = model.log_evidence(X, kind="laplace", alias=True)
     groups = mixtures.full([X[:150], X[150:]], mean=[500.0], kappa=1.0, dof=1.0, scale=np.array([[1e4]]))
     assert found.value == approx(groups + mixtures.dirichlet([150, 250], 1.0) + np.log(2), abs=0.02)
@@ -366,7 +369,7 @@ def test_metropolis_chains_stay_in_the_prior_where_data_say_nothing(name, rng):
 def test_identifiable_dimensions(rng):
     """Of categories that of the network; measurements tell components apart; of shares it is not known."""
     found = case("bernoulli", rng, 6, 3).evaluation
-    assert found.model.identifiable_dimension(("component",)) == 7  # of 11: three columns have 2^3 - 1 directions
+    assert found.capabilities.dimension(("component",)) == 7  # of 11: three columns have 2^3 - 1 directions
     for name in ("full", "tied", "poisson", "exponential", "independent"):
         model = case(name, rng, 6, 3).evaluation.model
         assert capabilities_of(model).dimension(("component",)) == model.prior.n_free_parameters
@@ -395,15 +398,6 @@ def test_categories_are_the_latent_class_network_in_every_score(every):
             assert ours.value == approx(theirs.value, abs=1e-5), (kind, given)
             assert (ours.form, ours.n_free_parameters) == (theirs.form, theirs.n_free_parameters)
             assert ours.is_lower_bound == theirs.is_lower_bound
-
-
-def test_every_score_of_the_registry_knows_mixtures(rng):
-    evaluation = case("diag", rng, 6, 2).evaluation
-    small = {"n_chains": 4, "n_steps": 8, "n_draws": 32, "n_runs": 2, "n_particles": 4}
-    for kind, score in SCORES.items():
-        found = score(evaluation, **{name: value for name, value in small.items() if name in score.options})
-        assert np.isfinite(found.value)
-        assert found.kind == kind
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])

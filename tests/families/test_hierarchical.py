@@ -9,7 +9,7 @@ from scipy.stats import gamma
 from skvbem.families import Dirichlet, Gamma, Product
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 approx = pytest.approx
 
@@ -114,7 +114,7 @@ def test_draws_of_hyperparameters_have_the_expected_statistics(prior, rng):
 def test_lanes_do_not_know_of_each_other(prior, rng):
     natural = np.stack([prior.natural(rng.gamma(1.0, size=(3, 2))) for _ in range(3)], axis=1)
     statistics, log_z = prior.hyperprior.expect(natural)
-    drawn = prior.hyperprior.draw(natural, SideBySide([np.random.default_rng(k) for k in range(3)]))
+    drawn = prior.hyperprior.draw(natural, ParallelGenerator([np.random.default_rng(k) for k in range(3)]))
     for lane in range(3):
         alone = prior.hyperprior.expect(natural[:, lane])
         assert statistics[:, lane] == approx(alone[0])

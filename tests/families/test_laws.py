@@ -5,7 +5,7 @@ import pytest
 from families.members import CASES
 
 from skvbem.families import FAMILIES
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 
 approx = pytest.approx
 EPS = np.finfo(float).eps
@@ -96,13 +96,13 @@ def test_members_side_by_side_draw_what_each_draws_alone(cases, rng):
     for case in cases:
         seeds = rng.integers(2**32, size=case.coordinates.shape[1]).tolist()
         rngs = [np.random.default_rng(seed) for seed in seeds]
-        together = case.prior.natural(case.prior.sample(SideBySide(rngs)))
+        together = case.prior.natural(case.prior.sample(ParallelGenerator(rngs)))
         for lane, seed in enumerate(seeds):
             alone, own = case.at(case.coordinates[:, lane]), np.random.default_rng(seed)
             assert together[:, lane] == approx(alone.natural(alone.sample(own)), rel=1e-9, abs=0.0, nan_ok=True)
             assert rngs[lane].bit_generator.state == own.bit_generator.state
     with pytest.raises(ValueError, match="1 generators for 3 lanes"):
-        case.prior.sample(SideBySide(rngs[:1]))
+        case.prior.sample(ParallelGenerator(rngs[:1]))
 
 
 def test_members_are_valid_and_what_no_data_could_give_is_not(cases):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from skvbem.errors import DataWarning, StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.formats.bif import Network, read_bif, write_bif
+from skvbem.graphs.formats import Network, read_bif, write_bif
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "third_party" / "cc-by-sa"
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 
-from skvbem.emissions.poisson import Poisson
+from skvbem.emissions.poisson import PoissonEmission
 from skvbem.evidence import SCORES
 from skvbem.evidence.evaluation import FORMS, Evaluation
 from skvbem.families import Gamma
@@ -27,10 +27,11 @@ approx = pytest.approx
 SHAPE, HYPER_SHAPE, HYPER_RATE = 1.5, 2.0, 1.0
 COUNTS = np.array([[0, 5], [1, 6], [0, np.nan], [7, 0], [9, 1.0]])
 SAMPLED = ("ais", "ais_prior", "ais_metropolis", "importance", "importance_gibbs", "smc")
+OPTIONS = {"ais_prior": {"n_chains": 96, "n_steps": 48}, "ais_metropolis": {"n_chains": 48, "n_steps": 256}}
 CLOSED = ("collapsed", "collapsed_ascent", "laplace", "cheeseman_stutz", "cheeseman_stutz_dagger", "mled", "exact")
 
 
-class CountsOfUnknownScale(Poisson):
+class CountsOfUnknownScale(PoissonEmission):
     """Counts whose rates share an unknown scale, column by column: lambda ~ Gamma(a, nu), nu ~ Gamma(c, d)."""
 
     def default_prior(self, n_components):
@@ -195,7 +196,9 @@ def test_one_label_is_a_bound_that_nothing_but_the_scale_loosens():
 @pytest.mark.parametrize("kind", SAMPLED)
 def test_sampled_evidences_are_right(problem, log_evidence, kind):
     """Chains that start from the prior draw the scale first, then rates given the scale."""
-    options = {"ais_prior": {"n_chains": 96, "n_steps": 48}, "ais_metropolis": {"n_chains": 48, "n_steps": 256}}.get(kind, {})
+    options = {"ais_prior": {"n_chains": 96, "n_steps": 48}, "ais_metropolis": {"n_chains": 48, "n_steps": 256}}.get(
+        kind, {}
+    )
     found = SCORES[kind](problem.evaluation(), **options)
     assert abs(found.value - log_evidence) < 4.5 * found.standard_error
     assert found.standard_error < 0.3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skvbem.data import Rows
-from skvbem.graphs.formats.bif import read_bif
+from skvbem.graphs.formats import read_bif
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network import queries
 from skvbem.vbem import posteriors

@@ -25,7 +25,7 @@ from skvbem import DAG
 from skvbem.errors import SearchCheckpointError, SearchWarning
 from skvbem.search.checkpoint import atomic_files
 from skvbem.search.checkpoint import checkpoint as checkpoint_module
-from skvbem.search.checkpoint.atomic_files import Journal, held, lines_of
+from skvbem.search.checkpoint.atomic_files import Journal, lines_of, locked
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content, is_lasting
 from skvbem.search.execution.jobs import Record, digest
@@ -164,8 +164,10 @@ def test_a_journal_is_taken_in_at_the_next_start(path):
 def test_a_long_journal_is_taken_in_now_and_then(path, monkeypatch):
     """So often that writing n records costs a small multiple of their length."""
     monkeypatch.setattr(checkpoint_module, "_LONG", 2_000)
-    lengths, write = [], atomic_files.write_whole
-    monkeypatch.setattr(checkpoint_module, "write_whole", lambda *args: (lengths.append(len(args[1])), write(*args)))
+    lengths, write = [], atomic_files.write_atomically
+    monkeypatch.setattr(
+        checkpoint_module, "write_atomically", lambda *args: (lengths.append(len(args[1])), write(*args))
+    )
     with opened(path) as checkpoint:
         for k in range(1000):
             record = Record({"score": k / 3})
@@ -440,7 +442,7 @@ def test_one_search_at_a_time(path):
 def test_the_lock_goes_away_with_the_process_that_dies(path):
     reading, writing = os.pipe()
     if not (pid := os.fork()):
-        with held(f"{path}.lock"):
+        with locked(f"{path}.lock"):
             os.write(writing, b".")
             signal.pause()
     os.read(reading, 1)

@@ -112,7 +112,7 @@ def test_each_candidate_is_tried_once(log):
     assert runner([{"x": 2}, *settings(9)])[0] is records[1]
     assert sorted(noted(log, "begun")) == [0, 1, 2, 3, 4]
     assert runner.over == "max_candidates"
-    assert [setting["x"] for setting, _ in runner.found] == [1, 2, 0, 3, 4]
+    assert [setting["x"] for setting, _ in runner.tried] == [1, 2, 0, 3, 4]
 
 
 # Batches and data -----------------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_what_died_says_how_much_memory_it_needed():
     job = EvidenceJob(VBDiscreteDAG(n_init=3), VBDiscreteDAG()._prepare(X), {"score": scorer("lower_bound")})
     setting = {"structure": "[h0][x0|h0][x1|h0][x2|h0][x3|h0]", "latents": {"h0": 1000}}
     n_cells = 1000 + 1000 * sum(len(np.unique(column)) for column in X.T)
-    assert job.burden(setting) == f"Its tables alone take {8.0 * 3 * n_cells:.3g} bytes in 3 starts."
+    assert job.memory_estimate(setting) == f"Its tables alone take {8.0 * 3 * n_cells:.3g} bytes in 3 starts."
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -12,7 +12,7 @@ from skvbem import StructureSearchCV, VBDiscreteDAG
 from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
 from skvbem.evidence import scorer
-from skvbem.families.equal_concentration import Spread
+from skvbem.families.equal_concentration import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.search.strategies import Exact
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
@@ -22,7 +22,11 @@ from skvbem.spaces.priors import ClassPrior, EdgePrior
 from skvbem.spaces.rules import make_rules
 
 approx = pytest.approx
-PRIORS = {"number": Spread(0.7, "cell"), "bdeu": Spread(2.0, "table"), "per_row": Spread(1.5, "row")}
+PRIORS = {
+    "number": EqualConcentration(0.7, "cell"),
+    "bdeu": EqualConcentration(2.0, "table"),
+    "per_row": EqualConcentration(1.5, "row"),
+}
 
 
 def random_data(rng, n_nodes, n_rows=60, priors=None, per_parameter=0.0):
@@ -33,7 +37,7 @@ def random_data(rng, n_nodes, n_rows=60, priors=None, per_parameter=0.0):
         copied = rng.random(n_rows) < 0.5
         codes[copied, later] = codes[copied, earlier] % cardinalities[later]
     weight = rng.integers(1, 4, size=n_rows) + rng.choice([0.0, 0.25])
-    priors = [Spread(1.0, "cell")] * n_nodes if priors is None else [priors] * n_nodes
+    priors = [EqualConcentration(1.0, "cell")] * n_nodes if priors is None else [priors] * n_nodes
     nodes = tuple(f"x{k}" for k in range(n_nodes))
     return CompleteData(nodes, codes.T.astype(np.int32).copy(), weight, cardinalities, priors, per_parameter)
 
@@ -94,7 +98,7 @@ def test_all_graphs_over_five_nodes(max_parents, rng):
 
 
 def test_maximized_likelihood_with_a_penalty(rng):
-    data = random_data(rng, 4, priors=Spread(0.0, "cell"), per_parameter=0.5 * math.log(100))
+    data = random_data(rng, 4, priors=EqualConcentration(0.0, "cell"), per_parameter=0.5 * math.log(100))
     space = DAGSpace(data.nodes)
     dag, score = best_dag(data, space.rules)
     assert score == approx(best_by_enumeration(data, space), rel=1e-12)
@@ -103,7 +107,7 @@ def test_maximized_likelihood_with_a_penalty(rng):
 
 def test_priors_that_differ_between_nodes(rng):
     data = random_data(rng, 4)
-    data = replace(data, priors=[*PRIORS.values(), Spread(3.0, "cell")])
+    data = replace(data, priors=[*PRIORS.values(), EqualConcentration(3.0, "cell")])
     space = DAGSpace(data.nodes)
     assert best_dag(data, space.rules)[1] == approx(best_by_enumeration(data, space), rel=1e-12)
 
@@ -140,7 +144,7 @@ def test_edges_may_add_to_the_score(rng):
 def test_of_equal_graphs_one_with_few_edges_comes_out():
     """A column that never varies: its parents do not matter, and it matters to no one."""
     codes = np.array([[0, 1, 0, 1], [0, 0, 0, 0]], dtype=np.int32)
-    data = CompleteData(("x", "y"), codes, np.ones(4), np.array([2, 1]), [Spread(1.0, "cell")] * 2)
+    data = CompleteData(("x", "y"), codes, np.ones(4), np.array([2, 1]), [EqualConcentration(1.0, "cell")] * 2)
     assert best_dag(data, make_rules(data.nodes))[0] == DAG.from_string("[x][y]")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.blocks import Blocks
-from skvbem.data import fingerprint_of_blocks, marks_of
+from skvbem.data import fingerprint_of_blocks, row_hashes
 from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed
@@ -46,13 +46,13 @@ class MixtureRows:
         """Whether one block of rows at a time is in memory."""
         return isinstance(self.blocks, Blocks)
 
-    def emission(self, options: Mapping[str, Mapping[str, Any]]) -> Emission:
-        """The emission of the values; options by family."""
+    def emission(self) -> Emission:
+        """The emission of the values."""
         if isinstance(self.blocks, Blocks):
             by_group = [self.blocks.map(partial(_of_group, k)) for k in range(len(self.groups.groups))]
-            return self.groups.emission(by_group, None, options)
+            return self.groups.emission(by_group, None)
         ((values, weight),) = self.blocks
-        return self.groups.emission(values, weight, options)
+        return self.groups.emission(values, weight)
 
     def compiled(self, model: Mixture) -> MixtureData | MixtureBlocks:
         """The rows as a mixture takes them."""
@@ -79,7 +79,7 @@ class MixtureRows:
     def _segments(self, model: Mixture, survey: Any = None) -> Iterator[MixtureData]:
         for values, weight, table, _ in self.arranged(model, survey):
             observed = None if are_complete(values) else are_observed(values)
-            yield model.compile(table, weight, observed, partial(marks_of, values))
+            yield model.compile(table, weight, observed, partial(row_hashes, values))
 
     def fingerprint(self) -> str:
         """What tells these rows, and how their values are read, from others."""

@@ -128,7 +128,7 @@ class FittedMixture(FittedEmissions):
             yield rows, self.emission.log_predictive(block, self.posterior.blocks[1]) + log_weights
 
     def _log_joint_at(self, natural: np.ndarray, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
-        """The same at natural parameters (n_cells,), which need not be normalized."""
+        """Log joint probabilities at natural parameters (n_cells,), which need not be normalized."""
         table = self.emission.prepare(self.groups.as_emission_takes(values))
         of_weights, of_emission = self.model.prior.split(natural)
         step, log_weights = self.emission.step(of_emission, table), self.model.weights.log_weights(of_weights[:, None])

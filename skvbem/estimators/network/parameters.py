@@ -9,8 +9,9 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.errors import StructureError, TooLargeError
-from skvbem.families.equal_concentration import Spread
-from skvbem.graphs.dag import DAG, did_you_mean
+from skvbem.families.equal_concentration import EqualConcentration
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean
 
 
 def resolve_latents(latents, structure, owner: str) -> dict:
@@ -143,12 +144,12 @@ def resolve_family_prior(
     return values
 
 
-def spread_of(prior, equivalent_sample_size: float, node: Hashable) -> Spread | None:
+def spread_of(prior, equivalent_sample_size: float, node: Hashable) -> EqualConcentration | None:
     """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
     given = prior.get(node, 1.0) if isinstance(prior, Mapping) else prior
     if isinstance(given, str) and given in ("bdeu", "per_row"):
-        return Spread(equivalent_sample_size, "table" if given == "bdeu" else "row")
-    return Spread(float(given), "cell") if isinstance(given, Real) and not isinstance(given, bool) else None
+        return EqualConcentration(equivalent_sample_size, "table" if given == "bdeu" else "row")
+    return EqualConcentration(float(given), "cell") if isinstance(given, Real) and not isinstance(given, bool) else None
 
 
 def resolve_annealing(annealing, owner: str) -> np.ndarray:

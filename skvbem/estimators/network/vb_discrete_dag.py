@@ -26,7 +26,7 @@ from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import Prepared, Recipe, beyond_zero, given_point, point_of, run_from
 from skvbem.estimators.network.reports import fit_indices, table_summary
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.families.equal_concentration import Spread
+from skvbem.families.equal_concentration import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG, capabilities_of
@@ -330,12 +330,11 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         network = self._fitted_
         self._check_can_go_on(network.form)
         data = network.rows(*self._counted(self._asked(X)[1], sample_weight))
-        prior = network.model.prior + network.counts
-        model = network.model.with_prior(prior)
+        model = network.model.updated(network.counts)
         report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
         n_empty = _n_empty(data)
         program = self._compiled(model, data, 1)
-        start = model.expect(prior.expected_natural()[:, None], program).statistics
+        start = model.expect(model.prior.expected_natural()[:, None], program).statistics
         recipe = Recipe((), 1, start, True, select=False, inverse_temperatures=(), **self._limits_of_run())
         fit, _ = run_from(model, program, network.form, recipe, **self._run_options(report))
         self._warn_unless_converged(fit, report)
@@ -399,7 +398,7 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
             self.prior, self.equivalent_sample_size, family, cardinalities, type(self).__name__
         )
 
-    def _spread_prior(self, node) -> Spread | None:
+    def _spread_prior(self, node) -> EqualConcentration | None:
         """The prior of a node where it is equal in all cells, whatever the parents are."""
         return parameters.spread_of(self.prior, self.equivalent_sample_size, node)
 

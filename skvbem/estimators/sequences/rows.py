@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from skvbem.data import fingerprint, marks_of, mixed
+from skvbem.data import fingerprint, mixed, row_hashes
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed
 from skvbem.estimators.input.rows import MixtureRows
@@ -51,12 +51,12 @@ class HMMRows:
 
     def starts(self, model: HMM, data: HMMData, n_starts: int, *, spread: bool, rng: np.random.Generator) -> np.ndarray:
         """Statistics of starts, (n_cells, n_starts)."""
-        return seeded_starts(model, data, partial(marks_of, self.values), n_starts, spread=spread, rng=rng)
+        return seeded_starts(model, data, partial(row_hashes, self.values), n_starts, spread=spread, rng=rng)
 
     def fingerprint(self) -> str:
         """What tells these sequences, in any order, and how their values are read, from others."""
         firsts = np.cumsum(self.lengths) - self.lengths
         time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)
-        of_rows = mixed(marks_of(self.values, slice(None)) + mixed(time * _MULTIPLIER))
+        of_rows = mixed(row_hashes(self.values, slice(None)) + mixed(time * _MULTIPLIER))
         of_sequences = np.add.reduceat(of_rows, firsts)[:, None]
         return f"{fingerprint([of_sequences], self.weight)} {self.groups.meaning()}"

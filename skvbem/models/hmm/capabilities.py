@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from skvbem.capabilities import Capabilities
-from skvbem.models.gibbs import GibbsSampler
 from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.entropy import latent_entropy
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.sampling import completed, log_z, relabelings
+from skvbem.models.labels.gibbs import GibbsSampler
 from skvbem.models.labels.relabelings import LabelRelabelings
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from skvbem.data import mixed
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.labels.distinct_rows import HashedRows
 from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds
-from skvbem.models.mixture.data import MixtureData
 from skvbem.models.sequences.data import HMMData
 
 # The share of a row that does not go to the state of its seed, from start to start.
@@ -52,7 +52,7 @@ def seeded_starts(
         Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
-    rows = MixtureData(data.table, data.row_weight, data.total_weight, data.has_whole_weights, row_hashes)
+    rows = HashedRows(data.table, data.row_weight, row_hashes)
     n_states = model.n_components
     if not rows.weight.any():  # nothing was observed
         return np.zeros((model.n_cells, n_starts))

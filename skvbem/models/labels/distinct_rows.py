@@ -10,6 +10,8 @@ second pass adds up what they count. Memory does not grow with the rows, but for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,6 +23,32 @@ MAX_DISTINCT_ROWS = 2048
 _ROWS, _LEAST_BUCKETS, _MOST_BUCKETS = 2**14, 2**12, 2**22
 # What sums of buckets, added in another order than those of rows, may lack.
 _SLACK = 1 + 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class HashedRows:
+    """Rows in memory to sample distinct ones from.
+
+    Parameters
+    ----------
+    table : Table
+        As the emission prepared it; None where hashes and weights are all that is asked for.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts.
+    row_hashes : callable
+        Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
+    """
+
+    table: Any
+    weight: np.ndarray
+    row_hashes: Callable[[slice], np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def chunks(self) -> Iterator[Self]:
+        """The rows: one chunk."""
+        yield self
 
 
 class _DistinctRows:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions import Emission
-from skvbem.models.labels.distinct_rows import sample_distinct_rows
+from skvbem.models.labels.distinct_rows import HashedRows, sample_distinct_rows
 from skvbem.models.labels.model import LabeledRows, LabelModel
 
 # How often seeds move to the means of their rows.
@@ -15,7 +15,7 @@ _N_MOVES = 10
 
 
 def drawn_seeds(
-    model: LabelModel, data: LabeledRows, n_starts: int, *, spread: bool, rng: np.random.Generator
+    model: LabelModel, data: LabeledRows | HashedRows, n_starts: int, *, spread: bool, rng: np.random.Generator
 ) -> np.ndarray:
     """Seeds of as many starts, (n_starts, n_components, n_axes); see `seeded_starts`."""
     chunk, row, weight = sample_distinct_rows(data.chunks, len(data), int(rng.integers(2**63)))
@@ -26,16 +26,18 @@ def drawn_seeds(
 def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:
     """The nearest of seeds (n_starts, n_components, n_axes) to each row, (n_starts, n_rows); the first of equals."""
     n_starts, n_components, n_axes = seeds.shape
-    squares = _squares(emission.places(block), seeds.reshape(-1, n_axes))
+    squares = _squares(emission.seeding_coordinates(block), seeds.reshape(-1, n_axes))
     return squares.reshape(len(squares), n_starts, n_components).argmin(axis=-1).T
 
 
-def seeding_coordinates(emission: Emission, data: LabeledRows, chunk: np.ndarray, row: np.ndarray) -> np.ndarray:
+def seeding_coordinates(
+    emission: Emission, data: LabeledRows | HashedRows, chunk: np.ndarray, row: np.ndarray
+) -> np.ndarray:
     """Coordinates in which squared distances tell how unlike rows are, of rows of chunks, (n_rows, n_axes)."""
     coordinates: list = [None] * len(row)
     for number, rows in enumerate(data.chunks()):
         for k in np.flatnonzero(chunk == number).tolist():
-            coordinates[k] = emission.places(rows.table[row[k] : row[k] + 1])
+            coordinates[k] = emission.seeding_coordinates(rows.table[row[k] : row[k] + 1])
     return np.concatenate(coordinates)
 
 

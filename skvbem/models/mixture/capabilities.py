@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from skvbem.capabilities import Capabilities
-from skvbem.models.gibbs import GibbsSampler
+from skvbem.models.labels.gibbs import GibbsSampler
 from skvbem.models.labels.relabelings import LabelRelabelings
 from skvbem.models.mixture.dimension import identifiable_dimension
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from scipy.special import softmax
 
-from skvbem.models.labels.distinct_rows import sample_distinct_rows
+from skvbem.models.labels.distinct_rows import HashedRows, sample_distinct_rows
 from skvbem.models.mixture.data import MixtureData
 from skvbem.models.mixture.model import Mixture
 
@@ -88,7 +88,7 @@ class Components:
         )
 
     def scaled(self, counts: float) -> Self:
-        """The same components, of this many rows in all."""
+        """Components in the same proportions, of this many rows in all."""
         share = counts / self.counts.sum()
         return type(self)(self.counts * share, self.own * share, self.shared * share)
 
@@ -128,7 +128,7 @@ def share_of_each(model: Mixture, statistics: np.ndarray, data: MixtureData, see
         at += len(weight)
     for of_rows, of_weights in zip(rows, weights):
         held = np.concatenate(of_rows)
-        weighted = MixtureData(None, np.concatenate(of_weights), 0.0, row_hashes=hashes[held].__getitem__)
+        weighted = HashedRows(None, np.concatenate(of_weights), hashes[held].__getitem__)
         _, sampled, counts = sample_distinct_rows(weighted.chunks, len(weighted), seed)
         order = np.argsort(sampled)
         held, counts = held[sampled[order]], counts[order]

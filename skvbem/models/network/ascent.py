@@ -9,8 +9,11 @@ import numpy as np
 from skvbem._kernels._contraction import Workspace
 from skvbem._numerics import log_gamma
 from skvbem.errors import NoInteriorModeError
-from skvbem.models.network.model import LANES_BYTES, WORTH_THREADS, DiscreteDAG
-from skvbem.models.network.program import Program
+from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.network.program import LANES_BYTES, Program
+
+# Multiplications in a step below which threads cost more than they bring.
+_WORTH_THREADS = 2**22
 
 
 class DirichletAscent:
@@ -37,7 +40,7 @@ class DirichletAscent:
         self._workspaces: dict[int, Workspace] = {}
         per_lane = 16 * (data.contraction.n_table_cells + 2 * model.layout.n_cells)
         self._width = min(max(LANES_BYTES // per_lane, 1), 16)
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and data.work > WORTH_THREADS else None
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and data.work > _WORTH_THREADS else None
         self.signed = self.prior.signed
         self.magnitude = abs(self._constant) + model.magnitude(data)
 

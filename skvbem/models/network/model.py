@@ -20,11 +20,6 @@ from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Program
 
-# Multiplications in a step below which threads cost more than they bring.
-WORTH_THREADS = 2**22
-# Bytes of tables that one batch of lanes may hold, so that they stay in cache.
-LANES_BYTES = 2**19
-
 
 class DiscreteDAG(LatentModel):
     """A discrete Bayesian network with its prior.

@@ -10,8 +10,8 @@ from skvbem._kernels._annealing import anneal, draw_latent, log_normalizers, met
 from skvbem._kernels._contraction import Workspace
 from skvbem._kernels._random import log_dirichlet
 from skvbem.capabilities import Path
-from skvbem.models.network.model import LANES_BYTES, DiscreteDAG
-from skvbem.models.network.program import Program
+from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.network.program import LANES_BYTES, Program
 
 
 @dataclass(frozen=True, eq=False)

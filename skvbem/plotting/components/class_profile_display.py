@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem.emissions import Numbers, Probabilities
 from skvbem.plotting.choice import column_positions, shortened, shown_components
 from skvbem.plotting.labels import FAINT, INK, percent, plain_axes, series
-from skvbem.plotting.profiles import Numbers, Probabilities, classes_of_mixture, classes_of_network
+from skvbem.plotting.profiles import classes_of_mixture, classes_of_network
 from skvbem.plotting.requirements import need_matplotlib
 from skvbem.plotting.states import state_color
 
 _TRACK = "#eef1f4"
 # Inches: a row of probabilities, a row of numbers, a class, all of them, what is around each block.
-_ROW, _NUMBER_ROW, _CLASS, _MOST_WIDTH, _AROUND = 0.2, 0.36, 1.35, 15.0, 0.75
+_ROW, _NUMBER_ROW, _CLASS, _MAX_WIDTH, _AROUND = 0.2, 0.36, 1.35, 15.0, 0.75
 
 
 class ClassProfileDisplay:
@@ -98,17 +99,17 @@ class ClassProfileDisplay:
                 f"The 'level' parameter of {cls.__name__} must lie between 0 and 1, or be None. Got {level!r} instead."
             )
         if hasattr(estimator, "groups_"):
-            found = classes_of_mixture(estimator, level)
+            classes = classes_of_mixture(estimator, level)
         elif hasattr(estimator, "latent_names_"):
-            found = classes_of_network(estimator, level, cls.__name__)
+            classes = classes_of_network(estimator, level, cls.__name__)
         else:
             raise TypeError(f"{cls.__name__} draws VBMixture, VBHMM and VBDiscreteDAG. Got {type(estimator).__name__}.")
-        profiles = found.profiles
+        profiles = classes.profiles
         if features is not None:
             names = [profile.name for profile in profiles]
             profiles = [profiles[at] for at in column_positions(features, names, cls.__name__)]
-        shown = shown_components(found.counts)
-        return cls(profiles, found.weights, shown, label=found.label).plot(axes=axes)
+        shown = shown_components(classes.counts)
+        return cls(profiles, classes.weights, shown, label=classes.label).plot(axes=axes)
 
     def plot(self, axes=None):
         """Plot the classes.
@@ -131,8 +132,8 @@ class ClassProfileDisplay:
         """
         need_matplotlib(type(self).__name__)
         numbers = [profile for profile in self.profiles if isinstance(profile, Numbers)]
-        shares = [profile for profile in self.profiles if isinstance(profile, Probabilities)]
-        blocks = [block for block in (numbers, shares) if block]
+        probabilities = [profile for profile in self.profiles if isinstance(profile, Probabilities)]
+        blocks = [block for block in (numbers, probabilities) if block]
         axes = self._axes(axes, blocks)
         for block, of_block in zip(blocks, axes):
             draw = self._draw_numbers if block is numbers else self._draw_probabilities
@@ -159,7 +160,7 @@ class ClassProfileDisplay:
             return axes.reshape(shape)
         heights = [sum(map(_height, block)) for block in blocks]
         longest = max(len(label) for block in blocks for profile in block for label in _labels(profile))
-        width = min(0.6 + 0.075 * longest + _CLASS * len(self.classes), _MOST_WIDTH)
+        width = min(0.6 + 0.075 * longest + _CLASS * len(self.classes), _MAX_WIDTH)
         _, axes = plt.subplots(
             *shape, figsize=(width, sum(heights) + _AROUND * (len(blocks) + 0.6)), height_ratios=heights, squeeze=False,
             sharex="row", sharey="row", layout="constrained",
@@ -167,7 +168,7 @@ class ClassProfileDisplay:
         return axes
 
     def _series(self, position: int) -> tuple[str, str]:
-        """(color, marker) of a class."""
+        """Color and marker of a class."""
         color, marker = series(position)
         return (state_color(self.classes[position]) if self.label == "state" else color), marker
 
@@ -220,7 +221,7 @@ class ClassProfileDisplay:
 
 
 def _draw_intervals(ax, at, low, high, width: float) -> None:
-    """Dark lines that can be seen on bars of any color."""
+    """Draw credible intervals as dark lines that can be seen on bars of any color."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=width + 1.2, foreground="white")]
@@ -228,12 +229,12 @@ def _draw_intervals(ax, at, low, high, width: float) -> None:
 
 
 def _labels(profile) -> list[str]:
-    """What the rows of a column are called."""
+    """Labels of the rows of a column."""
     return [shortened(label) for label in (profile.labels if isinstance(profile, Probabilities) else [profile.name])]
 
 
 def _height(profile) -> float:
-    """Of a column, inches."""
+    """The height of a column, inches."""
     return _ROW * len(profile.labels) if isinstance(profile, Probabilities) else _NUMBER_ROW
 
 
@@ -249,7 +250,7 @@ def _integer_ticks():
 
 
 def _label_rows(ax, labels, position: int) -> None:
-    """Names of rows, left of the first class."""
+    """Write names of rows left of the first class."""
     plain_axes(ax)
     ax.spines["left"].set_visible(False)
     ax.set_yticks(range(len(labels)), labels, parse_math=False, size=9)
@@ -258,6 +259,6 @@ def _label_rows(ax, labels, position: int) -> None:
 
 
 def _label_middle(axes, text: str) -> None:
-    """What the axes of a row of pictures share, below their middle."""
+    """Write below their middle what the axes of a row of pictures share."""
     ax = axes[len(axes) // 2]
     ax.set_xlabel(text, size=9, color=INK, x=0.5 if len(axes) % 2 else 0.0, ha="center")

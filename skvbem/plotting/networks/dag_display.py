@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.graphs.dag import DAG, did_you_mean
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.names import did_you_mean
 from skvbem.plotting.labels import INK, percent
 from skvbem.plotting.networks.layout import layered_layout
 from skvbem.plotting.networks.probable_edges import with_probable_edges
@@ -21,7 +22,7 @@ from skvbem.spaces.settings import resolve_latents
 _FONT_SIZE = 10.0  # points, in a figure that the display makes itself
 _MARGIN = 0.2  # inches
 _THIN, _THICK = 0.7, 4.5  # points
-_MOST_TOLD, _NOTE_WIDTH = 4, 48  # edges not drawn, letters of a line under the picture
+_MAX_EDGES_TOLD, _NOTE_WIDTH = 4, 48  # edges not drawn, letters of a line under the picture
 
 _LATENT_FACE, _LATENT_BORDER = "#d6e6f5", "#2f6ea5"
 _OBSERVED_FACE, _OBSERVED_BORDER = "#ffffff", "#52606d"
@@ -152,8 +153,8 @@ class DAGDisplay:
         if dashed:
             title.append("dashed: not in the best structure")
         if left_out:
-            told = [f"{a} → {b} ({percent(probability[a, b])} %)" for a, b in left_out[:_MOST_TOLD]]
-            more = len(left_out) - _MOST_TOLD
+            told = [f"{a} → {b} ({percent(probability[a, b])} %)" for a, b in left_out[:_MAX_EDGES_TOLD]]
+            more = len(left_out) - _MAX_EDGES_TOLD
             title += textwrap.wrap(f"not drawn: {', '.join(told)}" + f" and {more} more" * (more > 0), _NOTE_WIDTH)
         observed = set(search.shared_parent_probabilities_.levels[0].tolist())
         n_states = resolve_latents(search.best_params_.get("latents")) or {}
@@ -242,7 +243,7 @@ class DAGDisplay:
         return self
 
     def _checked(self, node_labels) -> tuple[dict, dict]:
-        """(the label of every node, number of states of every latent, None if not known)."""
+        """Labels of the nodes, and numbers of states of the latents, None if not known."""
         if isinstance(self.latents, Mapping):
             n_states = dict(self.latents)
         else:
@@ -297,7 +298,7 @@ class DAGDisplay:
         return "strength of an arrow" if self.edge_widths_title is None else self.edge_widths_title
 
     def _draw_key(self, ax, middle: float, bottom: float, scale: float) -> None:
-        """Two sample lines with their strengths, and what the widths mean."""
+        """Draw two sample lines with their strengths, and say what the widths mean."""
         most, top = self._strongest(), bottom + self._key_height()
         font = {"size": 0.85 * _FONT_SIZE * scale, "parse_math": False}
         for start, part in ((-1.05, 0.25), (0.15, 1.0)):
@@ -314,7 +315,7 @@ def _wrapped(label: str) -> str:
 
 
 def _extent(text: str, points: float) -> tuple[float, float]:
-    """(width, height) of a text in inches."""
+    """Width and height of a text, inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -325,7 +326,7 @@ def _extent(text: str, points: float) -> tuple[float, float]:
 
 
 def _size(label: str, is_latent: bool, n_states: int | None) -> tuple[float, float]:
-    """(width, height) of a node in inches."""
+    """Width and height of a node, inches."""
     width, height = _extent(label, _FONT_SIZE)
     if not is_latent:
         return max(width + 0.2, 0.5), height + 0.14
@@ -363,7 +364,7 @@ def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | No
 
 
 def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str) -> None:
-    """A line that ends in a triangle; a thicker line has a larger one."""
+    """Draw a line that ends in a triangle; a thicker line has a larger one."""
     from matplotlib.patches import PathPatch, Polygon
     from matplotlib.path import Path
 

@@ -7,13 +7,13 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.names import did_you_mean
 from skvbem.plotting.labels import INK, percent
 from skvbem.plotting.requirements import need_matplotlib
 
 # From no probability to certainty: light to the blue of the other displays.
 _COLORS = ("#f4f7fa", "#d6e6f5", "#9dc0e0", "#5b92c4", "#2f6ea5", "#1d4e7a")
-_CELL, _MOST_WIDTH = 0.46, 12.0  # inches
+_CELL, _MAX_WIDTH = 0.46, 12.0  # inches
 
 
 class SharedParentDisplay:
@@ -111,7 +111,7 @@ class SharedParentDisplay:
 
         values, n = np.asarray(self.probabilities, dtype=float), len(self.nodes)
         if ax is None:
-            side = min(_CELL * n, _MOST_WIDTH)
+            side = min(_CELL * n, _MAX_WIDTH)
             _, ax = plt.subplots(figsize=(side + 1.6, side + 1.2), layout="constrained")
         colors = LinearSegmentedColormap.from_list("probability", _COLORS)
         shown = np.ma.masked_array(values, np.triu(np.ones((n, n), dtype=bool), 1))
@@ -137,9 +137,9 @@ class SharedParentDisplay:
 
 def together(probabilities: np.ndarray) -> list[int]:
     """An order of the nodes in which those that probably share a parent are neighbors."""
-    apart = 1.0 - (probabilities + probabilities.T) / 2
-    np.fill_diagonal(apart, 0.0)
-    if len(apart) < 3 or np.ptp(squareform(apart, checks=False)) < 1e-9:
-        return list(range(len(apart)))
-    order = leaves_list(linkage(squareform(apart, checks=False), "average", optimal_ordering=True)).tolist()
+    distance = 1.0 - (probabilities + probabilities.T) / 2
+    np.fill_diagonal(distance, 0.0)
+    if len(distance) < 3 or np.ptp(squareform(distance, checks=False)) < 1e-9:
+        return list(range(len(distance)))
+    order = leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True)).tolist()
     return order if order[0] < order[-1] else order[::-1]

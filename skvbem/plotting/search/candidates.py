@@ -1,4 +1,4 @@
-"""What a candidate of a search is called where there is little room: by what differs between candidates."""
+"""Short names of the candidates of a search, by what differs between them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from skvbem.graphs.dag import DAG
 from skvbem.spaces.settings import hidden_graph, value_key
 
 # Ways to name latents that are tried, and letters of a name.
-_MOST_NAMINGS, _LONGEST = 720, 64
+_MAX_NAMINGS, _MAX_LETTERS = 720, 64
 
 
 def varying(settings: Sequence[Mapping]) -> list[str]:
-    """The parameters whose values differ among settings, in order; a parameter that only some give differs."""
+    """The parameters whose values differ among settings, in order; a parameter that not all give differs."""
     names = dict.fromkeys(name for setting in settings for name in setting)
     return [
         name
@@ -29,24 +29,30 @@ def short_names(settings: Mapping[int, Mapping], best: Mapping, differing: Itera
 
 
 def _short_name(setting: Mapping, best: Mapping, differing: Iterable[str]) -> str:
-    own, of_best = hidden_graph(setting), hidden_graph(best)
+    graph_and_latents, of_best = hidden_graph(setting), hidden_graph(best)
     parts = []
-    if own is not None and of_best is not None:
+    if graph_and_latents is not None and of_best is not None:
         is_best = value_key(setting) == value_key(best)
-        parts = [_families(own[0].edges) or "no edges"] if is_best else _differences(*own, *of_best)
+        parts = (
+            [_families(graph_and_latents[0].edges) or "no edges"]
+            if is_best
+            else _differences(*graph_and_latents, *of_best)
+        )
         differing = [name for name in differing if name not in ("structure", "latents")]
     text = "   ".join([*parts, *(f"{name}={setting[name]}" for name in differing if name in setting)])
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+    return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1].rstrip()}…"
 
 
 def _differences(dag: DAG, latents: Mapping, best: DAG, of_best: Mapping) -> list[str]:
-    """Edges more and less than the best's, with exchangeable latents named so that these are fewest."""
+    """Edges that a graph has more and less than the best, with exchangeable latents named so that these are fewest."""
     theirs, place = set(best.edges), {node: k for k, node in enumerate(dict.fromkeys((*best.nodes, *dag.nodes)))}
-    own = min((_renamed(dag.edges, naming) for naming in _namings(latents, of_best)), key=lambda own: len(own ^ theirs))
+    ours = min(
+        (_renamed(dag.edges, naming) for naming in _namings(latents, of_best)), key=lambda ours: len(ours ^ theirs)
+    )
     parts = [
-        told if len(told := f"{sign} {_families(edges)}") < _LONGEST else f"{sign} {len(edges)} edges"
-        for sign, found in (("+", own - theirs), ("−", theirs - own))
-        if (edges := sorted(found, key=lambda edge: (place[edge[0]], place[edge[1]])))
+        told if len(told := f"{sign} {_families(edges)}") < _MAX_LETTERS else f"{sign} {len(edges)} edges"
+        for sign, differing in (("+", ours - theirs), ("−", theirs - ours))
+        if (edges := sorted(differing, key=lambda edge: (place[edge[0]], place[edge[1]])))
     ]
     if sorted(latents.values()) != sorted(of_best.values()):
         parts.append(f"{' and '.join(map(str, latents.values()))} states" if latents else "nothing hidden")
@@ -62,13 +68,13 @@ def _families(edges: Iterable[tuple]) -> str:
 
 
 def _namings(latents: Mapping, of_best: Mapping) -> Iterable[dict]:
-    """Ways to call latents by the names of the best structure's latents with as many states."""
+    """All ways to name latents like the best structure's latents with as many states."""
     groups = []
     for n_states in dict.fromkeys(latents.values()):
         mine = [name for name, size in latents.items() if size == n_states]
         theirs = [name for name, size in of_best.items() if size == n_states]
         groups.append((mine, theirs + [name for name in mine if name not in theirs]))
-    if prod(factorial(len(names)) for _, names in groups) > _MOST_NAMINGS:
+    if prod(factorial(len(names)) for _, names in groups) > _MAX_NAMINGS:
         return [{}]
     ways = product(*(permutations(names, len(mine)) for mine, names in groups))
     return ({a: b for (mine, _), names in zip(groups, way) for a, b in zip(mine, names)} for way in ways)

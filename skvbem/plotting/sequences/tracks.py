@@ -9,16 +9,16 @@ from numbers import Integral
 
 import numpy as np
 
+from skvbem.emissions.profiles import named
 from skvbem.plotting.choice import column_positions
-from skvbem.plotting.profiles import named
 
 # Columns drawn where none is named.
-_MOST = 4
+_MAX_DEFAULT_TRACKS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """A column over the steps of a sequence.
+    """The values of a column over the steps of a sequence.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Track:
 
 
 def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, owner: str) -> list[Track]:
-    """Columns of one sequence, by default the first four.
+    """The columns of one sequence as tracks, by default the first four.
 
     Parameters
     ----------
@@ -51,10 +51,12 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
         Name of the display.
     """
     names = list(fitted.groups.names)
-    chosen = range(min(len(names), _MOST)) if features is None else column_positions(features, names, owner)
+    chosen = (
+        range(min(len(names), _MAX_DEFAULT_TRACKS)) if features is None else column_positions(features, names, owner)
+    )
     missing = fitted.groups.missing(values)
     of_states = fitted.expected_values(np.eye(len(fitted.startprob)))
-    found: dict[int, Track] = {}
+    tracks: dict[int, Track] = {}
     for group, of_group in zip(fitted.groups.groups, values):
         for k, at in enumerate(group.columns):
             if at not in chosen:
@@ -62,13 +64,11 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
             column = np.where(missing[:, at], np.nan, of_group[:, k])
             if group.encoder is not None:
                 labels = [named(level) for level in group.encoder.categories_[k].tolist()]
-                found[at] = Track(names[at], column, None, labels)
+                tracks[at] = Track(names[at], column, None, labels)
                 continue
-            levels = of_states[names[at]][path]
-            if group.family == "multinomial":  # states share out the row's total
-                levels = levels * of_group.sum(axis=1)
-            found[at] = Track(names[at], column, levels)
-    return [found[at] for at in chosen]
+            levels = of_states[names[at]][path] * group.specification.exposure(of_group)
+            tracks[at] = Track(names[at], column, levels)
+    return [tracks[at] for at in chosen]
 
 
 # Which sequence, and when ---------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def check_is_sequence(which, sequences, owner: str) -> None:
 
 
 def times_of_sequence(times, sequences, which: int, owner: str) -> np.ndarray:
-    """When the steps of one sequence were: numbers or datetime64, ascending.
+    """The times of the steps of one sequence: numbers or datetime64, ascending.
 
     Parameters
     ----------
@@ -104,27 +104,27 @@ def times_of_sequence(times, sequences, which: int, owner: str) -> np.ndarray:
     rows, n_rows = sequences.places(which), sequences.n_rows
     if isinstance(times, (list, tuple)) and len(times) == len(sequences.lengths) and np.ndim(times[0]) == 1:
         times = times[which]
-    found = np.asarray(times)
-    if found.shape not in ((len(rows),), (n_rows,)):
+    moments = np.asarray(times)
+    if moments.shape not in ((len(rows),), (n_rows,)):
         alternative = f", or one for each of the {n_rows} rows of X" if n_rows > len(rows) else ""
         raise ValueError(
             f"The 'times' parameter of {owner} must have one for each of the {len(rows)} steps of the sequence"
-            f"{alternative}. Got an array of shape {found.shape}."
+            f"{alternative}. Got an array of shape {moments.shape}."
         )
-    if len(found) > len(rows):
-        found = found[rows]
-    if found.dtype == object:
-        found = _as_dates(found)
-    if found.dtype.kind not in "iufM":
-        raise TypeError(f"The 'times' parameter of {owner} must hold numbers or dates. Got {found[0]}.")
-    back = np.flatnonzero(~(found[1:] > found[:-1]))  # also where one is missing
+    if len(moments) > len(rows):
+        moments = moments[rows]
+    if moments.dtype == object:
+        moments = _as_dates(moments)
+    if moments.dtype.kind not in "iufM":
+        raise TypeError(f"The 'times' parameter of {owner} must hold numbers or dates. Got {moments[0]}.")
+    back = np.flatnonzero(~(moments[1:] > moments[:-1]))  # also where one is missing
     if len(back):
-        a, b = found[back[0]], found[back[0] + 1]
+        a, b = moments[back[0]], moments[back[0] + 1]
         raise ValueError(
             f"The 'times' parameter of {owner} must ascend from step to step. After {a} comes {b}, at step "
             f"{back[0] + 1}."
         )
-    return found
+    return moments
 
 
 def _as_dates(values: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ def _as_dates(values: np.ndarray) -> np.ndarray:
 
 
 def edges_of(positions: np.ndarray) -> np.ndarray:
-    """Where each step's share of the axis begins and ends: half way to its neighbors, (n_steps + 1,)."""
+    """Edges of the steps' parts of the axis, half way between neighbors, (n_steps + 1,)."""
     if len(positions) == 1:
         return positions[0] + np.array([-0.5, 0.5])
     middle = (positions[1:] + positions[:-1]) / 2
@@ -147,7 +147,7 @@ def edges_of(positions: np.ndarray) -> np.ndarray:
 
 
 def pooled(path: np.ndarray, state_probs: np.ndarray, edges: np.ndarray, most: int):
-    """Shares of states on the path and mean probabilities, of runs of equally many steps if there are too many.
+    """Fractions of states on the path and mean probabilities, of runs of equally many steps if there are too many.
 
     Parameters
     ----------

@@ -8,11 +8,11 @@ from skvbem.plotting.labels import FAINT, INK
 from skvbem.plotting.requirements import need_matplotlib
 from skvbem.plotting.states import check_has_states, state_color, states_in_order
 
-_LEAST_COLOR, _MOST_COLOR = "#f1f5fa", "#1c4f7c"
+_COLOR_OF_ZERO, _COLOR_OF_ONE = "#f1f5fa", "#1c4f7c"
 # Of probability, above which ink cannot be read.
 _DARK = 0.55
 # Inches: a cell, with and without intervals, all of them at most, what is around them; no numbers in smaller cells.
-_CELL, _WIDE_CELL, _MOST_WIDTH, _AROUND, _LEAST_CELL = 0.62, 0.95, 8.0, 1.3, 0.34
+_CELL, _WIDE_CELL, _MAX_WIDTH, _AROUND, _MIN_NUMBERED_CELL = 0.62, 0.95, 8.0, 1.3, 0.34
 # Between the row of first states and those of transitions, in cells.
 _GAP = 0.35
 
@@ -133,14 +133,14 @@ class TransitionsDisplay:
 
         n = len(self.states)
         wanted = _CELL if self.intervals is None else _WIDE_CELL
-        cell = min(wanted, _MOST_WIDTH / n)
+        cell = min(wanted, _MAX_WIDTH / n)
         if ax is None:
             size = max(n * cell, 2.2) + _AROUND, (n + 1 + _GAP) * cell + _AROUND
             _, ax = plt.subplots(figsize=size, layout="constrained")
         values = np.vstack([self.startprob, self.transmat]).astype(float)
         heights = np.concatenate([[0.0], np.arange(n) + 1 + _GAP])
         self._draw_cells(ax, values, heights)
-        if cell >= _LEAST_CELL:
+        if cell >= _MIN_NUMBERED_CELL:
             self._write_numbers(ax, values, heights, cell)
         else:
             _add_scale(ax)
@@ -170,7 +170,7 @@ class TransitionsDisplay:
         ax.add_collection(PatchCollection(cells, facecolor=colors, edgecolor=FAINT, linewidth=0.6, zorder=2))
 
     def _write_numbers(self, ax, values, heights, cell: float) -> None:
-        """Probabilities in their cells, and intervals below them."""
+        """Write probabilities in their cells, and intervals below them."""
         size = float(np.clip(15 * cell, 6, 10))
         for row, y in enumerate(heights):
             for j, value in enumerate(values[row]):
@@ -189,14 +189,14 @@ class TransitionsDisplay:
 
 
 def _shades():
-    """Of probabilities from 0 to 1."""
+    """The color map of probabilities from 0 to 1."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("probability", [_LEAST_COLOR, _MOST_COLOR])
+    return LinearSegmentedColormap.from_list("probability", [_COLOR_OF_ZERO, _COLOR_OF_ONE])
 
 
 def _add_scale(ax) -> None:
-    """What the shades mean, where cells are too small for numbers."""
+    """Draw the scale of the shades, where cells are too small for numbers."""
     from matplotlib.cm import ScalarMappable
 
     bar = ax.figure.colorbar(ScalarMappable(cmap=_shades()), ax=ax, shrink=0.6, label="probability")
@@ -204,7 +204,7 @@ def _add_scale(ax) -> None:
 
 
 def _written(probability: float) -> str:
-    """Two digits, and what is neither impossible nor certain told apart from what is."""
+    """A probability in two digits, and what is neither impossible nor certain told apart from what is."""
     if 0 < probability < 0.005:
         return "<.01"
     if 0.995 <= probability < 1:

@@ -23,8 +23,8 @@ _PART = ".part"
 
 
 @contextmanager
-def held(path: str) -> Iterator[None]:
-    """While this lasts, no other process holds the file; it is made, and goes away with the process that dies.
+def locked(path: str) -> Iterator[None]:
+    """Hold the lock of a file, which no other process then gets; the file goes away with the process that dies.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def _is_at(descriptor: int, path: str) -> bool:
 
 
 def read_whole(path: str) -> bytes | None:
-    """What is in a file, None if there is none.
+    """The content of a file, None if there is none.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def read_whole(path: str) -> bytes | None:
         return file.read()
 
 
-def write_whole(path: str, text: bytes, mode: int) -> None:
+def write_atomically(path: str, text: bytes, mode: int) -> None:
     """Replace a file: after a crash at any moment it holds what it did before, or the new text."""
     folder, name = os.path.split(path)
     descriptor, part = tempfile.mkstemp(prefix=f"{name}.", suffix=_PART, dir=folder)
@@ -107,8 +107,8 @@ def write_whole(path: str, text: bytes, mode: int) -> None:
     _sync_folder(folder)
 
 
-def remove_parts(path: str) -> None:
-    """Remove what crashes left of `write_whole`."""
+def remove_partial_files(path: str) -> None:
+    """Remove partial files that crashes left of `write_atomically`."""
     folder, name = os.path.split(path)
     for other in os.listdir(folder):
         if other.startswith(f"{name}.") and other.endswith(_PART):
@@ -152,21 +152,21 @@ class Journal:
             os.unlink(path)
         descriptor = os.open(path, _APPEND | os.O_CREAT | os.O_EXCL, 0o666)
         try:
-            found = os.fstat(descriptor)
+            status = os.fstat(descriptor)
         finally:
             os.close(descriptor)
-        return cls(path, machine(), found.st_dev, found.st_ino)
+        return cls(path, machine(), status.st_dev, status.st_ino)
 
     def is_here(self) -> bool:
-        """Whether this process can see the file that was made, and may append to it."""
+        """Whether this process can see the file of the journal, and may append to it."""
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
             return False
-        return machine() == self.machine and (found.st_dev, found.st_ino) == (self.device, self.inode)
+        return machine() == self.machine and (status.st_dev, status.st_ino) == (self.device, self.inode)
 
     def append(self, body: bytes) -> None:
-        """Add a line; after an OSError, such as of a full disk, the journal is as it was."""
+        """Append a line; after an OSError, such as of a full disk, the journal is as it was."""
         line = b"%08x %s\n" % (zlib.crc32(body), body)
         with self.opened() as descriptor:
             size = _whole_lines(descriptor)
@@ -180,7 +180,7 @@ class Journal:
 
     @contextmanager
     def opened(self) -> Iterator[int]:
-        """The descriptor of the file, to which nobody else appends meanwhile."""
+        """The open descriptor of the file, to which nobody else appends meanwhile."""
         descriptor = os.open(self.path, _APPEND)
         try:
             if fcntl is not None:
@@ -191,7 +191,7 @@ class Journal:
 
     @property
     def n_bytes(self) -> int:
-        """Its length."""
+        """The length of the journal."""
         return os.stat(self.path).st_size
 
 
@@ -214,7 +214,7 @@ def _whole_lines(descriptor: int) -> int:
 
 def _read_at(descriptor: int, at: int, n_bytes: int) -> bytes:
     os.lseek(descriptor, at, os.SEEK_SET)
-    found = b""
-    while len(found) < n_bytes and (some := os.read(descriptor, n_bytes - len(found))):
-        found += some
-    return found
+    content = b""
+    while len(content) < n_bytes and (piece := os.read(descriptor, n_bytes - len(content))):
+        content += piece
+    return content

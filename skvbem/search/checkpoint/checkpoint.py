@@ -28,7 +28,14 @@ import sklearn
 
 from skvbem._compat import warn
 from skvbem.errors import SearchCheckpointError, SearchWarning
-from skvbem.search.checkpoint.atomic_files import Journal, held, lines_of, read_whole, remove_parts, write_whole
+from skvbem.search.checkpoint.atomic_files import (
+    Journal,
+    lines_of,
+    locked,
+    read_whole,
+    remove_partial_files,
+    write_atomically,
+)
 from skvbem.search.checkpoint.fingerprints import is_lasting
 from skvbem.search.execution.jobs import Record
 
@@ -41,7 +48,7 @@ _SYNC = 5.0
 
 
 class Checkpoint:
-    """Where records go as they are made, and those found there at the start. This one keeps nothing.
+    """The records of a search, where they go as they are made and those known at the start. This one keeps nothing.
 
     Attributes
     ----------
@@ -81,7 +88,7 @@ class Checkpoint:
             yield cls()
             return
         place = os.path.realpath(os.fsdecode(path))
-        with held(f"{place}.lock"):
+        with locked(f"{place}.lock"):
             checkpoint = FileCheckpoint(place, _lasting({**fingerprint(), **_versions()}))
             try:
                 yield checkpoint
@@ -105,13 +112,13 @@ class FileCheckpoint(Checkpoint):
         self._tag = _tag_of(self._fingerprint)
         self._has_warned, self._synced = False, time.monotonic()
         self.known = self._read()
-        remove_parts(path)
+        remove_partial_files(path)
         self._length = self._write()
         self._journal = Journal.made_at(f"{path}.journal")
         self.keep = Keeper(self._journal, self._tag)
 
     def note(self, name: str, record: Record, is_kept: bool) -> None:
-        """See `Checkpoint`."""
+        """Take notice of a record, and write it if that was not done where it was made."""
         if record.failure:
             return
         self.known[name] = record
@@ -126,7 +133,7 @@ class FileCheckpoint(Checkpoint):
             self._warn_once(error)
 
     def close(self) -> None:
-        """Write all that is known, and leave no journal; where that fails, what is on disk stays valid."""
+        """Write all records known, and leave no journal; where that fails, what is on disk stays valid."""
         try:
             self._take_in()
             os.unlink(self._journal.path)
@@ -134,7 +141,7 @@ class FileCheckpoint(Checkpoint):
             self._warn_once(error)
 
     def _take_in(self) -> None:
-        """Write the checkpoint with all that the journal holds, and empty that."""
+        """Write the checkpoint with all records that the journal holds, and empty the journal."""
         with self._journal.opened() as descriptor:
             self._read_journal(self.known)
             self._length = self._write()
@@ -157,12 +164,12 @@ class FileCheckpoint(Checkpoint):
     # The file ---------------------------------------------------------------------------------------------------------
 
     def _write(self) -> int:
-        """Replace the file; its length."""
+        """Replace the file of the checkpoint; its length."""
         candidates = {name: _encoded(record) for name, record in self.known.items()}
         whole = {"format": _FORMAT, "search": self._fingerprint, "candidates": candidates}
         body = json.dumps(whole, allow_nan=False).removesuffix("}")
         text = (body + _SEAL % hashlib.sha256(body.encode()).hexdigest()).encode()
-        write_whole(self._path, text, self._mode)
+        write_atomically(self._path, text, self._mode)
         return len(text)
 
     def _read(self) -> dict[str, Record]:
@@ -217,12 +224,12 @@ class FileCheckpoint(Checkpoint):
                     raise
                 raise self._damaged(f"line {number} of its journal is not what a search writes") from error
 
-    def _refuse_if_foreign(self, found: Mapping[str, str]) -> None:
+    def _refuse_if_foreign(self, theirs: Mapping[str, str]) -> None:
         ours, versions = self._fingerprint, _versions()
         differing = [
-            f"{name} ({found.get(name)} there, {ours.get(name)} here)" if name in versions else name
-            for name in dict.fromkeys([*ours, *found])
-            if ours.get(name) != found.get(name)
+            f"{name} ({theirs.get(name)} there, {ours.get(name)} here)" if name in versions else name
+            for name in dict.fromkeys([*ours, *theirs])
+            if ours.get(name) != theirs.get(name)
         ]
         if differing:
             raise SearchCheckpointError(
@@ -252,7 +259,7 @@ class Keeper:
     tag: str
 
     def __call__(self, name: str, record: Record) -> bool:
-        """Whether the record is on disk now; if not, the process of the search has to see to it."""
+        """Write a record; whether it is on disk now: if not, the process of the search has to see to it."""
         try:
             if not self.journal.is_here():
                 return False
@@ -293,7 +300,7 @@ def _decoded(entry: Mapping[str, Any]) -> Record:
 
 
 def _number(value: float) -> float | str:
-    """The same number for JSON, which knows neither NaN nor infinity."""
+    """A number for JSON, which knows neither NaN nor infinity."""
     value = float(value)
     return value if isfinite(value) else str(value)
 
@@ -309,7 +316,7 @@ def _versions() -> dict[str, str]:
 
 
 def _lasting(fingerprint: dict[str, str]) -> dict[str, str]:
-    """The fingerprint, if it means the same in another process."""
+    """The fingerprint of a search, if it means the same in another process."""
     fleeting = [name for name, text in fingerprint.items() if not is_lasting(text)]
     if fleeting:
         raise SearchCheckpointError(

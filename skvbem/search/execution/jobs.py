@@ -111,11 +111,11 @@ class Job(ABC):
         """By name, all that records depend on: the data, the estimator's parameters, and how it is scored."""
 
     def scored_by(self, scorers: Mapping[str, Callable]) -> Self:
-        """The same job with other scores."""
+        """The job with other scores."""
         changed: Any = self
         return replace(changed, scorers=scorers)
 
-    def burden(self, setting: Mapping) -> str:
+    def memory_estimate(self, setting: Mapping) -> str:
         """What is known of the memory that a candidate needs, in a sentence, or nothing."""
         return ""
 
@@ -179,7 +179,7 @@ class EvidenceJob(Job):
         """See `Job`."""
         return self._fingerprint(data=self.prepared.fingerprint)
 
-    def burden(self, setting: Mapping) -> str:
+    def memory_estimate(self, setting: Mapping) -> str:
         """See `Job`."""
         estimator = clone(self.estimator).set_params(**setting)
         dag, latents = estimator._structure_in(self.prepared)

@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What came of a batch: outcomes of its first candidates, and the error that ends the search."""
+    """The outcomes of the first candidates of a batch, and the error that ends the search."""
 
     number: int
     outcomes: list[Outcome]
@@ -55,14 +55,14 @@ class Batch(NamedTuple):
 
 
 def attempt(job: Job, name: str, setting: Mapping, keep: Keep | None) -> Outcome:
-    """A candidate tried in this process, and kept at once; errors are those that a job lets through."""
+    """The outcome of a candidate tried in this process, kept at once; errors are those that a job lets through."""
     with parallel_config(backend="threading", n_jobs=1):  # one worker each, unless the estimator has its own `n_jobs`
         record = job.record(setting)
     return Outcome(name, record, keep is not None and not record.failure and keep(name, record))
 
 
 class Shared:
-    """A job among threads, or in the process that made it.
+    """A job shared among threads, or kept in the process that made it.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Packed:
 
     @classmethod
     def of(cls, job: Job) -> Packed:
-        """The job, packed."""
+        """A job, packed."""
         buffers: list[np.ndarray] = []
 
         def keep_inside(buffer: pickle.PickleBuffer) -> bool:
@@ -148,7 +148,7 @@ def try_batch(
     deadline: Deadline | None,
     parent: int,
 ) -> Batch:
-    """In a worker: outcomes of the candidates of a batch that were begun before the deadline."""
+    """Outcomes of the candidates of a batch that a worker began before the deadline."""
     end_with(parent)
     outcomes: list[Outcome] = []
     job = None
@@ -239,7 +239,7 @@ class Workers:
         except worker_deaths():
             self.close()
             why = "The worker that tried it died twice: it was killed, or ran out of memory."
-            return [Outcome(name, self._job.failed(" ".join(filter(None, (why, self._job.burden(setting))))))]
+            return [Outcome(name, self._job.failed(" ".join(filter(None, (why, self._job.memory_estimate(setting))))))]
 
     def _stream(self, batches: Iterator[list], sent: dict[int, list]) -> Iterator[tuple[list, list[Outcome]]]:
         """Batches and their outcomes; `sent` holds those that were sent and did not come back."""
@@ -256,16 +256,16 @@ class Workers:
                     sent[number] = batch
                 yield delayed(try_batch)(number, self._data, batch, self._keep, self._deadline, os.getpid())
 
-        found = self._opened()(tasks())
+        results = self._opened()(tasks())
         try:
-            for number, outcomes, error in found:
+            for number, outcomes, error in results:
                 yield sent.pop(number), outcomes
                 if error is not None:
                     raise error
         finally:
             with sending:
                 batches = iter(())
-            _close(found)
+            _close(results)
 
     def _opened(self) -> Parallel:
         """joblib's workers, held from now on: so data are shared, and pools are made, once."""
@@ -277,16 +277,16 @@ class Workers:
         return self._parallel
 
 
-def _close(found) -> None:
+def _close(results) -> None:
     """Stop the workers of results that nobody waits for any more; no news to whoever stopped them."""
-    if hasattr(found, "close"):
+    if hasattr(results, "close"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.close()
+            results.close()
 
 
 def _portable(error: Exception) -> Exception:
-    """The error, or what can be said of it where it cannot be sent between processes."""
+    """The error, or what can be said of it, in a form that processes can send to each other."""
     error.add_note("In a worker:\n" + "".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))

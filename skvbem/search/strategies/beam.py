@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, setting_to_start_from
 from skvbem.spaces.rules import check_count
@@ -49,7 +49,7 @@ class Beam(Strategy):
             raise ValueError(f"The 'width' of Beam must be an int >= 1. Got {shown(self.width)} instead.")
 
     def search(self, problem: Problem) -> None:
-        """See `Strategy`."""
+        """Keep the best settings tried and try their neighbors, until those of the best `width` were tried."""
         new = [setting_to_start_from(self.start, problem.space, problem.rng)]
         met = {canonical(new[0])}
         beam: list[tuple[float, dict, bool]] = []  # value, setting, whether its neighbors were tried

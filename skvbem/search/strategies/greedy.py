@@ -1,4 +1,4 @@
-"""Hill climbing."""
+"""Hill climbing from setting to setting."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class Greedy(Strategy):
             check_count(getattr(self, name), f"The {name!r} of Greedy")
 
     def search(self, problem: Problem) -> None:
-        """See `Strategy`."""
+        """Climb from the start, and again from where kicks lead."""
         best, top = self._climb(problem, setting_to_start_from(self.start, problem.space, problem.rng))
         for _ in range(self.n_restarts):
             if problem.is_over:
                 break
-            found, value = self._climb(problem, random_walk(problem.space, best, self.n_kicks, problem.rng))
+            summit, value = self._climb(problem, random_walk(problem.space, best, self.n_kicks, problem.rng))
             if gains(value, top):
-                best, top = found, value
+                best, top = summit, value
 
     def _climb(self, problem: Problem, start: Mapping) -> tuple[Mapping, float]:
         """The best setting of a climb, and its log posterior up to a constant."""

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import digest
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
@@ -26,7 +26,7 @@ from skvbem.spaces.rules import check_count
 from skvbem.spaces.structures import StructureSpace
 
 # Settings that are remembered, with their neighbors.
-_MOST_REMEMBERED = 1000
+_MAX_REMEMBERED_PLACES = 1000
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class MC3(Strategy):
                 raise ValueError(f"The {name!r} of MC3 must be an int >= 1. Got {shown(getattr(self, name))} instead.")
 
     def search(self, problem: Problem) -> dict:
-        """See `Strategy`; ``visits``, (n_chains, n_candidates), and ``acceptance``, the share of proposals taken."""
+        """Walk the chains; notes ``visits``, (n_chains, n_candidates), and ``acceptance`` of proposals."""
         atlas = _Atlas(problem)
         here = [
             atlas.place(setting_to_start_from(self.start, problem.space, problem.rng)) for _ in range(self.n_chains)
@@ -96,7 +96,7 @@ class MC3(Strategy):
                         n_accepted += 1
                 visits[chain][here[chain].name] += 1
             n_proposed += self.n_chains
-        names = [digest(setting) for setting, _ in problem.runner.found]
+        names = [digest(setting) for setting, _ in problem.runner.tried]
         return {
             "visits": np.array([[count[name] for name in names] for count in visits]).reshape(self.n_chains, -1),
             "acceptance": n_accepted / max(n_proposed, 1),
@@ -113,7 +113,7 @@ class _Place:
 
     @cached_property
     def _around(self) -> list:
-        """Its neighbors; where nothing is hidden the moves that lead to them, one to each: graphs are dear to make."""
+        """The neighbors; where nothing is hidden the moves that lead to them, one to each: graphs are dear to make."""
         is_plain = isinstance(self._space, StructureSpace) and not self._space.latents
         moves = edge_moves_within(self._space, self.setting) if is_plain else []
         return moves or list(self._space.neighbors(self.setting)) or [dict(self.setting)]
@@ -127,8 +127,8 @@ class _Place:
         return len(self._around)
 
     def neighbor(self, k: int) -> Mapping:
-        found = self._around[k]
-        return found if isinstance(found, Mapping) else found.apply(self.setting)
+        neighbor = self._around[k]
+        return neighbor if isinstance(neighbor, Mapping) else neighbor.apply(self.setting)
 
 
 class _Atlas:
@@ -142,19 +142,19 @@ class _Atlas:
         name = digest(setting) if name is None else name
         if name not in self._places:
             self._places[name] = _Place(setting, name, self._problem.space)
-            if len(self._places) > _MOST_REMEMBERED:
+            if len(self._places) > _MAX_REMEMBERED_PLACES:
                 self._places.popitem(last=False)
         self._places.move_to_end(name)
         return self._places[name]
 
     def random_neighbor(self, place: _Place) -> _Place:
         k = int(self._problem.rng.integers(place.n_neighbors))
-        found = self.place(place.neighbor(k), place.names[k])
-        place.names[k] = found.name
-        return found
+        neighbor = self.place(place.neighbor(k), place.names[k])
+        place.names[k] = neighbor.name
+        return neighbor
 
     def values(self, places: Sequence[_Place]) -> np.ndarray:
-        """The log posterior of each, those not known tried together."""
+        """The log posterior of each place; those not known are tried together."""
         new = list({place.name: place for place in places if place.value is None}.values())
         for place, value in zip(new, self._problem.log_posteriors([place.setting for place in new])):
             place.value = value

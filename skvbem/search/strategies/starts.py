@@ -1,4 +1,4 @@
-"""Where a search that walks from neighbor to neighbor begins."""
+"""Starts of searches that walk from neighbor to neighbor."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from itertools import islice
 import numpy as np
 
 from skvbem.errors import TooLargeError
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 from skvbem.spaces import Space
-from skvbem.spaces.moves import _possible_edge_moves
+from skvbem.spaces.moves import possible_edge_moves
 from skvbem.spaces.settings import hidden_graph
 from skvbem.spaces.structures import StructureSpace
 
 # A space of so many settings is gone through for a random one; a larger one is walked through, so many moves.
-_MOST_LISTED, _LONG_WALK = 10_000, 50
+_MAX_LISTED_SETTINGS, _N_STEPS_OF_LONG_WALK = 10_000, 50
 
 
 def check_start(start, owner: str) -> None:
-    """TypeError if this is no start."""
+    """Raise a TypeError if this is no start of a search."""
     if not isinstance(start, Mapping) and not (isinstance(start, str) and start in ("emptiest", "random")):
         raise TypeError(
             f"The 'start' of {owner} must be 'emptiest', 'random' or a setting. Got {shown(start)} instead."
@@ -38,9 +38,9 @@ def emptiest(space: Space) -> dict:
     here = next(iter(space))
     while (n := _n_edges(here)) is not None:
         fewer = (near for near in space.neighbors(here) if (_n_edges(near) or 0) < n)
-        if n == 0 or (found := next(fewer, None)) is None:
+        if n == 0 or (sparser := next(fewer, None)) is None:
             break
-        here = found
+        here = sparser
     return here
 
 
@@ -49,14 +49,14 @@ def random_setting(space: Space, rng: np.random.Generator) -> dict:
     try:
         n = space.n_settings
     except TooLargeError:
-        n = _MOST_LISTED + 1
-    if n <= _MOST_LISTED:
+        n = _MAX_LISTED_SETTINGS + 1
+    if n <= _MAX_LISTED_SETTINGS:
         return next(islice(iter(space), int(rng.integers(n)), None))
-    return random_walk(space, next(iter(space)), _LONG_WALK, rng)
+    return random_walk(space, next(iter(space)), _N_STEPS_OF_LONG_WALK, rng)
 
 
 def random_walk(space: Space, setting: Mapping, n_moves: int, rng: np.random.Generator) -> dict:
-    """Where so many random moves lead."""
+    """The setting that so many random moves lead to."""
     here = dict(setting)
     for _ in range(n_moves):
         here = _random_neighbor(space, here, rng)
@@ -79,12 +79,16 @@ def edge_moves_within(space: Space, setting: Mapping) -> list:
 
     A setting that one leads to may still be outside of the space, with a latent that has no child.
     """
-    found = hidden_graph(setting)
-    if not isinstance(space, StructureSpace) or found is None or not space.rules.allow(found[0]):
+    graph_and_latents = hidden_graph(setting)
+    if (
+        not isinstance(space, StructureSpace)
+        or graph_and_latents is None
+        or not space.rules.allow(graph_and_latents[0])
+    ):
         return []
-    return list(_possible_edge_moves(found[0], space.rules))
+    return list(possible_edge_moves(graph_and_latents[0], space.rules))
 
 
 def _n_edges(setting: Mapping) -> int | None:
-    found = hidden_graph(setting)
-    return None if found is None else len(found[0].edges)
+    graph_and_latents = hidden_graph(setting)
+    return None if graph_and_latents is None else len(graph_and_latents[0].edges)

@@ -25,17 +25,17 @@ import numpy as np
 
 from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
-from skvbem.families.equal_concentration import Spread
+from skvbem.families.equal_concentration import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.spaces.rules import EdgeRules
 
 # Sets of nodes are masks of an int64, and there are two to the power of their number.
-_MOST_NODES = 40
+_MAX_NODES = 40
 
 
 @dataclass(frozen=True, eq=False)
 class CompleteData:
-    """Rows without missing cells, and what makes families of them comparable.
+    """Rows without missing cells, with the prior and the penalty that score families of nodes.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class CompleteData:
     codes : ndarray of int32, shape (n_nodes, n_rows)
     weight : ndarray of shape (n_rows,)
     cardinalities : ndarray of int64, shape (n_nodes,)
-    priors : sequence of Spread
+    priors : sequence of EqualConcentration
         Of each node. A total of 0 stands for the maximized likelihood in place of the evidence.
     per_parameter : float
         Nats that each free parameter costs: none but with a maximized likelihood.
@@ -53,7 +53,7 @@ class CompleteData:
     codes: np.ndarray
     weight: np.ndarray
     cardinalities: np.ndarray
-    priors: Sequence[Spread]
+    priors: Sequence[EqualConcentration]
     per_parameter: float = 0.0
 
 
@@ -104,13 +104,13 @@ def _kinds(data: CompleteData) -> list[tuple[float, bool]]:
     return sorted({kind for prior, n_states in pairs for kind in (_of_cell(prior, n_states), _of_row(prior, n_states))})
 
 
-def _of_cell(prior: Spread, n_states: int) -> tuple[float, bool]:
+def _of_cell(prior: EqualConcentration, n_states: int) -> tuple[float, bool]:
     """The concentration of a cell of a node's table, and whether the joint values of the family share it."""
     return prior.total / (n_states if prior.over == "row" else 1), prior.over == "table"
 
 
-def _of_row(prior: Spread, n_states: int) -> tuple[float, bool]:
-    """That of a row of the table, and whether the joint values of the parents share it."""
+def _of_row(prior: EqualConcentration, n_states: int) -> tuple[float, bool]:
+    """The concentration of a row of the table, and whether the joint values of the parents share it."""
     return prior.total * (n_states if prior.over == "cell" else 1), prior.over == "table"
 
 
@@ -119,7 +119,7 @@ def _check_memory(data: CompleteData, n_kinds: int, max_memory: float) -> None:
     widest = int(data.cardinalities.max(initial=1))
     # sums, best families (and what they are made from, one node at a time), best sets; groups of rows at every level
     n_bytes = 8.0 * 2.0**n * (n_kinds + n / 2 + 4 + 1) + n_rows * (12.0 * (n + 2) + 4.0 * widest + 24.0)
-    if n > _MOST_NODES or n_bytes > max_memory:
+    if n > _MAX_NODES or n_bytes > max_memory:
         raise TooLargeError(
             f"The best of all graphs over {n} nodes takes {n_bytes:.3g} bytes to find; {max_memory:.3g} are allowed. "
             "Raise 'max_memory' of Exact, take fewer nodes, or search by 'structural' or 'greedy'."
@@ -142,21 +142,21 @@ def _local_scores(data, rules, sums, kinds, k: int, log_odds: Mapping) -> np.nda
     allowed = (index & bits(rule.required) == bits(rule.required)) & (index & ~bits(rule.possible) == 0)
     allowed &= (n_parents >= rule.least) & (n_parents <= rule.most)
     of_cell, of_row = _of_cell(data.priors[k], n_states), _of_row(data.priors[k], n_states)
-    found = sums[masks | 1 << k, kinds.index(of_cell)] - sums[masks, kinds.index(of_row)]
+    scores = sums[masks | 1 << k, kinds.index(of_cell)] - sums[masks, kinds.index(of_row)]
     if data.per_parameter:
         sizes = [size for place, size in enumerate(data.cardinalities.tolist()) if place != k]
-        found -= data.per_parameter * (n_states - 1) * _over_sets(np.multiply, 1.0, sizes)
+        scores -= data.per_parameter * (n_states - 1) * _over_sets(np.multiply, 1.0, sizes)
     if log_odds:
-        found += _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
-    return np.where(allowed, found, -inf)
+        scores += _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
+    return np.where(allowed, scores, -inf)
 
 
 def _over_sets(operation: np.ufunc, of_none: float, values) -> np.ndarray:
-    """For every set the sum or product of its members' values."""
-    found = np.array([of_none])
+    """The sum or product of its members' values, for every set."""
+    values_of_sets = np.array([of_none])
     for value in values:
-        found = np.concatenate([found, operation(found, value)])
-    return found
+        values_of_sets = np.concatenate([values_of_sets, operation(values_of_sets, value)])
+    return values_of_sets
 
 
 def _best_of_subsets(scores: np.ndarray) -> np.ndarray:
@@ -177,12 +177,12 @@ def _best_of_sets(best: np.ndarray) -> np.ndarray:
     total[0] = 0.0
     layers = np.split(np.argsort(np.bitwise_count(masks), kind="stable"), np.cumsum(_binomials(n))[:-1])
     for layer in layers[1:]:
-        found = np.full(len(layer), -inf)
+        highest = np.full(len(layer), -inf)
         for sink in range(n):
             inside = layer >> sink & 1 == 1
             rest = layer[inside] ^ (1 << sink)
-            found[inside] = np.maximum(found[inside], total[rest] + best[sink, _without_bit(rest, sink)])
-        total[layer] = found
+            highest[inside] = np.maximum(highest[inside], total[rest] + best[sink, _without_bit(rest, sink)])
+        total[layer] = highest
     return total
 
 
@@ -212,8 +212,8 @@ def _traced(nodes: tuple, best: np.ndarray, total: np.ndarray) -> DAG:
         smaller = True
         while smaller:
             without = (chosen ^ 1 << place for place in range(len(nodes) - 1) if chosen >> place & 1)
-            found = next((less for less in without if best[sink, less] == best[sink, chosen]), None)
-            smaller, chosen = found is not None, chosen if found is None else found
+            subset = next((less for less in without if best[sink, less] == best[sink, chosen]), None)
+            smaller, chosen = subset is not None, chosen if subset is None else subset
         others = nodes[:sink] + nodes[sink + 1 :]
         parents[nodes[sink]] = [other for place, other in enumerate(others) if chosen >> place & 1]
     return DAG(nodes, parents)

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skvbem.evidence import EvidenceScorer
-from skvbem.families.equal_concentration import Spread
-from skvbem.graphs.dag import shown
+from skvbem.families.equal_concentration import EqualConcentration
+from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
@@ -76,7 +76,7 @@ class Exact(Strategy):
     max_memory: float = 4e9
 
     def search(self, problem: Problem) -> None:
-        """See `Strategy`."""
+        """Try the best graph of the space, found by dynamic programming."""
         space = problem.space
         if not isinstance(space, StructureSpace) or space.latents:
             _refuse(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
@@ -91,7 +91,7 @@ class Exact(Strategy):
 
 
 def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteData:
-    """The rows of these nodes, and the priors and penalties of the score that ranks."""
+    """Rows of the nodes of a space, with priors and penalties of the score that ranks."""
     job = problem.job
     if not isinstance(job, EvidenceJob) or not hasattr(job.estimator, "_spread_prior"):
         _refuse("needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG")
@@ -106,7 +106,7 @@ def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteDat
     score = job.scorers[problem.ranking]
     kind = score.kind if isinstance(score, EvidenceScorer) else None
     if kind == "bic" and not score.options:
-        priors, per_parameter = [Spread(0.0, "cell")] * len(nodes), 0.5 * log(weight.sum())
+        priors, per_parameter = [EqualConcentration(0.0, "cell")] * len(nodes), 0.5 * log(weight.sum())
     elif kind in EXACT_IF_COMPLETE:
         priors, per_parameter = [_spread(estimator, node) for node in nodes], 0.0
     else:
@@ -122,11 +122,11 @@ def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteDat
     )
 
 
-def _spread(estimator, node) -> Spread:
-    found = estimator._spread_prior(node)
-    if found is None:
+def _spread(estimator, node) -> EqualConcentration:
+    prior = estimator._spread_prior(node)
+    if prior is None:
         _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
-    return found
+    return prior
 
 
 def _refuse(why: str) -> NoReturn:

@@ -12,7 +12,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
 
 # Families whose scores are remembered, some 300 bytes each.
-_MOST_REMEMBERED = 100_000
+_MAX_REMEMBERED_FAMILIES = 100_000
 
 
 class FamilyScores:
@@ -28,7 +28,9 @@ class FamilyScores:
         Families remembered; those asked for longest ago are forgotten first.
     """
 
-    def __init__(self, completed: CompletedRows, prior: Callable[[tuple], np.ndarray], most: int = _MOST_REMEMBERED):
+    def __init__(
+        self, completed: CompletedRows, prior: Callable[[tuple], np.ndarray], most: int = _MAX_REMEMBERED_FAMILIES
+    ):
         self.completed, self._prior = completed, prior
         self._remembered = lru_cache(maxsize=most)(self._scored)
 

@@ -15,7 +15,7 @@ from skvbem.search.strategies.base import Problem
 from skvbem.search.strategies.starts import edge_moves_within
 from skvbem.search.strategies.structural.edge_odds import EdgeOdds
 from skvbem.search.strategies.structural.family_scores import FamilyScores
-from skvbem.search.strategies.structural.transfer import carried
+from skvbem.search.strategies.structural.transfer import transferred
 from skvbem.spaces.moves import AddEdge, RemoveEdge, ReverseEdge
 from skvbem.spaces.settings import canonical, value_key
 from skvbem.spaces.structures import StructureSpace
@@ -109,9 +109,9 @@ class Fitter:
         return canonical(place.setting) not in self.met
 
     def best_fit(self, places: Iterable[Place]) -> Place | None:
-        """The best of those places that are new, once fitted from their q(x); None if there is none."""
-        found = [place for place in map(self._refitted, filter(self.is_new, places)) if place is not None]
-        return max(found, key=lambda place: place.value, default=None)
+        """The best of those places whose settings are new, once fitted from their q(x); None if there is none."""
+        fits = [place for place in map(self._refitted, filter(self.is_new, places)) if place is not None]
+        return max(fits, key=lambda place: place.value, default=None)
 
     def best_first(self, here: Place) -> Iterator[Place]:
         """The neighbors of a place, bounded by its q(x) as far as they can be, the highest bound first."""
@@ -121,11 +121,11 @@ class Fitter:
             return
         settings = list(self.problem.space.neighbors(here.setting))
         self.n_bounded += len(settings)
-        found = [place for setting in settings if (place := self._bounded(here, setting)) is not None]
-        yield from sorted(found, key=lambda place: -place.bound)
+        bounded = [place for setting in settings if (place := self._bounded(here, setting)) is not None]
+        yield from sorted(bounded, key=lambda place: -place.bound)
 
     def _moved(self, here: Place, moves: list) -> Iterator[Place]:
-        """The same by moves of an edge: no graph is made before it is asked for."""
+        """Neighbors by moves of an edge, with their bounds: no graph is made before it is asked for."""
         gained = [self._gained(here.scores, here.dag, move) for move in moves]
         self.n_bounded += len(moves)
         for k in np.argsort(-np.array(gained), kind="stable"):
@@ -142,10 +142,10 @@ class Fitter:
         edge = (move.parent, move.child)
         if isinstance(move, AddEdge):
             return changed(move.child, (*dag.parents(move.child), move.parent)) + self._log_odds(edge)
-        found = changed(move.child, [parent for parent in dag.parents(move.child) if parent != move.parent])
+        gain = changed(move.child, [parent for parent in dag.parents(move.child) if parent != move.parent])
         if isinstance(move, ReverseEdge):
-            found += changed(move.parent, (*dag.parents(move.parent), move.child)) + self._log_odds(edge[::-1])
-        return found - self._log_odds(edge)
+            gain += changed(move.parent, (*dag.parents(move.parent), move.child)) + self._log_odds(edge[::-1])
+        return gain - self._log_odds(edge)
 
     def _log_odds(self, edge: tuple) -> float:
         return 0.0 if self._odds is None else self._odds.log_odds.get(edge, 0.0)
@@ -163,7 +163,7 @@ class Fitter:
                 def scores_of(completed):
                     return FamilyScores(completed, _prior_of(estimator, completed))
 
-                scores = scores_of(carried(here.scores.completed, here.latents, dag, latents, scores_of))
+                scores = scores_of(transferred(here.scores.completed, here.latents, dag, latents, scores_of))
             return Place(setting, dag, latents, scores, scores.bound(dag) + log_prior)
         except ValueError:  # no such network, or one too large; it is left out
             return None
@@ -187,5 +187,5 @@ def _prior_of(estimator, completed: CompletedRows) -> Callable[[tuple], np.ndarr
 
 
 def _rest(setting: Mapping) -> Hashable:
-    """What a setting sets besides the graph."""
+    """The parameters that a setting gives besides the graph."""
     return value_key({name: value for name, value in setting.items() if name not in ("structure", "latents")})

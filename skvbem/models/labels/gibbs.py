@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.capabilities import Path
-from skvbem.families.parallel_generator import SideBySide
+from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.model import LabelModel
 
 # Log likelihoods that chains side by side may hold.
@@ -66,7 +66,7 @@ class GibbsSampler:
         """Natural parameters of points drawn from the prior after statistics (n_cells, n_lanes), each by its stream."""
         rngs, prior = generators(streams), self.model.prior
         if prior.hyperprior is not None:
-            of_prior = prior.hyperprior.draw_from_prior(statistics, SideBySide(rngs))
+            of_prior = prior.hyperprior.draw_from_prior(statistics, ParallelGenerator(rngs))
             statistics = statistics + np.where(prior.leaves_hyperparameters(statistics), of_prior, 0.0)
         points = self._points_after(statistics, rngs)
         move_on(streams, rngs)
@@ -118,7 +118,7 @@ class GibbsSampler:
                 before = self._hyperparameters_at(path, here, log_point)[1]
                 natural, after = self._hyperparameters_at(path, there, log_point)
                 log_ratios[step] += after - before
-                of_prior = hyperprior.draw(natural, SideBySide(rngs))
+                of_prior = hyperprior.draw(natural, ParallelGenerator(rngs))
                 statistics += np.where(self.model.prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior
                 drawn = drawn + of_prior
             log_point[:] = self._points_after(statistics, rngs)
@@ -174,7 +174,7 @@ class GibbsSampler:
         rngs = generators(streams)
         _, drawn = self.completed(natural, data.one_by_one, rngs)
         if self.model.prior.hyperprior is not None:
-            drawn = drawn + self.model.prior.hyperprior.draw(natural, SideBySide(rngs))
+            drawn = drawn + self.model.prior.hyperprior.draw(natural, ParallelGenerator(rngs))
         move_on(streams, rngs)
         return drawn
 
@@ -186,7 +186,8 @@ class GibbsSampler:
 
     def _points_after(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
-        return np.ascontiguousarray(self.model.prior.natural((self.model.prior + statistics).sample(SideBySide(rngs))))
+        posterior = self.model.prior + statistics
+        return np.ascontiguousarray(self.model.prior.natural(posterior.sample(ParallelGenerator(rngs))))
 
 
 def generators(streams: np.ndarray) -> list[np.random.Generator]:

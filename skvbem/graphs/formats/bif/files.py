@@ -1,0 +1,69 @@
+"""Where a network's text comes from and goes to: paths, open files, or the text itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+from skvbem.errors import TooLargeError
+from skvbem.graphs.names import shown
+
+
+def read_text(source, max_bytes: int) -> tuple[str, str]:
+    """The text of a source, its line breaks made uniform, and what to call it in errors."""
+    is_path = isinstance(source, str) and len(source) <= 4096 and source.strip() and not set(source) & set("{\r\n\0")
+    is_text = isinstance(source, str) and not is_path
+    if is_text or isinstance(source, (bytes, bytearray, memoryview)):
+        data, origin = source, "BIF text"
+    elif isinstance(source, (str, os.PathLike)):
+        origin = os.fspath(source)
+        _check_regular(origin)
+        with open(source, "rb") as file:
+            data = file.read(max_bytes + 1)
+    elif hasattr(source, "read"):
+        origin = str(getattr(source, "name", "BIF text"))
+        pieces, size = [], 0
+        while size <= max_bytes and (piece := source.read(max_bytes + 1 - size)):
+            pieces.append(piece)
+            size += len(piece)
+        data = type(pieces[0])().join(pieces) if pieces else ""
+    else:
+        raise TypeError(f"source must be a path, BIF text or a file object. Got {shown(source)} instead.")
+    if len(data) > max_bytes:
+        raise TooLargeError(f"{origin}: the text is longer than max_bytes={max_bytes}.")
+    if not isinstance(data, str):
+        data = bytes(data)
+        try:
+            data = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line, column = data.count(b"\n", 0, error.start) + 1, error.start - data.rfind(b"\n", 0, error.start)
+            raise ValueError(
+                f"{origin}, line {line}, column {column}: byte 0x{data[error.start]:02x} is not UTF-8; save it as such."
+            ) from None
+    return data.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), origin
+
+
+def write_bytes(data: bytes, path) -> None:
+    """Write a file, or replace it once the new one is complete."""
+    _check_regular(path)
+    path = os.path.realpath(path)
+    with open(path, "ab"):  # makes the file with the usual permissions; one already there stays as it is
+        pass
+    handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, new)
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
+
+
+def _check_regular(path):
+    # Opening a pipe that nobody writes to would wait for ever.
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(f"{os.fspath(path)!r} is no regular file.")

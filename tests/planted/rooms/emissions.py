@@ -1,0 +1,47 @@
+"""Errors in the emissions: their densities, statistics and missing cells."""
+
+TESTS = (
+    "emissions",
+    "laws/**/test_extending.py",
+    "families",
+    "models/**/test_mixture*.py",
+    "evidence/**/test_mixture*.py",
+    "estimators/**/test_vb_mixture.py",
+    "estimators/**/test_vb_mixture_blocks.py",
+)
+
+ERRORS = {
+    "completed cells of a Gaussian are as good as observed ones": [
+        (
+            "return Observed(self, keep, shift, root, log_det, m)",
+            "return Observed(self, keep, shift, 0.0 * root, log_det, m)",
+        )
+    ],
+    "the volume of hidden Gaussian cells is left out": [
+        ("(self.n_hidden * _LOG_2PI - self.log_det_hidden) / 2", "(self.n_hidden * _LOG_2PI) / 2")
+    ],
+    "the unit of measurements is left out of their density": [
+        ("of_mean + of_log - np.log(self.unit)", "of_mean + of_log")
+    ],
+    "Poisson exposures are counted in rows, not in units": [
+        ("sums[..., :d].shape) * self.unit]", "sums[..., :d].shape)]")
+    ],
+    "a Student t has a degree of freedom too many": [
+        ("((dof - m + 1) / 2)[:, None] * np.log1p(squares)", "((dof - m + 2) / 2)[:, None] * np.log1p(squares)")
+    ],
+    "multinomial coefficients are left out": [
+        (
+            "log_rising(1.0, counts.sum(axis=1)) - log_rising(1.0, counts).sum(axis=1)",
+            "0.0 * log_rising(1.0, counts.sum(axis=1))",
+        )
+    ],
+    "chains leave missing Gaussian cells where they are expected": [
+        (
+            "observed.shift[lane, k][:, None] + root @ noise[:, which == k]",
+            "observed.shift[lane, k][:, None] + 0.0 * root @ noise[:, which == k]",
+        )
+    ],
+    "intervals of means that fall with their parameter are upside down": [
+        ("ends = np.minimum(one, other), np.maximum(one, other)", "ends = one, other"),
+    ],
+}

@@ -1,0 +1,44 @@
+"""Errors in the estimators."""
+
+TESTS = (
+    "estimators/**/test_encoding.py",
+    "estimators/**/test_emission_objects.py",
+    "estimators/**/test_vb_hmm.py",
+    "models/**/test_hmm*.py",
+    "kernels/test_hmm.py",
+    "evidence/**/test_hmm*.py",
+    "vbem",
+    "models",
+    "laws",
+)
+
+ERRORS = {
+    "an unseen category is the first one": [("codes_of.get(value, -1)", "codes_of.get(value, 0)")],
+    "learned strengths are those of half the transitions": [
+        (
+            "_strengthened(model.transitions, of_pairs, bases[1])",
+            "_strengthened(model.transitions, 0.5 * of_pairs, bases[1])",
+        )
+    ],
+    "forecasts go back in time": [("filtered = filtered @ self.transmat", "filtered = filtered @ self.transmat.T")],
+    "forecasts start from the first step": [
+        ("last = np.cumsum(sequences.lengths) - 1\n", "last = np.cumsum(sequences.lengths) - sequences.lengths\n")
+    ],
+    "the score is the mean over sequences, not over steps": [("/ (weights @ sequences.lengths))", "/ weights.sum())")],
+    "the average over q is one of logarithms": [
+        ("found = logsumexp(logs, axis=0) - np.log(n_draws)", "found = logs.mean(axis=0)")
+    ],
+    "a slice of names leaves out its last column": [
+        ("stop = self._position(stop) + 1", "stop = self._position(stop)"),
+    ],
+    "fits share an emission with each other and with the user": [("found = clone(emission)", "found = emission")],
+    "an emission that says another covariance type is believed": [
+        ("self.covariance_type not in (DEFAULT_COVARIANCE_TYPE, own)", "self.covariance_type is None"),
+    ],
+    "a group is asked for the values of its columns in the order of the table": [
+        (
+            "found = self._positions(list(columns))",
+            "found = sorted(self._positions(list(columns)))",
+        ),
+    ],
+}

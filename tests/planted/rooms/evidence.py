@@ -1,0 +1,73 @@
+"""Errors in scores of the evidence."""
+
+TESTS = (
+    "evidence",
+    "laws",
+    "kernels/test_random.py",
+    "emissions",
+    "models/**/test_mixture*.py",
+    "estimators/**/test_vb_mixture.py",
+    "estimators/**/test_vb_mixture_blocks.py",
+)
+
+ERRORS = {
+    "each start stands for all of the evidence": [
+        ("log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)", "log_weights = trace[-1]")
+    ],
+    "labels of the starts are not made symmetric": [
+        ("relabelings.n > 1 and self.shares.any():", "relabelings.n > 10**9:")
+    ],
+    "weights are averaged as logarithms": [
+        (
+            "value = float(logsumexp([logsumexp(weights) - np.log(len(weights)) for weights in strata]))",
+            "value = float(logsumexp([np.mean(weights) for weights in strata]))",
+        )
+    ],
+    "the standard error is that of one weight": [
+        (
+            "float(np.mean((ratios - ratios.mean()) ** 2)) / len(weights)",
+            "float(np.mean((ratios - ratios.mean()) ** 2))",
+        )
+    ],
+    "particles are drawn again without regard to their shares": [
+        (
+            "systematic(np.exp(log_shares[run]), rngs[run])",
+            "systematic(np.full(n_particles, 1.0 / n_particles), rngs[run])",
+        )
+    ],
+    "the densities that draws come from weigh more than one": [
+        ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
+    ],
+    "backward chains start from any labeling": [("starts.relabelings.n == 1:", "starts.relabelings.n >= 1:")],
+    "certain rows are not counted in the collapsed bound": [
+        (
+            "marginals.known + np.bincount(target[certain], weights=weight[certain], minlength=n_targets)",
+            "marginals.known + 0.0",
+        )
+    ],
+    "what is mixed over labelings forgets the labeling at hand": [
+        ("total = logsumexp([0.0, *np.concatenate(log_overlaps)])", "total = logsumexp(np.concatenate(log_overlaps))")
+    ],
+    "the entropy of the completions has the wrong sign": [
+        ("completed.log_bd + completed.entropy,", "completed.log_bd - completed.entropy,")
+    ],
+    "the correction for identifiable dimensions has the wrong sign": [("0.5 * (free - d) *", "0.5 * (d - free) *")],
+    "Laplace forgets the change of variables": [
+        (
+            "log_det += 2.0 * (log_prior - float(prior.log_density(point)))",
+            "log_det += log_prior - float(prior.log_density(point))",
+        )
+    ],
+    "BIC with the prior takes its density in natural parameters": [
+        ('log_density(point, basis="probability")', 'log_density(point, basis="natural")')
+    ],
+    "the collapsed bound is scored by the draws that chose it": [
+        ("_CHOOSING, _SCORING = 8, 9", "_CHOOSING, _SCORING = 8, 8")
+    ],
+    "draws gain without what is linear in them": [
+        (
+            "linear = prior.log_evidence(statistics) + slope[drawn]",
+            "linear = prior.log_evidence(statistics) + 0.5 * slope[drawn]",
+        )
+    ],
+}

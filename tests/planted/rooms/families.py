@@ -1,0 +1,38 @@
+"""Errors in the exponential families: their normalizers, divergences and draws."""
+
+TESTS = (
+    "families",
+    "vbem",
+    "kernels",
+    "models",
+    "laws",
+    "emissions",
+    "evidence/**/test_mixture*.py",
+    "estimators/**/test_vb_mixture.py",
+    "estimators/**/test_vb_mixture_blocks.py",
+    "estimators/**/test_vb_hmm.py",
+)
+
+ERRORS = {
+    "KL is taken the other way round": [
+        (
+            "natural = self.expected_natural() if expected_natural is None else expected_natural",
+            "natural = other.expected_natural()",
+        )
+    ],
+    "the natural measure of precisions is that of variances": [
+        ("(means - d - 1) / 2 * log_det", "(means + d + 1) / 2 * log_det")
+    ],
+    "precisions are drawn with as many degrees of freedom in every direction": [
+        (
+            "halves = np.moveaxis((dof[..., None] - np.arange(d)) / 2, [-2, -1], [0, 1])",
+            "halves = np.moveaxis((dof[..., None] - np.arange(d) * 0) / 2, [-2, -1], [0, 1])",
+        )
+    ],
+    "the bound leaves out the prior of the first state": [
+        (
+            "np.sum([block.log_normalizer_increment(u) for block, u in parts], axis=0)",
+            "np.sum([block.log_normalizer_increment(u) for block, u in list(parts)[1:]], axis=0)",
+        )
+    ],
+}

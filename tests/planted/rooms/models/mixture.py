@@ -1,0 +1,49 @@
+"""Errors in mixtures."""
+
+TESTS = (
+    "models/**/test_mixture*.py",
+    "laws/test_models.py",
+    "laws/test_scores.py",
+    "evidence/**/test_mixture*.py",
+    "estimators/**/test_vb_mixture.py",
+    "estimators/**/test_vb_mixture_blocks.py",
+    "emissions",
+    "families",
+)
+
+ERRORS = {
+    "a component counts once for each row, whatever the row's weight": [
+        (
+            "weighted = self._weighted(step, block, log_weights, data.weight[rows], log_z)\n",
+            "weighted = self._weighted(step, block, log_weights, 0.0 * data.weight[rows] + 1.0, log_z)\n",
+        )
+    ],
+    "rows without an observed cell count for the weights": [
+        ("effective = given if observed is None else np.where(observed, given, 0.0)", "effective = given")
+    ],
+    "log weights of the components are left out": [
+        (
+            "        sums = (step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components)))\n",
+            "        sums = (step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components)))\n"
+            "        log_weights *= 0.0\n",
+        )
+    ],
+    "what is left of a stick is forgotten": [
+        ("np.concatenate([none, np.cumsum(left, axis=0)])", "np.concatenate([none, 0.0 * np.cumsum(left, axis=0)])")
+    ],
+    "hidden cells have no part in the information": [
+        ("+= derivative.T @ hidden[k] @ derivative", "+= 0.0 * derivative.T @ hidden[k] @ derivative")
+    ],
+    "weights and parameters of a component are taken to be independent": [
+        ("second[np.ix_(weights, of)] += crossed\n", "second[np.ix_(weights, of)] += 0.0 * crossed\n")
+    ],
+    "equal rows are allocated in one way": [
+        ("logsumexp(own + others[::-1] + _log_ways(weight, strides))", "logsumexp(own + others[::-1])")
+    ],
+    "the exact sum forgets how the weights share the rows": [
+        ("rest = _convolved(own, others, weight, strides) - whole", "rest = _convolved(own, others, weight, strides)")
+    ],
+    "the entropy of the components is that of rows counted once": [
+        ("total -= float(chunk.weight[rows] @ xlogy(q, q).sum(axis=1))", "total -= float(xlogy(q, q).sum())")
+    ],
+}

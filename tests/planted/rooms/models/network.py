@@ -1,0 +1,38 @@
+"""Errors in networks of discrete variables."""
+
+TESTS = ("vbem", "models", "laws", "families", "kernels")
+
+ERRORS = {
+    "two parents' strides are swapped": [
+        ("for member in (node, *reversed(parents)):", "for member in (node, *parents):")
+    ],
+    "weights of rows with hidden parts are forgotten": [
+        ("self._weight = None if weight is None else picked(weight)", "self._weight = None")
+    ],
+    "weights of complete families are forgotten": [("w = None if weight is None else weight[rows]", "w = None")],
+    "missing leaves are summed, not pruned": [
+        (
+            "kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])",
+            "kept[node] = True",
+        )
+    ],
+    "missing cells of complete families are counted as the last category": [
+        (
+            "        rows = np.flatnonzero(np.logical_and.reduce([columns[member] >= 0 for member in gappy]))\n",
+            "        columns = {m: np.where(c < 0, layout.cardinalities[m] - 1, c) for m, c in columns.items()}\n",
+        )
+    ],
+    "wholly missing rows are not counted": [
+        ("total = float(n_rows if weight is None", "total = 0.0 * float(n_rows if weight is None"),
+        ("return float(len(self) if", "return float((self.codes >= 0).any(axis=1).sum() if"),
+    ],
+    "n is the number of rows, not the sum of weights": [
+        ("return float(len(self) if self.weight is None else self.weight.sum())", "return float(len(self))")
+    ],
+    "the joint mode forgets that separators are settled": [
+        (
+            "chosen = potential[(np.arange(n), *(states[v] for v in known))]",
+            "chosen = potential[(np.arange(n), *(0 * states[v] for v in known))]",
+        )
+    ],
+}

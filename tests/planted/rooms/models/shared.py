@@ -1,0 +1,25 @@
+"""Errors in what several models share: relabelings and Gibbs sampling."""
+
+TESTS = (
+    "models",
+    "laws",
+    "evidence",
+    "kernels/test_random.py",
+    "estimators/**/test_vb_mixture.py",
+    "estimators/**/test_vb_mixture_blocks.py",
+)
+
+ERRORS = {
+    "picks in turn are those of the first state": [
+        ("found += own[k, k] - log_sum_exp(own[k, turns[at:]])", "found += own[k, k] - log_sum_exp(own[k])")
+    ],
+    "permanents leave a column out": [
+        (
+            "columns = [column for column in range(n) if subset >> column & 1]",
+            "columns = [column for column in range(n) if subset >> column & 1][: max(n - 1, 1)]",
+        )
+    ],
+    "Metropolis chains of mixtures forget the prior": [
+        ("log_odds = there_prior - log_prior + there", "log_odds = 0.5 * (there_prior - log_prior) + there")
+    ],
+}

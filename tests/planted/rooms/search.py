@@ -1,0 +1,42 @@
+"""Errors in the search over structures."""
+
+TESTS = ("search", "graphs", "plotting/**/test_search_displays.py")
+
+ERRORS = {
+    "the posterior forgets the prior": [("-np.inf) + log_priors - logsumexp", "-np.inf) - logsumexp")],
+    "latents of other structures keep their names": [
+        ("linear_sum_assignment(common, maximize=True)", "linear_sum_assignment(common)")
+    ],
+    "a latent with one child counts as shared": [("weight * ((has @ has.T) > 0)", "weight * (has @ has.T)")],
+    "candidates are told apart by the names of latents": [("content(canonical(setting))", "content(dict(setting))")],
+    "ties go to more parameters": [
+        ("return -value, size, describe(setting)", "return -value, -size, describe(setting)")
+    ],
+    "what is scored again keeps its place": [("order = [rescored[k] for k in again] +", "order = rescored +")],
+    "one candidate more than asked for is tried": [
+        ("len(self._asked) >= self._most:", "len(self._asked) > self._most:")
+    ],
+    "records of another search are taken from a journal": [('if entry["search"] != self._tag:', "if False:")],
+    "a damaged checkpoint is read": [("if seal != (_SEAL % hashlib.sha256(body).hexdigest()).encode():", "if False:")],
+    "the journal is emptied before it was taken in": [
+        (
+            "            self._length = self._write()\n            os.ftruncate(descriptor, 0)\n",
+            "            os.ftruncate(descriptor, 0)\n            self._length = self._write()\n",
+        )
+    ],
+    "chains forget how many neighbors a structure has": [
+        ("+ np.log(here[chain].n_neighbors / proposal.n_neighbors)", "+ 0.0")
+    ],
+    "the bound of completed rows lacks their entropy": [("return self.completed.entropy + sum(", "return sum(")],
+    "turning an edge gains what removing it does": [("if isinstance(move, ReverseEdge):", "if move is None:")],
+    "families are remembered whatever the child": [
+        (
+            "(*sorted(parents, key=self.completed.place.__getitem__), node)",
+            "tuple(sorted([*parents, node], key=self.completed.place.__getitem__))",
+        )
+    ],
+    "candidates are pruned by twice their penalty": [
+        ("self.per_parameter * dag.n_free_parameters(sizes)", "2.0 * self.per_parameter * dag.n_free_parameters(sizes)")
+    ],
+    "a sink may have parents above it only": [("rest = layer[inside] ^ (1 << sink)", "rest = layer[inside]")],
+}
