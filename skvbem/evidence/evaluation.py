@@ -107,9 +107,10 @@ class Evaluation:
         """
         capability = getattr(self.capabilities, name)
         if capability is None:
-            raise TypeError(
-                f"{what} needs the capability {name!r} of a model, which {type(self.model).__name__} does not have."
-            )
+            model = type(self.model).__name__
+            if self.model.prior.hyperprior is not None:
+                model += " with hidden hyperparameters"
+            raise TypeError(f"{what} needs the capability {name!r} of a model, which {model} does not have.")
         return capability
 
     def expectation(self, natural: np.ndarray, what: str = "The score") -> tuple[np.ndarray, float]:

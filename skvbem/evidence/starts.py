@@ -89,17 +89,31 @@ class Starts:
 
     def log_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """ln of the part that start `which` has of the weight of each point, (n_points,)."""
-        log_scales = -(self.prior + self.statistics.T).log_normalizer()
-        inner = self.statistics @ log_points
+        if self.prior.hyperprior is None:
+            log_scales = -(self.prior + self.statistics.T).log_normalizer()
+        else:
+            log_scales = -self.prior.log_evidence(self.statistics.T)
+        of_hyperparameters = log_hyperparameters(self.prior, self.statistics, log_points)
+        inner = self.statistics @ log_points + of_hyperparameters
         of_start = log_scales[which] + inner[which, np.arange(len(which))]
         relabelings = self.relabelings
         correction: float | np.ndarray = 0.0
         if relabelings is not None and relabelings.n > 1 and self.shares.any():
             if np.isfinite(relabelings.cost):
-                inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n)
+                inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n) + of_hyperparameters
             else:
                 correction = relabelings.correction(self.statistics[int(np.argmax(self.shares))], log_points)
         return of_start - logsumexp(log_scales[:, None] + inner, axis=0) + correction
+
+
+def log_hyperparameters(prior, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray | float:
+    """ln Z of the hidden hyperparameters that starts leave to their prior, at each point, (n_starts, n_points), nats.
+
+    A start that says something of them, and a prior that has none, have 0.
+    """
+    if prior.hyperprior is None:
+        return 0.0
+    return prior.leaves_hyperparameters(statistics.T)[:, None] * prior.hyperprior.expect(log_points)[1]
 
 
 def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) -> Starts:
