@@ -147,7 +147,8 @@ def _check(names: Sequence[str], values: np.ndarray, specification: EmissionSpec
         block = values[rows]
         reach = np.fmax(reach, np.fmax.reduce(np.abs(block), axis=0, initial=-1.0))
         with np.errstate(invalid="ignore"):
-            is_bad = is_bad or bool((specification.impossible(block) & ~np.isnan(block)).any())
+            impossible = specification.impossible(block)
+        is_bad = is_bad or bool(impossible.any() and (impossible & ~np.isnan(block)).any())
     most = min(specification.largest, _LARGEST)
     if is_bad or (reach > most).any() or ((reach > 0) & (reach < _LEAST)).any() or (is_fit and (reach < 0).any()):
         for name, column in zip(names, values.T):

@@ -40,7 +40,7 @@ def identifiable_dimension(model: HMM, hidden: Sequence, data: HMMData) -> int:
         return 0
     if model.n_components == 1:
         return model.prior.n_free_parameters
-    if model.emission.tells_components_apart:
+    if model.emission.identifies_components:
         return _where_states_are_told_apart(model, n_steps)
     sizes = model.emission.n_outcomes
     if sizes is None:
