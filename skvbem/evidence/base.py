@@ -105,6 +105,11 @@ class Score:
         The form of fit it is evaluated at by default.
     random : bool
         Whether it draws, so that its value has a standard error and depends on a seed.
+    sums_over_rows : bool
+        Whether it needs no more of the rows than sums over them, so that they need not be in memory all at once. What
+        corrects it for relabelings, its option `alias`, does.
+    exact_if_complete : bool
+        Whether it is the evidence itself where nothing is hidden, and so a sum over families.
     """
 
     name: str
@@ -112,6 +117,12 @@ class Score:
     needs: tuple[str, ...] = ()
     form: str | None = None
     random: bool = False
+    sums_over_rows: bool = False
+    exact_if_complete: bool = False
+
+    def needs_rows_in_memory(self, options: Mapping[str, Any]) -> bool:
+        """Whether it looks at rows, with these options."""
+        return not self.sums_over_rows or bool(options.get("alias"))
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -1,12 +1,15 @@
 """Every score by name: adding a line here gives it to all estimators, tables, scorers and tests."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.asymptotic import bic, bicp, draper
-from skvbem.evidence.base import Score
+from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.cheeseman_stutz import cheeseman_stutz, mled
 from skvbem.evidence.collapsed import collapsed
+from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
 from skvbem.evidence.importance import importance, importance_gibbs
 from skvbem.evidence.laplace import laplace
@@ -20,33 +23,57 @@ _COLLAPSED = ("counted", "sample_latent", "lanes_at_once", "latent_entropy")  # 
 _METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
 
 _SCORES = (
-    Score("lower_bound", lower_bound, form="vb"),
-    Score("collapsed", collapsed, _COLLAPSED, form="vb"),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _COLLAPSED, form="vb"),
+    Score("lower_bound", lower_bound, form="vb", sums_over_rows=True, exact_if_complete=True),
+    Score("collapsed", collapsed, _COLLAPSED, form="vb", exact_if_complete=True),
+    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _COLLAPSED, form="vb", exact_if_complete=True),
     Score("laplace", laplace, ("score_covariance",), form="map"),
-    Score("cheeseman_stutz", cheeseman_stutz, ("latent_entropy",), form="map"),
+    Score(
+        "cheeseman_stutz",
+        cheeseman_stutz,
+        ("latent_entropy",),
+        form="map",
+        sums_over_rows=True,
+        exact_if_complete=True,
+    ),
     Score(
         "cheeseman_stutz_dagger",
         partial(cheeseman_stutz, corrected=True),
         ("identifiable_dimension", "latent_entropy"),
         form="map",
+        exact_if_complete=True,
     ),
-    Score("mled", mled, ("latent_entropy",), form="map"),
-    Score("draper", draper, form="map"),
-    Score("bicp", bicp, form="map"),
-    Score("bic", bic, form="ml"),
-    Score("exact", exact, ("log_evidence_by_enumeration",)),
-    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True),
+    Score("mled", mled, ("latent_entropy",), form="map", sums_over_rows=True, exact_if_complete=True),
+    Score("draper", draper, form="map", sums_over_rows=True),
+    Score("bicp", bicp, form="map", sums_over_rows=True),
+    Score("bic", bic, form="ml", sums_over_rows=True),
+    Score("exact", exact, ("log_evidence_by_enumeration",), exact_if_complete=True),
+    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True, exact_if_complete=True),
     Score(
         "ais_prior",
         partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024),
         (*_CHAINS, "lanes_at_once"),
         random=True,
+        exact_if_complete=True,
     ),
     Score("ais_metropolis", metropolis_ais, _METROPOLIS, random=True),
-    Score("importance", importance, (*_STARTS, "log_likelihoods"), form="vb", random=True),
-    Score("importance_gibbs", importance_gibbs, (*_CHAINS, "log_likelihoods"), form="vb", random=True),
-    Score("smc", smc, _CHAINS, form="vb", random=True),
+    Score(
+        "importance",
+        importance,
+        (*_STARTS, "log_likelihoods"),
+        form="vb",
+        random=True,
+        sums_over_rows=True,
+        exact_if_complete=True,
+    ),
+    Score(
+        "importance_gibbs",
+        importance_gibbs,
+        (*_CHAINS, "log_likelihoods"),
+        form="vb",
+        random=True,
+        exact_if_complete=True,
+    ),
+    Score("smc", smc, _CHAINS, form="vb", random=True, exact_if_complete=True),
 )
 
 #: Every score by name.
@@ -64,3 +91,21 @@ def get_score(name: str) -> Score:
     if name not in SCORES:
         raise ValueError(f"There is no score {name!r}. The scores are {', '.join(SCORES)}.")
     return SCORES[name]
+
+
+def score_of(evaluation: Evaluation, kind: str, options: Mapping[str, Any]) -> Evidence:
+    """The evidence by the score of a name.
+
+    Raises
+    ------
+    ValueError
+        If the score looks at rows, and these come in blocks.
+    """
+    score = get_score(kind)
+    if not evaluation.rows_are_in_memory and score.needs_rows_in_memory(options):
+        what = f"with alias=True {kind!r}" if score.sums_over_rows else repr(kind)
+        raise ValueError(
+            f"The score {what} looks at rows in memory; X comes in blocks. Use a score that only passes over rows: "
+            f"{', '.join(repr(name) for name, each in SCORES.items() if each.sums_over_rows)}."
+        )
+    return score(evaluation, **options)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,6 +14,56 @@ from skvbem.errors import StructureError, TooLargeError
 from skvbem.families.equal_concentration import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateNetwork:
+    """The network that an estimator fits to some columns.
+
+    Parameters
+    ----------
+    dag : DAG
+        Over latents and columns, nodes in that order.
+    latents : dict
+        Latent -> number of states.
+    cardinalities : dict
+        Node -> number of states.
+    given_prior : float, str or mapping
+        The `prior` parameter.
+    equivalent_sample_size : float
+    owner : str
+        Name of the estimator's class, for messages.
+    """
+
+    dag: DAG
+    latents: dict
+    cardinalities: dict
+    given_prior: Any
+    equivalent_sample_size: float
+    owner: str
+
+    @classmethod
+    def of(cls, estimator, columns: tuple, n_categories: Sequence[int]) -> Self:
+        """The network that the parameters of an estimator describe."""
+        owner = type(estimator).__name__
+        latents = resolve_latents(estimator.latents, estimator.structure, owner)
+        dag = resolve_structure(estimator.structure, latents, columns, owner)
+        cardinalities = {**latents, **dict(zip(columns, n_categories))}
+        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner)
+
+    def prior(self) -> dict:
+        """Dirichlet concentrations of every node, axes (*parents, node)."""
+        return resolve_prior(self.given_prior, self.equivalent_sample_size, self.dag, self.cardinalities, self.owner)
+
+    def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
+        """Dirichlet concentrations of a node, the last of any family, axes (*parents, node)."""
+        return resolve_family_prior(
+            self.given_prior, self.equivalent_sample_size, family, cardinalities, self.owner
+        )
+
+    def equal_concentration(self, node: Hashable) -> EqualConcentration | None:
+        """The prior of a node where it is equal in all cells, whatever its parents are; None where it is a table."""
+        return spread_of(self.given_prior, self.equivalent_sample_size, node)
 
 
 def resolve_latents(latents, structure, owner: str) -> dict:
