@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
 from skvbem.errors import DataWarning
@@ -89,7 +89,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     _method: ClassVar[FitMethod]
     _fitted_type: ClassVar[type[Fitted]]
 
-    def read(self, X, sample_weight=None, *, columns=None, **where) -> Reading:
+    def read(self, X, y=None, sample_weight=None, *, columns=None, **where) -> Reading:
         """X as this estimator reads it, which `fit`, `evaluate` and `evaluation` take in place of X and its weights.
 
         So one reading serves several fits, of estimators whose `reading_parameters` are alike.
@@ -98,6 +98,8 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         ----------
         X : as `fit` takes it
             A reading is returned as it is.
+        y : None
+            Ignored.
         sample_weight : array-like, default=None
             As in `fit`.
         columns : ColumnGroups or CategoryEncoder, default=None
@@ -109,7 +111,11 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         -------
         Reading
         """
-        return X.kept() if isinstance(X, Reading) else self._read(X, sample_weight, columns, **where)
+        if isinstance(X, Reading):
+            return X.kept()
+        reading = self._read(X, sample_weight, columns, **where)
+        self._check_y(y, reading)
+        return reading
 
     @abstractmethod
     def _read(self, X, sample_weight, columns, **where) -> Reading: ...
@@ -137,8 +143,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
             Fitted.
         """
         self._check_together(X)
-        reading = self.read(X, sample_weight, **where)
-        self._check_y(y, reading)
+        reading = self.read(X, y, sample_weight, **where)
         report = IterationReport(self, **reading.given)
         solved = self._solved(reading, report, self._warn_of_data)
         fit, fitted = solved.run.fit, solved.fitted
@@ -200,7 +205,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
             return self
         before = self._fitted_
         self._check_can_go_on(before.form)
-        reading = self.read(X, sample_weight, columns=before.columns, **where)
+        reading = self.read(X, None, sample_weight, columns=before.columns, **where)
         report = IterationReport(self, **reading.given)
         model = self._continued_model(before)
         data = self._compiled(model, reading, 1)
@@ -290,6 +295,12 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     def _options(self, report: IterationReport) -> dict:
         """How a run is watched, and how many threads it has."""
         return {"stop": self._cycle(report), "n_threads": effective_n_jobs(self.n_jobs)}
+
+    @property
+    def fitted(self) -> Any:
+        """What was fitted, as a value to which every question after `fit` is put."""
+        check_is_fitted(self)
+        return self._fitted_
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit, then return what `predict` says of the same rows.

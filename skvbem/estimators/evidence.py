@@ -66,7 +66,7 @@ class EvidenceEstimator(VBEstimator):
         """
         check_is_fitted(self)
         fitted, run = self._fitted_, self._scored_run()
-        reading = self.read(X, sample_weight, columns=fitted.columns, **where)
+        reading = self.read(X, None, sample_weight, columns=fitted.columns, **where)
         if reading.fingerprint != run.fingerprint:
             raise ValueError(
                 f"The evidence is that of the data a {type(self).__name__} was fitted to; X (or sample_weight) is "
@@ -91,7 +91,7 @@ class EvidenceEstimator(VBEstimator):
         """
         check_is_fitted(self)
         fitted, run = replace(self._fitted_, form=posteriors.VB), self._scored_run()
-        like = self.read(X, sample_weight, columns=fitted.columns, **where)
+        like = self.read(X, None, sample_weight, columns=fitted.columns, **where)
         if like.are_in_blocks:
             raise TypeError("Data are simulated like rows in memory; X comes in blocks. Give one of the blocks.")
         if not like.has_whole_weights:

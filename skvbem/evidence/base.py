@@ -110,6 +110,8 @@ class Score:
         corrects it for relabelings, its option `alias`, does.
     exact_if_complete : bool
         Whether it is the evidence itself where nothing is hidden, and so a sum over families.
+    penalty_discount : float or None
+        Of a log likelihood less a penalty for each free parameter, what this is less than half ln n, nats; else None.
     """
 
     name: str
@@ -119,6 +121,12 @@ class Score:
     random: bool = False
     sums_over_rows: bool = False
     exact_if_complete: bool = False
+    penalty_discount: float | None = None
+
+    @property
+    def is_penalized_likelihood(self) -> bool:
+        """Whether it is the highest log likelihood less the same for each free parameter."""
+        return self.form == "ml" and self.penalty_discount is not None
 
     def needs_rows_in_memory(self, options: Mapping[str, Any]) -> bool:
         """Whether it looks at rows, with these options."""

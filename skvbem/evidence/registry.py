@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from math import log, pi
 from typing import Any
 
 from skvbem.evidence.ais import anchored_ais
@@ -43,9 +44,9 @@ _SCORES = (
         exact_if_complete=True,
     ),
     Score("mled", mled, ("latent_entropy",), form="map", sums_over_rows=True, exact_if_complete=True),
-    Score("draper", draper, form="map", sums_over_rows=True),
+    Score("draper", draper, form="map", sums_over_rows=True, penalty_discount=0.5 * log(2 * pi)),
     Score("bicp", bicp, form="map", sums_over_rows=True),
-    Score("bic", bic, form="ml", sums_over_rows=True),
+    Score("bic", bic, form="ml", sums_over_rows=True, penalty_discount=0.0),
     Score("exact", exact, ("log_evidence_by_enumeration",), exact_if_complete=True),
     Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True, exact_if_complete=True),
     Score(

@@ -170,7 +170,7 @@ def classes_of_mixture(estimator, level: float | None) -> Classes:
         parameters = estimator.parameters_[family]
         group = _Group(names, parameters, of_family, estimator.covariance_type, estimator.categories_)
         found.update({profile.name: profile for profile in PROFILES[family](group)})
-    profiles = [found[name] for name in estimator._fitted_.groups.names]
+    profiles = [found[name] for name in estimator.fitted.groups.names]
     if hasattr(estimator, "weights_"):
         return Classes(estimator.counts_, estimator.weights_, profiles)
     return Classes(estimator.counts_, estimator.counts_ / estimator.counts_.sum(), profiles, "state")

@@ -25,6 +25,7 @@ from skvbem.search._results import describe, order_of, results_table
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
+from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.strategies import Problem, resolve_strategy
 from skvbem.spaces import Space, coerce_space
@@ -260,8 +261,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             state = self._ranked(job, found, names, ranking, weight, progress, checkpoint)
         state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
         self._tell_of_doubts(state["cv_results_"], state["best_index_"])
-        state |= self._structures(job, estimator, state)
-        state |= self._refitted(estimator, state, X, y, params, report)
+        state |= self._structures(job, state)
+        state |= self._refitted(job, state, report)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
         report.close(lambda: state)
         return self
@@ -286,7 +287,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         if isinstance(self.rescoring, str):
             scorer(self.rescoring)
         if scoring is None:
-            scoring = getattr(self.estimator, "_default_score", DEFAULT_SCORE) if self.cv is None else _own_score
+            scoring = getattr(self.estimator, "default_score", DEFAULT_SCORE) if self.cv is None else _own_score
         if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
             given: dict = {"score": scoring}
         elif isinstance(scoring, Mapping):
@@ -326,15 +327,16 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             splits = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y, params.get("groups")))
             return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
         of_evidence = {name: each for name, each in names.items() if isinstance(each, EvidenceScorer)}
-        prepares = hasattr(estimator, "_prepare") and not space.parameters & estimator._prepared_by
-        if of_evidence == names and prepares and set(params) <= {"sample_weight"}:
-            prepared = estimator._prepare(X, params.get("sample_weight"))
-            return EvidenceJob(estimator, prepared, of_evidence, self.error_score)
-        if of_evidence and not hasattr(estimator, "_scored"):
+        readings = None
+        if hasattr(estimator, "reading_parameters"):
+            readings = Readings.for_space(estimator, space, X, {"y": y, **params})
+            if of_evidence == names:
+                return EvidenceJob(estimator, readings, of_evidence, self.error_score)
+        elif of_evidence:
             raise TypeError(
                 f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
             )
-        return AllRowsJob(estimator, X, y, params, names, self.error_score)
+        return AllRowsJob(estimator, X, y, params, names, self.error_score, readings)
 
     def _refuse_if_all_failed(self, found: list[tuple[dict, Record]]) -> None:
         failures = [(setting, record.failure) for setting, record in found if record.failure]
@@ -413,13 +415,14 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 joined[k] = (found[k][0], found[k][1].joined(record))
         return joined, exact.kind
 
-    def _structures(self, job: Job, estimator, state: dict) -> dict:
+    def _structures(self, job: Job, state: dict) -> dict:
         """What the posterior says of edges, if candidates are graphs with latents."""
-        if not (isinstance(job, EvidenceJob) and hasattr(estimator, "_structure_in")):
+        if not (isinstance(job, EvidenceJob) and hasattr(job.estimator, "network")):
             return {}
 
         def structure(setting) -> _posterior.Hidden:
-            return _posterior.Hidden(*clone(estimator).set_params(**setting)._structure_in(job.prepared))
+            network = job.network(setting)
+            return _posterior.Hidden(network.dag, network.latents)
 
         best = structure(state["best_params_"])
         weights = state["structure_posterior_"]
@@ -432,18 +435,16 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights[kept]),
         }
 
-    def _refitted(self, estimator, state: dict, X, y, params: dict, report: IterationReport) -> dict:
-        params = {name: value for name, value in params.items() if name != "groups"}
+    def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
         found: dict = {}
         if self.averaging:
-            found["averaged_"] = average_over(
-                estimator, state["cv_results_"]["params"], state["structure_posterior_"], X, y, params, self.n_jobs
-            )
+            settings, posterior = state["cv_results_"]["params"], state["structure_posterior_"]
+            found["averaged_"] = average_over(job, settings, posterior, self.n_jobs)
         if self.refit is not False:
-            best = clone(estimator).set_params(**clone(state["best_params_"], safe=False))
+            best = job.candidate_of(state["best_params_"])
             began = time.perf_counter()
             with report.handing_on("refit", best):
-                best.fit(X, y, **params)
+                job.fit(best)
             found |= {"best_estimator_": best, "refit_time_": time.perf_counter() - began}
             found |= {name: getattr(best, name) for name in _OF_WINNER if hasattr(best, name)}
         return found

@@ -18,7 +18,7 @@ Stop = Callable[[int, float], bool]
 
 
 class FitMethod:
-    """What a kind of model adds to a fit: its full steps, what goes before and after a run, how its prior is learned."""
+    """What a kind of model adds to a fit: its full steps, what precedes and follows a run, how its prior is learned."""
 
     @abstractmethod
     def ascent(self, model, data, form: Form, n_threads: int) -> Ascent:

@@ -16,11 +16,12 @@ from models.test_mixture import (
 )
 from scipy.special import logsumexp
 
-from skvbem.estimators.mixture.fitted import MixtureRecipe
+from skvbem.estimators.mixture.fitted import MixtureMethod
 from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
+from skvbem.vbem.plan import FitPlan
 
 approx = pytest.approx
 NAMES = [name for name in PROBLEMS if name != "tied"]
@@ -31,12 +32,12 @@ def evaluation_of(problem, weights, rng, seed=0, weight=None):
     model, table, values = mixture(problem, weights)
     data = model.compile(table, weight, observed=seen(values))
     limits = {"tol": 1e-6, "max_iter": 2000}
-    recipe = MixtureRecipe((seed,), random_starts(model, data, rng, 5), False, limits)
+    plan = FitPlan(MixtureMethod(), (seed,), random_starts(model, data, rng, 5), limits)
 
     def run(form, fit):
-        return recipe.refit(model, data, form, fit)
+        return plan.refit(model, data, form, fit)
 
-    fit = recipe.run(model, data, posteriors.VB)
+    fit = plan.run(model, data, posteriors.VB)
     evaluation = Evaluation(model, data, run, fit, "vb", data.total_weight, ("component",), (seed,))
     return evaluation, values
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+
 @dataclass(frozen=True, eq=False)
 class Reading(ABC):
     """Rows of weight > 0, read: what fits, scores and searches share of one X.

@@ -383,7 +383,9 @@ class VBMixture(EmissionEstimator):
         return model.statistics_of(given if order is None else given[order], data)[:, None]
 
     def _start_from(self, last: FittedMixture, model: Mixture, data, reading: TableReading) -> np.ndarray:
-        return model.statistics_of((part for values, *_ in reading.arranged(model) for part in last.e_step(values)), data)
+        return model.statistics_of(
+            (part for values, *_ in reading.arranged(model) for part in last.e_step(values)), data
+        )
 
     @staticmethod
     def _model_state(fitted: FittedMixture) -> dict:

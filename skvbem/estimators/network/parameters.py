@@ -57,9 +57,7 @@ class CandidateNetwork:
 
     def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
         """Dirichlet concentrations of a node, the last of any family, axes (*parents, node)."""
-        return resolve_family_prior(
-            self.given_prior, self.equivalent_sample_size, family, cardinalities, self.owner
-        )
+        return resolve_family_prior(self.given_prior, self.equivalent_sample_size, family, cardinalities, self.owner)
 
     def equal_concentration(self, node: Hashable) -> EqualConcentration | None:
         """The prior of a node where it is equal in all cells, whatever its parents are; None where it is a table."""

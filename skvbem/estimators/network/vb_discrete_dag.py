@@ -330,7 +330,7 @@ class VBDiscreteDAG(EvidenceEstimator):
     def _inverse_temperatures(self) -> tuple[float, ...]:
         return tuple(resolve_annealing(self.annealing, type(self).__name__))
 
-    def candidate(self, reading: NetworkReading) -> CandidateNetwork:
+    def network(self, reading: NetworkReading) -> CandidateNetwork:
         """The network that this estimator fits to what was read, for searches that know more of networks than scores.
 
         Parameters
@@ -388,7 +388,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         return safe_log(point_of(model, tables, "the tables that made the data"))
 
     def _model(self, reading: NetworkReading) -> DiscreteDAG:
-        candidate = self.candidate(reading)
+        candidate = self.network(reading)
         check_size(candidate.dag, candidate.cardinalities, n_starts=self._n_starts(), **self._limits())
         return DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior())
 

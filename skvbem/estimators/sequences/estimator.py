@@ -226,9 +226,7 @@ class SequenceEstimator(EvidenceEstimator):
         -------
         float
         """
-        bic = self.log_evidence(
-            X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, kind="bic"
-        )
+        bic = self.log_evidence(X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, kind="bic")
         return -2.0 * bic.value
 
     def aic(self, X, sample_weight=None, sequence_id=None, lengths=None):
@@ -245,7 +243,5 @@ class SequenceEstimator(EvidenceEstimator):
         -------
         float
         """
-        bic = self.log_evidence(
-            X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, kind="bic"
-        )
+        bic = self.log_evidence(X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, kind="bic")
         return self._aic(bic)
