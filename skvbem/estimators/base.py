@@ -79,7 +79,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    # The one path of a fit: read, model, data, starts, the best of them, learned priors, publish -----------------------
+    # The one path of a fit: read, model, data, starts, the best of them, learned priors, publish ----------------------
 
     #: Parameters that say how X is read: fits that have them alike can share a reading.
     reading_parameters: ClassVar[frozenset[str]] = frozenset({"categories", "missing_values", "handle_unknown"})

@@ -25,6 +25,9 @@ class FunctionJob(Job):
     def measured(self, estimator):
         raise NotImplementedError
 
+    def fit(self, estimator):
+        raise NotImplementedError
+
     def fingerprint(self):
         return "function"
 

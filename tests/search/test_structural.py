@@ -225,7 +225,7 @@ def test_no_candidate_exceeds_its_ceiling(missing):
     settings = list(TWO)
     assert all(value <= ceiling(setting) for setting, value in zip(settings, problem.scores(settings)))
     model = VBDiscreteDAG(latents=40, method="ml", n_init=5, max_iter=5000, random_state=0).fit(X)
-    highest = highest_log_likelihood(problem.job.prepared.rows)
+    highest = highest_log_likelihood(problem.job.readings.common.rows)
     assert 40 * model.score(X) <= highest + 1e-6
     if not missing:
         assert 40 * model.score(X) == approx(highest, abs=1e-2)

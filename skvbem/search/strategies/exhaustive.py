@@ -105,8 +105,8 @@ class Ceiling:
         reading = job.readings.common if isinstance(job, EvidenceJob) else None
         if kind not in discounts or not plain or reading is None or not hasattr(job.estimator, "network"):
             raise TypeError(
-                f"Exhaustive(prune=True) needs one of the scores {', '.join(discounts)}, of all rows and with free "
-                f"parameters counted: a bound on the others rules nothing out. Got {kind!r}. Leave 'prune' False."
+                f"Exhaustive(prune=True) needs one of the scores {', '.join(sorted(discounts))}, of all rows and with "
+                f"free parameters counted: a bound on the others rules nothing out. Got {kind!r}. Leave 'prune' False."
             )
         rows: Rows = reading.rows
         return cls(job, highest_log_likelihood(rows), 0.5 * np.log(rows.total_weight) - discounts[kind])
