@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "examples_as_tests",
     "mathml",
 ]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
@@ -48,6 +49,9 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "plot_gallery": True,
     "abort_on_example_error": True,
+    "capture_repr": (),
+    "reset_modules": ("matplotlib", "examples_as_tests.warn_as_for_newcomers"),
+    "reset_modules_order": "both",
 }
 
 html_theme = "pydata_sphinx_theme"

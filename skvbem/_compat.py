@@ -63,7 +63,7 @@ __all__ = [
 
 
 class Interval(_Interval):
-    """Numbers of an interval. A boolean is none of them, though Python counts with it."""
+    """A constraint on numbers of an interval; a boolean is none of them, though Python counts with it."""
 
     def is_satisfied_by(self, val):
         return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
@@ -201,7 +201,7 @@ def has_shared_memory() -> bool:
 
 
 def in_store(value) -> Callable[[], Any] | None:
-    """How workers of a cluster take a value from its store, in which it is now; None if joblib itself sends data once.
+    """How workers of a cluster take a value from its store, in which it is now; None if joblib sends data itself.
 
     joblib's backend for ray sends them with every task.
     """

@@ -1,4 +1,4 @@
-"""What a bug report needs to say."""
+"""Versions of the packages that a bug report needs to name."""
 
 from __future__ import annotations
 

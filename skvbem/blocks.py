@@ -22,7 +22,7 @@ class Blocks:
         return iter(self._iterate())
 
     def map(self, change: Callable[[Any], Any]) -> Blocks:
-        """What becomes of each block, when it is its turn."""
+        """The blocks of a function's results, computed when each block has its turn."""
         return Blocks(lambda: map(change, self))
 
 

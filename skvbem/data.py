@@ -43,7 +43,7 @@ class Rows:
         return Rows(self.names, codes, np.bincount(position.ravel(), self.weight, len(codes)).astype(float))
 
     def fingerprint(self) -> str:
-        """The same for the same rows in any order, and for weights as for repeated rows; else different."""
+        """A fingerprint of the rows: equal for the same rows in any order, and for weights as for repeated rows."""
         return fingerprint([self.codes], self.weight)
 
     @property
@@ -61,7 +61,7 @@ class Rows:
 
 
 def fingerprint(tables: Sequence[np.ndarray], weight: np.ndarray | None) -> str:
-    """The same for the same rows in any order, and for weights (n_rows,) as for repeated rows; else different.
+    """A fingerprint of rows: equal for the same rows in any order, and for weights (n_rows,) as for repeated rows.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def fingerprint_of_blocks(blocks: Iterable[tuple[Sequence[np.ndarray], np.ndarra
 
 
 def row_hashes(tables: Sequence[np.ndarray], rows: slice) -> np.ndarray:
-    """A number for each row that its values decide: equal for equal rows, and as good as never for others."""
+    """A hash of each row that its values decide: equal for equal rows, and as good as never for others."""
     hashes = np.zeros(len(tables[0][rows]), dtype=np.uint64)
     for table in tables:
         for column in table[rows].T:
@@ -105,7 +105,7 @@ def _are_whole(weight: np.ndarray | None) -> bool:
 
 
 def mixed(hashes: np.ndarray) -> np.ndarray:
-    """Numbers whose every bit depends on every bit of those given, so that sums of them tell sets apart."""
+    """Hashes whose every bit depends on every bit of those given, so that sums of them tell sets of rows apart."""
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return hashes ^ (hashes >> np.uint64(31))

@@ -1,11 +1,13 @@
 """Seeds, profiles of property tests, and the registries: a new family or form of q(theta) meets every law unasked."""
 
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
 from bridge import FORMS
 from hypothesis import settings
+from laws.models import MODELS
 
 from skvbem.families import FAMILIES
 
@@ -20,28 +22,42 @@ def rng(request):
     return np.random.default_rng(zlib.crc32(request.node.name.encode()))
 
 
-_BETTER_OPTIMA = pytest.StashKey[list]()
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Up to four processes share the whole suite, file by file, if pytest-xdist is there; ``-n 0`` forbids it.
+
+    Files and folders that are named are run in this process: few tests do not repay the start of others.
+    """
+    whole = config.args_source is config.ArgsSource.TESTPATHS
+    if whole and not hasattr(config, "workerinput") and getattr(config.option, "numprocesses", 0) is None:
+        config.option.numprocesses, config.option.dist = "auto", "loadfile"
+        config.option.maxprocesses = config.option.maxprocesses or 4
 
 
-def pytest_configure(config):
-    config.stash[_BETTER_OPTIMA] = []
+_BETTER_OPTIMUM = "better optimum"
 
 
 @pytest.fixture
-def better_optima(request):
-    """Where to note an optimum that passes the one of a reference."""
-    return request.config.stash[_BETTER_OPTIMA]
+def better_optima(record_property):
+    """A function that notes an optimum that passes the one of a reference; reports carry it between processes."""
+    return partial(record_property, _BETTER_OPTIMUM)
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    if config.stash[_BETTER_OPTIMA]:
+def pytest_terminal_summary(terminalreporter):
+    lines = [
+        line
+        for report in terminalreporter.getreports("passed")
+        for name, line in report.user_properties
+        if name == _BETTER_OPTIMUM
+    ]
+    if lines:
         terminalreporter.section("optima better than the reference's")
-        for line in config.stash[_BETTER_OPTIMA]:
+        for line in lines:
             terminalreporter.line(line)
 
 
 def pytest_generate_tests(metafunc):
-    """`any_family` runs over the registry of families, `any_form` over the forms of q(theta)."""
-    for argument, registry in (("any_family", FAMILIES), ("any_form", FORMS)):
+    """`any_family` and `any_model` run over registries, `any_form` over the forms of q(theta)."""
+    for argument, registry in (("any_family", FAMILIES), ("any_form", FORMS), ("any_model", MODELS.values())):
         if argument in metafunc.fixturenames:
-            metafunc.parametrize(argument, registry)
+            metafunc.parametrize(argument, registry, ids=str if argument == "any_model" else None)

@@ -20,6 +20,7 @@ def page_id(page):
     return page.relative_to(DOC).as_posix()
 
 
+@pytest.mark.documentation
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in page.read_text("utf-8")], ids=page_id)
 def test_code_on_page_runs(page):
     if "pandas" in page.read_text("utf-8") or "as_frame" in page.read_text("utf-8"):
@@ -73,6 +74,13 @@ def test_public_names_are_on_the_api_page(room):
     listed = set(re.findall(r"^   (?:~[\w.]+\.)?(\w+)$", (DOC / "api/index.rst").read_text("utf-8"), re.MULTILINE))
     public = importlib.import_module(f"skvbem.{room}".rstrip(".")).__all__
     assert {name for name in public if not name.startswith("_")} <= listed
+
+
+def test_every_folder_of_examples_has_a_gallery_header():
+    """Without it the gallery, which is also the test of the examples, passes over the folder."""
+    examples = ROOT / "examples"
+    folders = {examples, *(script.parent for script in examples.rglob("plot_*.py"))}
+    assert [folder for folder in folders if not (folder / "README.txt").is_file()] == []
 
 
 def test_cited_sources_are_listed():

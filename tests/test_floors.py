@@ -8,6 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from house_figures import (
+    circles,
+    code_lines,
+    function_lengths,
+    import_graph,
+    kernel_function_lengths,
+    lengths,
+    private_accesses,
+)
 
 import skvbem
 
@@ -39,6 +48,42 @@ SHARED = {"_compat", "_numerics", "_kernels", "errors"}  # which the other rooms
 NOT_FOR_EVIDENCE = {"models", "emissions", "graphs", "spaces", "data"}
 ESTIMATORS_FLOOR = 5
 FOR_USERS = {Path("evidence/user_functions.py")}  # hands what users say on to estimators
+# Rooms within rooms: these import the floors below them, not each other; files of no name here are on floor 0.
+FLOORS_WITHIN = {
+    "models": {"labels": 1, "sequences": 1, "network": 2, "mixture": 2, "hmm": 2},
+    "estimators": {"input": 1, "labels": 2, "sequences": 2, "network": 3, "mixture": 3, "hmm": 3},
+    "search": {"strategies": 1, "structure_search_cv": 2},
+}
+# What the rules below do not allow and is there: lists that may only become shorter.
+KNOWN_CIRCLES = [
+    {f"skvbem.models.hmm.{name}" for name in ("dimension", "enumeration", "information", "model", "scoring")},
+    {f"skvbem.models.mixture.{name}" for name in ("enumeration", "information", "model", "scoring")},
+]
+KNOWN_WITHIN = {Path("models/hmm/starts.py")}
+KNOWN_PRIVATE = {
+    "evidence/user_functions.py": "_as_scores_take _evaluation _log_point _simulated",
+    "plotting/components/components_display.py": "_asked",
+    "plotting/profiles.py": "_fitted_",
+    "plotting/sequences/state_path_display.py": "_asked_of _rows",
+    "plotting/states.py": "_fitted_",
+    "search/execution/jobs.py": "_evaluate_prepared _located _structure_in",
+    "search/strategies/exact/exact.py": "_spread_prior _structure_in",
+    "search/strategies/exhaustive.py": "_structure_in",
+    "search/strategies/structural/fitter.py": "_complete_prepared _family_prior _structure_in",
+    "search/structure_search_cv.py": "_default_score _prepare _prepared_by _structure_in",
+}
+# Too long for no reason that the design page gives: files and functions, and the lines of code that they must not pass.
+KNOWN_LENGTHS = {
+    "_kernels/_contraction.pyx": 585,
+    "estimators/network/vb_discrete_dag.py": 392,
+    "estimators/hmm/vb_hmm.py": 353,
+    "estimators/mixture/vb_mixture.py": 321,
+    "search/structure_search_cv.py": 302,
+    "estimators/hmm/vb_hmm.py::VBHMM.__init__": 68,
+    "evidence/certify.py::reverse_ais": 68,
+    "evidence/laplace.py::laplace": 62,
+    "evidence/metropolis.py::metropolis_ais": 61,
+}
 OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits", "threadpoolctl"}
 SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 KERNELS = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.p[yx][xd]"))  # none where it is installed
@@ -157,6 +202,103 @@ def test_a_breach_is_seen():
     ]
     assert all([*breaches(*case)] for case in wrong)
     assert not any([*breaches(*case)] for case in right)
+
+
+def breaches_within(path, module):
+    """What is wrong with an import between rooms within a room, or nothing."""
+    room = room_of(path)
+    floors = FLOORS_WITHIN.get(room)
+    parts = module.split(".")[1:]
+    if floors is None or len(path.parts) < 2 or path.parts[1] == "__init__.py" or parts[:1] != [room] or not parts[1:]:
+        return
+    here, there = path.parts[1].removesuffix(".py"), parts[1]
+    if here != there and (floors.get(there, 0) > floors.get(here, 0) or 0 < floors.get(there, 0) == floors.get(here)):
+        yield f"imports {there!r} of floor {floors.get(there, 0)} of {room!r} from floor {floors.get(here, 0)}"
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if room_of(path) in FLOORS_WITHIN], ids=str)
+def test_imports_point_down_within_rooms(path):
+    wrong = [
+        f"{path}:{line} {breach}"
+        for module, names, line, _, _ in imports_of((ROOT / path).read_text())
+        for target in sorted({module, *(f"{module}.{name}" for name in names)})
+        for breach in breaches_within(path, target)
+    ]
+    assert bool(wrong) == (path in KNOWN_WITHIN), wrong
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    """Not for annotations either, nor inside functions."""
+    assert [set(circle) for circle in circles(import_graph(ROOT))] == KNOWN_CIRCLES
+
+
+def test_rooms_speak_to_each_other_by_public_names():
+    private = {}
+    for access in private_accesses(ROOT):
+        private.setdefault(access.file, set()).add(access.name)
+    assert private == {file: set(names.split()) for file, names in KNOWN_PRIVATE.items()}
+
+
+def reasons_for_length(page):
+    """File or function -> why it may be long, from the design page's section."""
+    section = re.search(r"^Lengths\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", page, re.MULTILINE | re.DOTALL)[1]
+    return dict(re.findall(r"^- ``([\w/.:]+)``: (\S.*)$", section, re.MULTILINE))
+
+
+def test_files_and_functions_are_short():
+    _, long_files, long_functions = lengths(ROOT)
+    reasons = reasons_for_length((Path(__file__).parents[1] / "doc" / "design.rst").read_text())
+    found = {length.what: length.lines for length in (*long_files, *long_functions)}
+    assert not [what for what in reasons if what not in found and (KERNELS or not what.startswith("_kernels/"))]
+    found = {what: n_lines for what, n_lines in found.items() if what not in reasons}
+    longer = {what: n_lines for what, n_lines in found.items() if n_lines > KNOWN_LENGTHS.get(what, 0)}
+    assert not longer, "cut them where two ideas share them"
+    known = {what for what in KNOWN_LENGTHS if KERNELS or not what.startswith("_kernels/")}
+    assert not known - found.keys(), "these are short enough now: take them out of the list"
+
+
+def test_a_breach_of_the_rules_on_files_is_seen(tmp_path):
+    """The rules on circles, private names, lengths and rooms within rooms, on a package that breaks each."""
+    files = {
+        "__init__.py": "",
+        "one/__init__.py": "",
+        "one/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import skvbem.two.b\n_hidden = 1\n",
+        "two/__init__.py": "",
+        "two/b.py": "class B:\n    def ask(self):\n        from skvbem.one import a\n        return self._own, a\n",
+        "two/c.py": "from skvbem.one.a import _hidden\ndef f(x):\n    return x._hidden, hasattr(x, '_hidden')\n",
+        "two/_d.py": "",
+        "one/e.py": "import skvbem.two.c\nfrom skvbem.two._d import f\n",
+        "one/long.py": 'def f():\n    """One."""\n    # two\n\n' + "    x = 1\n" * 60 + "y = 2\n" * 239,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert circles(import_graph(tmp_path)) == [["skvbem.one.a", "skvbem.two.b"]]
+    assert [(use.file, use.kind, use.name) for use in private_accesses(tmp_path)] == [
+        ("one/e.py", "module", "skvbem.two._d"),
+        ("two/c.py", "name", "_hidden"),
+        ("two/c.py", "attribute", "_hidden"),
+        ("two/c.py", "string", "_hidden"),
+    ]
+    by_file, long_files, long_functions = lengths(tmp_path)
+    assert by_file["one/long.py"] == 300
+    assert not long_files
+    assert [(long.what, long.lines) for long in long_functions] == [("one/long.py::f", 61)]
+    assert code_lines('"""Text."""\nx = """a\n\nb"""  # c\n\n# d\n') == {2, 3, 4}
+    assert dict(function_lengths("class A:\n    def f(self):\n        def g(): pass\n        return g\n")) == {
+        "A.f": 3,
+        "A.f.g": 1,
+    }
+    kernel = 'cdef double f(double x) noexcept:\n    """Text."""\n    # why\n    return x\n\ndef g(int n):\n    pass\n'
+    assert dict(kernel_function_lengths(kernel)) == {"f": 2, "g": 2}
+    page = "Lengths\n-------\n\n- ``a/b.py::f``: one table\n- ``c.py``: one idea\n\nNext\n----\n\n- ``d.py``: no\n"
+    assert reasons_for_length(page) == {"a/b.py::f": "one table", "c.py": "one idea"}
+    shared, mixture = Path("models/labels/gibbs.py"), Path("models/mixture/model.py")
+    assert [*breaches_within(shared, "skvbem.models.mixture.model")]
+    assert [*breaches_within(mixture, "skvbem.models.hmm.model")]
+    assert not [*breaches_within(mixture, "skvbem.models.labels.gibbs")]
+    assert not [*breaches_within(mixture, "skvbem.models.mixture.data")]
+    assert not [*breaches_within(mixture, "skvbem.models.base")]
 
 
 def run_python(code, folder, *options):

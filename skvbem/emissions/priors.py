@@ -29,7 +29,7 @@ class NormalPriorEmission(Emission):
         degrees_of_freedom_prior: float | None = None,
         covariance_prior=None,
     ) -> Any:
-        """The same prior for all components: a Wishart prior of the precision matrix, restricted to its shape.
+        """One prior for all components: a Wishart prior of the precision matrix, restricted to its shape.
 
         Parameters
         ----------

@@ -23,8 +23,7 @@ from skvbem.estimators.input.reading import Reading
 from skvbem.estimators.input.tables import Table
 from skvbem.estimators.reports import Restarts
 from skvbem.vbem import posteriors
-from skvbem.vbem.fit import Fit
-from skvbem.vbem.plan import FitMethod, FitPlan, PriorStart
+from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
 
 _VERSION = "0.1.0.dev0"
 

@@ -19,7 +19,7 @@ from skvbem.estimators.input.reading import Reading
 from skvbem.evidence import Evidence, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.vbem import posteriors
-from skvbem.vbem.plan import FitPlan
+from skvbem.vbem.fit import FitPlan
 
 
 class EvidenceEstimator(VBEstimator):

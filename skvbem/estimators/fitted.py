@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.vbem.fit import Fit
-from skvbem.vbem.plan import FitPlan
+from skvbem.vbem.fit import Fit, FitPlan
 from skvbem.vbem.posteriors import Form
 
 

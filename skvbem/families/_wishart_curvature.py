@@ -20,7 +20,7 @@ from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 
 @dataclass(frozen=True, eq=False)
 class Factored:
-    """A point by its factors.
+    """Means and precisions of a Normal-Wishart by the Cholesky factors of the precisions.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class Factored:
 
     @classmethod
     def at(cls, point) -> Self:
-        """Of a single point, axes (n_components, d) and (n_precisions, d, d)."""
+        """The factors of a single point, whose axes are (n_components, d) and (n_precisions, d, d)."""
         factor = np.linalg.cholesky(point.precision)
         return cls(factor, (factor.swapaxes(-1, -2) @ point.mean[..., None])[..., 0])
 
     def means_of(self, precision: int) -> range:
-        """The means that stand on a precision."""
+        """The components whose means stand on a precision."""
         n = len(self.mean)
         return range(n) if len(self.factor) == 1 else range(precision, precision + 1)
 
@@ -60,7 +60,7 @@ class Factored:
         return np.concatenate([np.arange(d), np.tril_indices(d, -1)[0]])
 
     def rows(self, precision: int) -> tuple[np.ndarray, np.ndarray]:
-        """First derivatives of that row (n, d), and second ones, (n, n, d), of which those of other rows are 0."""
+        """First and second derivatives of the row of C that a coordinate moves, (n, d) and (n, n, d)."""
         factor, d = self.factor[precision], self.mean.shape[1]
         below, columns = np.tril_indices(d, -1)
         first = np.concatenate([0.5 * factor, factor[below, below][:, None] * np.eye(d)[columns]])

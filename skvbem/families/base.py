@@ -1,4 +1,4 @@
-r"""What every conjugate family owes, and what it gets for it.
+r"""Conjugate exponential families: what each of them defines, and what all of them get for it.
 
 A member of a family is :math:`p(\theta \mid \eta, \nu) = h(\eta, \nu)\, g(\theta)^\eta e^{\phi(\theta)^\top \nu}`
 [Beal (2.88)]. Its fields are held in *additive* coordinates, so that a posterior is ``prior + statistics``
@@ -32,7 +32,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 
 
 class ConjugateFamily(ABC):
-    """A value: one or many members of a conjugate family, batch axes last."""
+    """One or many members of a conjugate family, an immutable value with batch axes last."""
 
     #: What statistics are added to, (n_cells, ...).
     coordinates: np.ndarray
@@ -43,7 +43,7 @@ class ConjugateFamily(ABC):
 
     @abstractmethod
     def statistics_above(self, prior: Self) -> np.ndarray:
-        """What was added to `prior` to give this member."""
+        """The sufficient statistics that were added to `prior` to give this posterior."""
 
     @property
     @abstractmethod
@@ -53,7 +53,7 @@ class ConjugateFamily(ABC):
     @property
     @abstractmethod
     def is_valid(self) -> np.ndarray:
-        """Whether these are hyperparameters of a density, which a leap may miss; of the shape of the batch."""
+        """Whether these are hyperparameters of a density, which extrapolated ones may not be; of the batch's shape."""
 
     @property
     @abstractmethod
@@ -85,7 +85,7 @@ class ConjugateFamily(ABC):
         """The point at which complete data with these statistics are most likely, whatever the prior."""
 
     def with_exact_zeros(self, point: Any) -> Any:
-        """A most likely point, in which what is left of probabilities on their way to 0 is 0."""
+        """The most likely point with probabilities that are on their way to 0 set to exactly 0."""
         return point
 
     @abstractmethod
@@ -133,7 +133,7 @@ class ConjugateFamily(ABC):
     @property
     @abstractmethod
     def probability_shift(self) -> np.ndarray:
-        """What coordinates become less, or more, where the density is with respect to the parameters, (n_cells,).
+        """What to add to the coordinates for the density with respect to the parameters themselves, (n_cells,).
 
         The natural density at shifted coordinates is proportional to the density with respect to the parameters.
         """
@@ -214,8 +214,8 @@ class FlatFamily(ConjugateFamily):
         return (statistics * natural).sum(axis=0)
 
 
-def some_of(matrix: np.ndarray, free: np.ndarray | None) -> np.ndarray:
-    """Rows and columns of a square matrix."""
+def principal_submatrix(matrix: np.ndarray, free: np.ndarray | None) -> np.ndarray:
+    """The principal submatrix of a square matrix at some positions; the matrix itself for None."""
     return matrix if free is None else matrix[np.ix_(free, free)]
 
 

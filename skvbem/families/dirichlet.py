@@ -62,7 +62,7 @@ class Dirichlet(ConjugateFamily):
 
     @property
     def coordinates(self) -> np.ndarray:  # type: ignore[override]
-        """The concentrations."""
+        """The concentrations, to which counts are added."""
         return self.concentration
 
     def statistics_above(self, prior: Self) -> np.ndarray:
@@ -76,7 +76,7 @@ class Dirichlet(ConjugateFamily):
 
     @property
     def n_free_parameters(self) -> int:
-        """Cells less one per row."""
+        """Number of free probabilities: cells less one per row."""
         return len(self.concentration) - self.n_rows
 
     @property
@@ -146,13 +146,13 @@ class Dirichlet(ConjugateFamily):
         return above_one / self.per_cell(self.row_sums(above_one))
 
     def most_likely(self, statistics: np.ndarray) -> np.ndarray:
-        """Shares of the counts, of their shape; uniform in rows without any."""
+        """Relative frequencies of the counts, of their shape; uniform in rows without any."""
         total = self.per_cell(self.row_sums(statistics))
         uniform = self.per_cell(1.0 / self.row_sums(np.ones(np.shape(statistics))))
         return np.divide(statistics, total, out=uniform, where=total > 0)
 
     def with_exact_zeros(self, point: np.ndarray) -> np.ndarray:
-        """A most likely point, in which probabilities below the square of the resolution of floats are 0.
+        """The most likely point with probabilities below the square of the resolution of floats set to exactly 0.
 
         EM lets a probability that should be 0 fall further and further, but never to 0. What is below that square,
         5e-32, no data need whose weights are not as far apart: any that did would have expected more.
@@ -215,7 +215,7 @@ class Dirichlet(ConjugateFamily):
         return same * ((np.arange(len(point))[:, None] == free) - point[free])
 
     def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
-        """The row's sum times (diag theta - theta theta'), row by row."""
+        """Information of the softmax coordinates: the row's sum times (diag theta - theta theta'), row by row."""
         cells = self._free_cells if free is None else self._free_cells[free]
         row, theta = self._row_of[cells], point[cells]
         mass = self.row_sums(coordinates)[row]
@@ -224,7 +224,7 @@ class Dirichlet(ConjugateFamily):
     def log_det_information(
         self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray, diagonal: bool = False
     ) -> float:
-        """As in the base class; of whole rows, the sum of ln theta and of (cells - 1) ln sum, without a matrix."""
+        """ln of the determinant of `information` among some coordinates; in whole rows from ln theta, no matrix."""
         cells, sizes = self._free_cells[free], np.diff(self.row_starts)
         rows = np.zeros(self.n_rows, dtype=bool)
         rows[self._row_of[cells]] = True
@@ -240,7 +240,7 @@ class Dirichlet(ConjugateFamily):
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """-1 in every cell, but 0 in rows of one cell, which are no parameters."""
+        """What to add to the concentrations: -1 in every cell, but 0 in rows of one cell, which are no parameters."""
         return np.where(self.per_cell(np.diff(self.row_starts)) == 1, 0.0, -1.0)
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising
-from skvbem.families.base import FlatFamily, no_interior_mode, some_of
+from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.parallel_generator import ParallelGenerator
 
 # A rate without a single event: e to the -690, so that its logarithm stays a number.
@@ -65,7 +65,7 @@ class Gamma(FlatFamily):
 
     @property
     def n_free_parameters(self) -> int:
-        """One rate for each component and feature."""
+        """Number of rates: one for each component and feature."""
         return len(self.coordinates) // 2
 
     @property
@@ -166,12 +166,12 @@ class Gamma(FlatFamily):
         return derivatives
 
     def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
-        """Rate coordinates times rates, on the diagonal."""
-        return some_of(np.diag(coordinates[self._places[1]] * point.ravel()), free)
+        """Information of the log rates: rate coordinates times rates, on the diagonal."""
+        return principal_submatrix(np.diag(coordinates[self._places[1]] * point.ravel()), free)
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """-1 for shapes."""
+        """What to add to the coordinates: -1 to shapes, nothing to rates."""
         return self._flat(*(np.full((self.n_components, self.n_features), x) for x in (-1.0, 0.0)))
 
     @property

@@ -26,7 +26,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from skvbem._numerics import digamma, log_gamma, log_rising
-from skvbem.families.base import FlatFamily, no_interior_mode, some_of
+from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.parallel_generator import ParallelGenerator
 
 _LOG_2PI = np.log(2 * np.pi)
@@ -99,7 +99,7 @@ class NormalGamma(FlatFamily):
 
     @property
     def n_free_parameters(self) -> int:
-        """Means and precisions."""
+        """Number of means and precisions."""
         return self.n_components * (self.n_features + self.n_precisions)
 
     @property
@@ -229,7 +229,7 @@ class NormalGamma(FlatFamily):
         return NormalPoint(-0.5 * total / square, -2 * square)
 
     def jacobian(self, point: NormalPoint) -> np.ndarray:
-        r"""Of :math:`-\tfrac12 m^2, \tfrac12\rho, e^{\rho/2} m, -\tfrac12 e^\rho`, m a mean in its deviations."""
+        r"""Derivatives of :math:`-\tfrac12 m^2, \tfrac12\rho, e^{\rho/2} m, -\tfrac12 e^\rho` by means m and by rho."""
         of_mean, of_log, total, square = self._places(self.coordinates)
         means, logs = self._free_places
         root, which = np.sqrt(point.precision), self._precision_of
@@ -243,7 +243,7 @@ class NormalGamma(FlatFamily):
         return derivatives
 
     def information(self, point: NormalPoint, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
-        """Of a mean its precision; of a log precision, and of both, what sums and squares say."""
+        """Information: the precision at a mean; at a log precision, and between both, what sums and squares say."""
         kappa, _, total, square = self._split(coordinates)
         means, logs = self._free_places
         root, which = np.sqrt(point.precision), self._precision_of
@@ -253,11 +253,11 @@ class NormalGamma(FlatFamily):
         curvature[means, logs[:, which]] = curvature[logs[:, which], means] = -drawn
         of_logs = self._shared(0.5 * drawn * root[:, which] * point.mean)
         curvature[logs, logs] = 0.5 * square * point.precision - of_logs
-        return some_of(curvature, free)
+        return principal_submatrix(curvature, free)
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """Degrees of freedom become more by the means of a precision, less 2."""
+        """What to add to the coordinates: to degrees of freedom the number of means on a precision, less 2."""
         shift = np.zeros(len(self.coordinates))
         shift[self._places(self.coordinates)[1]] = self.n_features // self.n_precisions - 2
         return shift

@@ -43,7 +43,7 @@ from skvbem._numerics import (
     unpack_symmetric,
 )
 from skvbem.families._wishart_curvature import Factored, wishart_information, wishart_jacobian
-from skvbem.families.base import FlatFamily, no_interior_mode, some_of
+from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 from skvbem.families.parallel_generator import ParallelGenerator
 
@@ -112,7 +112,7 @@ class NormalWishart(FlatFamily):
 
     @property
     def n_free_parameters(self) -> int:
-        """Means and different entries of precision matrices."""
+        """Number of means and of different entries of precision matrices."""
         d, n_precisions = self.n_features, 1 if self.shared else self.n_components
         return self.n_components * d + n_precisions * d * (d + 1) // 2
 
@@ -297,11 +297,11 @@ class NormalWishart(FlatFamily):
 
     def information(self, point: NormalPoint, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
         """Minus the second derivatives of coordinates . natural(point) by unconstrained coordinates."""
-        return some_of(wishart_information(self._split(coordinates), Factored.at(point)), free)
+        return principal_submatrix(wishart_information(self._split(coordinates), Factored.at(point)), free)
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """Degrees of freedom become more by the means of a precision, less d + 1."""
+        """What to add to the coordinates: to degrees of freedom the number of means on a precision, less d + 1."""
         shift = np.zeros(len(self.coordinates))
         means = self.n_components if self.shared else 1
         shift[self._split(np.arange(len(shift)))[1]] = means - self.n_features - 1
@@ -360,7 +360,7 @@ class NormalWishart(FlatFamily):
 
 
 def _joined(shared: bool, of_mean: np.ndarray, of_log: np.ndarray, total: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """Flat cells, batch axes last."""
+    """The coordinates of Normal-Wishart distributions as flat cells, batch axes last."""
     batch = of_mean.shape[:-1]
     if shared:
         of_means = np.concatenate([of_mean[..., None], total], axis=-1).reshape(*batch, -1)

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from skvbem._numerics import times_log
-from skvbem.families.base import ConjugateFamily, some_of
+from skvbem.families.base import ConjugateFamily, principal_submatrix
 from skvbem.families.parallel_generator import ParallelGenerator
 
 
 @dataclass(frozen=True, eq=False)
 class Product(ConjugateFamily):
-    """Independent blocks; cells of statistics and natural parameters stand block after block.
+    """A product of independent blocks; cells of statistics and natural parameters stand block after block.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class Product(ConjugateFamily):
         return type(self)(tuple(block + of_block for block, of_block in added), self.n_cells)
 
     def statistics_above(self, prior: Self) -> np.ndarray:
-        """What was added to `prior`, (n_cells, ...)."""
+        """The sufficient statistics that were added to `prior`, (n_cells, ...)."""
         return np.concatenate([mine.statistics_above(other) for mine, other in zip(self.blocks, prior.blocks)])
 
     @property
     def coordinates(self) -> np.ndarray:  # type: ignore[override]
-        """Those of all blocks, (n_cells, ...)."""
+        """Additive coordinates of all blocks, (n_cells, ...)."""
         return np.concatenate([block.coordinates for block in self.blocks])
 
     @property
     def n_free_parameters(self) -> int:
-        """Those of all blocks."""
+        """Number of free parameters of all blocks."""
         return sum(block.n_free_parameters for block in self.blocks)
 
     @property
@@ -94,7 +94,7 @@ class Product(ConjugateFamily):
         return tuple(block.most_likely(u) for block, u in zip(self.blocks, self.split(statistics)))
 
     def with_exact_zeros(self, point: tuple) -> tuple:
-        """The point of each block, in which what is left of probabilities on their way to 0 is 0."""
+        """The point of each block with probabilities that are on their way to 0 set to exactly 0."""
         return tuple(block.with_exact_zeros(part) for block, part in zip(self.blocks, point))
 
     def log_density(self, point: tuple, basis: str = "natural") -> np.ndarray:
@@ -120,17 +120,19 @@ class Product(ConjugateFamily):
         return tuple(block.from_natural(part) for block, part in zip(self.blocks, self.split(natural)))
 
     def jacobian(self, point: tuple) -> np.ndarray:
-        """Block by block."""
+        """Derivatives of the natural parameters by the unconstrained coordinates, a diagonal of blocks."""
         return block_diag(*(block.jacobian(part) for block, part in zip(self.blocks, point)))
 
     def information(self, point: tuple, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
-        """Block by block."""
+        """Minus the second derivatives of coordinates . natural(point), a diagonal of blocks."""
         parts = zip(self.blocks, point, self.split(coordinates))
-        return some_of(block_diag(*(block.information(part, of_block) for block, part, of_block in parts)), free)
+        return principal_submatrix(
+            block_diag(*(block.information(part, of_block) for block, part, of_block in parts)), free
+        )
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """Those of the blocks."""
+        """What to add to the coordinates for densities with respect to the parameters themselves, (n_cells,)."""
         return np.concatenate([block.probability_shift for block in self.blocks])
 
     @staticmethod

@@ -1,41 +1,8 @@
-"""Directed cycles, and the order of the nodes of a graph that has none.
-
-A directed graph has an order in which every node comes after its parents if and only if it has no directed cycle.
-"""
+"""Directed cycles of graphs, which no factorization of a distribution has."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-
-
-def topological_order(
-    nodes: Sequence[Hashable],
-    index: Mapping[Hashable, int],
-    parents: Mapping[Hashable, Sequence],
-    children: Mapping[Hashable, Sequence],
-) -> tuple:
-    """The nodes in Kahn's order, each after its parents; shorter than `nodes` if there is a cycle.
-
-    Parameters
-    ----------
-    nodes : sequence of hashable
-    index : mapping
-        Node -> its position in `nodes`, by which ties are broken.
-    parents, children : mapping
-        Node -> its parents, and its children, for every node.
-    """
-    waiting = {node: len(parents[node]) for node in nodes}
-    ready = [index[node] for node in nodes if not waiting[node]]
-    order = []
-    while ready:
-        node = nodes[heapq.heappop(ready)]
-        order.append(node)
-        for child in children[node]:
-            waiting[child] -= 1
-            if not waiting[child]:
-                heapq.heappush(ready, index[child])
-    return tuple(order)
+from collections.abc import Hashable, Iterable, Mapping
 
 
 def find_cycle(nodes: Iterable[Hashable], parents: Mapping[Hashable, Iterable[Hashable]]) -> tuple:

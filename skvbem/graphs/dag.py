@@ -7,19 +7,20 @@ Which nodes are hidden and how many states they have is the caller's to say: a `
 
 from __future__ import annotations
 
+import heapq
 import math
 import operator
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from numbers import Integral
 
 from skvbem.errors import StructureError
 from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
-from skvbem.graphs.cycles import describe_cycle, find_cycle, topological_order
+from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.model_strings import model_string, read_model_string
-from skvbem.graphs.names import did_you_mean, extended, listed, node_names, repeated, shown
+from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.networkx import read_networkx, write_networkx
 
 __all__ = ["DAG"]
@@ -93,10 +94,10 @@ class DAG:
         self._fill(nodes, _families(parents), _REMINDER)
 
     def _fill(self, nodes, parents, reminder=""):
-        nodes = node_names(nodes, "nodes")
+        nodes = _node_names(nodes, "nodes")
         index = {node: position for position, node in enumerate(nodes)}
         if len(index) < len(nodes):
-            raise StructureError(f"Node {shown(repeated(nodes))} is named twice. Name each node once.")
+            raise StructureError(f"Node {shown(_repeated(nodes))} is named twice. Name each node once.")
         for child in parents:
             if child not in index:
                 raise StructureError(
@@ -113,11 +114,11 @@ class DAG:
                     )
             positions = sorted({index[parent] for parent in family})
             if len(positions) < len(family):
-                raise StructureError(f"The edge {repeated(family)} -> {child} is given twice. Give each edge once.")
+                raise StructureError(f"The edge {_repeated(family)} -> {child} is given twice. Give each edge once.")
             ordered[child] = tuple(nodes[position] for position in positions)
             for parent in ordered[child]:
                 children[parent].append(child)
-        order = topological_order(nodes, index, ordered, children)
+        order = _topological_order(nodes, index, ordered, children)
         if len(order) < len(nodes):
             raise StructureError(describe_cycle(find_cycle(nodes, ordered)) + reminder)
         for name, value in (
@@ -143,16 +144,16 @@ class DAG:
         for edge in edges:
             if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) or len(pair := tuple(edge)) != 2:
                 raise TypeError(f"Each edge must be a pair (parent, child). Got {shown(edge)} instead.")
-            parent, child = node_names(pair, "An edge")
+            parent, child = _node_names(pair, "An edge")
             parents.setdefault(child, []).append(parent)
             ends += pair
-        return cls._made(extended(node_names(nodes, "nodes"), ends), parents)
+        return cls._made(_extended(_node_names(nodes, "nodes"), ends), parents)
 
     @classmethod
     def from_parents(cls, mapping: Mapping[Hashable, Iterable[Hashable]]) -> DAG:
         """The graph of a mapping child -> parents: first its keys, in order, then the other parents, as roots."""
         families = _families(mapping)
-        return cls(extended(tuple(families), chain.from_iterable(families.values())), families)
+        return cls(_extended(tuple(families), chain.from_iterable(families.values())), families)
 
     @classmethod
     def from_networkx(cls, graph) -> DAG:
@@ -184,7 +185,7 @@ class DAG:
         >>> DAG.from_adjacency([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["a", "b", "c"])
         DAG("[a][b|a][c|a:b]")
         """
-        nodes, edges = read_adjacency(matrix, nodes if nodes is None else node_names(nodes, "nodes"))
+        nodes, edges = read_adjacency(matrix, nodes if nodes is None else _node_names(nodes, "nodes"))
         parents: dict = {}
         for parent, child in edges:
             parents.setdefault(child, []).append(parent)
@@ -212,7 +213,7 @@ class DAG:
         (('b:c', 'a'),)
         """
         nodes, parents = read_model_string(text)
-        return cls._made(extended(tuple(nodes), chain.from_iterable(parents.values())), parents)
+        return cls._made(_extended(tuple(nodes), chain.from_iterable(parents.values())), parents)
 
     @classmethod
     def naive_bayes(cls, root: Hashable, leaves: Iterable[Hashable]) -> DAG:
@@ -223,7 +224,7 @@ class DAG:
         >>> DAG.naive_bayes("class", ["x", "y"])
         DAG("[class][x|class][y|class]")
         """
-        leaves = node_names(leaves, "leaves")
+        leaves = _node_names(leaves, "leaves")
         return cls._made((root, *leaves), dict.fromkeys(leaves, (root,)))
 
     @classmethod
@@ -305,22 +306,22 @@ class DAG:
         return self._reached(nodes, self._children)
 
     def relabel(self, mapping: Mapping[Hashable, Hashable]) -> DAG:
-        """The same graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
+        """The graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
         for node in mapping:
             self._known(node)
         return self._renamed(mapping, [mapping.get(node, node) for node in self._nodes])
 
     def with_nodes(self, extra: Iterable[Hashable]) -> DAG:
         """The graph with those of the `extra` nodes that it lacks, added at the end, without edges."""
-        nodes = extended(self._nodes, node_names(extra, "nodes"))
+        nodes = _extended(self._nodes, _node_names(extra, "nodes"))
         return self if nodes == self._nodes else self._made(nodes, self._parents)
 
     def reorder(self, nodes: Iterable[Hashable]) -> DAG:
-        """The same (an equal) graph with its nodes, and so the parents of each node, listed in the order of `nodes`."""
-        nodes = node_names(nodes, "nodes")
+        """An equal graph whose nodes, and so the parents of each node, are listed in the order of `nodes`."""
+        nodes = _node_names(nodes, "nodes")
         if Counter(nodes) != Counter(self._nodes):
             raise StructureError(
-                f"reorder needs each node of the graph once: {listed(self._nodes)}. Got {listed(nodes)} instead."
+                f"reorder needs each node of the graph once: {_listed(self._nodes)}. Got {_listed(nodes)} instead."
             )
         return self._made(nodes, self._parents)
 
@@ -406,7 +407,7 @@ class DAG:
         return node
 
     def _reached(self, nodes, neighbors):
-        reached, waiting = set(), [self._known(node) for node in node_names(nodes, "nodes")]
+        reached, waiting = set(), [self._known(node) for node in _node_names(nodes, "nodes")]
         while waiting:
             new = [node for node in neighbors[waiting.pop()] if node not in reached]
             reached.update(new)
@@ -461,9 +462,53 @@ class DAG:
     __delattr__ = __setattr__
 
 
+def _topological_order(nodes, index, parents, children):
+    """The nodes in Kahn's order, each after its parents; shorter than `nodes` if there is a cycle."""
+    waiting = {node: len(parents[node]) for node in nodes}
+    ready = [index[node] for node in nodes if not waiting[node]]
+    order = []
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        order.append(node)
+        for child in children[node]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                heapq.heappush(ready, index[child])
+    return tuple(order)
+
+
+def _node_names(value, what: str) -> tuple:
+    """The names that a user gives, as a tuple; a str or an int is one name."""
+    if isinstance(value, (str, Integral)):
+        return (value,)
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{what} must be an iterable of names. Got {shown(value)} instead.")
+    names = tuple(value)
+    for name in names:
+        if not isinstance(name, Hashable):
+            raise TypeError(f"{what} must be hashable names, such as str or int. Got {shown(name)} instead.")
+    return names
+
+
+def _extended(names: tuple, extra: Iterable[Hashable]) -> tuple:
+    """The names, then those of the extra names that are not among them, each once."""
+    known = set(names)
+    return (*names, *(name for name in dict.fromkeys(extra) if name not in known))
+
+
+def _repeated(names: Iterable[Hashable]) -> Hashable:
+    """The first name that occurs more than once."""
+    return next(name for name, times in Counter(names).items() if times > 1)
+
+
+def _listed(names: Sequence) -> str:
+    """The first ten names, separated by commas, and how many more there are."""
+    return ", ".join(shown(name) for name in names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
 def _families(mapping):
     if not isinstance(mapping, Mapping):
         raise TypeError(
             f"parents must be given as a mapping child -> parents. Got {shown(mapping)}; for edges use DAG.from_edges."
         )
-    return {child: node_names(value, f"The parents of {shown(child)}") for child, value in mapping.items()}
+    return {child: _node_names(value, f"The parents of {shown(child)}") for child, value in mapping.items()}

@@ -96,20 +96,20 @@ def _dimension(dag, cardinalities, observed, max_table_cells, rng) -> int:
 
 
 def _parts(dag: DAG, kept: Sequence[Hashable], observed: Set) -> list[tuple[set, list]]:
-    """Hidden nodes that meet in families, with the nodes of these families; each family without hidden nodes by itself.
+    """Parts of the network: hidden nodes that meet in families, with these; each family without hidden nodes by itself.
 
     The distribution is a product of one conditional distribution for each part, whose dimensions add up.
     """
     parts: list[tuple[set, list]] = []
     for node in kept:
         hidden, nodes = {member for member in dag.family(node) if member not in observed}, [node]
-        apart = []
+        parts_kept = []
         for others, with_them in parts:
             if hidden.isdisjoint(others):
-                apart.append((others, with_them))
+                parts_kept.append((others, with_them))
             else:
                 hidden, nodes = hidden | others, with_them + nodes
-        parts = [*apart, (hidden, nodes)]
+        parts = [*parts_kept, (hidden, nodes)]
     return parts
 
 
@@ -137,14 +137,14 @@ class _Part:
             )
 
     def rank(self, rng: np.random.Generator) -> int:
-        """The rank at a point drawn modulo the prime."""
+        """The rank of the derivatives at a point drawn modulo the prime."""
         point = [self._random_table(rng, family) for family in self.families]
         step = max(1, _BATCH // sum(prod(self.sizes[v] for v in clique) for clique in self.tree.cliques))
         pieces = [self._derivatives(rng, point, min(step, self.bound - at)) for at in range(0, self.bound, step)]
         return _modular.rank(np.ascontiguousarray(np.concatenate(pieces, axis=1))) if pieces else 0
 
     def _random_table(self, rng, family) -> np.ndarray:
-        """Residues that sum to one over the last axis."""
+        """Random residues that sum to one over the last axis."""
         table = rng.integers(1, _PRIME, size=[self.sizes[v] for v in family], dtype=np.uint64)
         others = table[..., :-1].sum(axis=-1) % _PRIME
         table[..., -1] = (1 + _PRIME - others) % _PRIME
@@ -193,7 +193,7 @@ class _Part:
 
 
 def _spread(table: np.ndarray, scope: Sequence[int], clique: Sequence[int]) -> np.ndarray:
-    """A table over some variables, and lanes, with an axis for each variable of a clique."""
+    """A table over some variables, and lanes, as one with an axis for each variable of a clique."""
     order = np.argsort(scope)
     table = table.transpose(*order, len(scope))
     sizes = dict(zip(sorted(scope), table.shape))

@@ -41,7 +41,7 @@ class JunctionTree:
 
     @property
     def treewidth(self) -> int:
-        """Variables of the largest clique, less one."""
+        """The treewidth: variables of the largest clique, less one."""
         return max(len(clique) for clique in self.cliques) - 1
 
 

@@ -34,7 +34,7 @@ def read_model_string(text: str) -> tuple[list, dict]:
     while position < end:
         match = _TOKEN.match(text, position, end)
         token = (match["mark"] or "a name") if match else None
-        if token not in expected:
+        if match is None or token not in expected:
             break
         position = match.end()
         if token == "]":

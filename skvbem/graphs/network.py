@@ -109,7 +109,7 @@ class Network:
         return {node: len(states) for node, states in self.states.items()}
 
     def parameters(self, latents: str | Iterable[Hashable] = ()) -> dict:
-        """What `VBDiscreteDAG` takes to fit this network, its tables being the start: a dict of keyword arguments.
+        """Keyword arguments with which `VBDiscreteDAG` fits this network, its tables being the start.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What displays of mixtures share: which components are drawn, in which color, and how columns are named."""
+"""Components, colors and columns as displays of mixtures choose them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shown_components(counts: np.ndarray) -> list[int]:
 
 
 def column_positions(features: Iterable, names: Sequence[str], owner: str) -> list[int]:
-    """Where columns are that are given by name or position.
+    """The positions of columns given by name or position.
 
     Raises
     ------
@@ -43,5 +43,5 @@ def column_positions(features: Iterable, names: Sequence[str], owner: str) -> li
 
 
 def shortened(text: str) -> str:
-    """A name that leaves room for a picture."""
+    """A name cut so that it leaves room for a picture."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"

@@ -24,7 +24,7 @@ _NOTHING = 1e-9
 
 
 def series(position: int) -> tuple[str, str]:
-    """(color, marker) of a series; after the seventh they come again."""
+    """Color and marker of a series; after the seventh they come again."""
     return SERIES[position % len(SERIES)]
 
 
@@ -37,7 +37,7 @@ def percent(share: float) -> str:
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:
-    """Positions at least a gap apart, in the same order, as near to those given as squares can say.
+    """Positions at least a gap apart, in the same order, nearest by squares to those given.
 
     They are kept between `low` and `high` if they fit there.
     """

@@ -1,4 +1,4 @@
-"""What displays of hidden Markov models share: which states are drawn, in which order and color."""
+"""States, their order and their colors as displays of hidden Markov models choose them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def state_color(state: int) -> str:
 
 
 def check_has_states(estimator, owner: str) -> None:
-    """Raise if what is to be drawn is no fitted hidden Markov model.
+    """Raise an error if what is to be drawn is no fitted hidden Markov model.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def check_has_states(estimator, owner: str) -> None:
 
 
 def states_in_order(estimator, order, owner: str) -> list[int]:
-    """The states to draw, one after the other.
+    """The states to draw, in order.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Searches over structures, numbers of states or any other parameters, with a posterior over what was found."""
+"""Searches over structures, numbers of states or any other parameters, with a posterior over the models tried."""
 
 from skvbem.search.structure_search_cv import StructureSearchCV
 

@@ -1,4 +1,4 @@
-"""Averages over models, in proportion to their posterior."""
+"""Averages over models, in proportion to their posterior probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_PROBABILITY_LEFT_OUT, _MAX_MODELS = 1e-3, 100
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """Fitted models and their shares of the posterior.
+    """Fitted models and their posterior probabilities, by which predictions are averaged.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Average:
 
 
 def average_over(job: Job, settings: Sequence[Mapping], posterior: np.ndarray, n_jobs: int | None) -> Average:
-    """The models that hold all but 0.1 % of the posterior (at most 100), fitted."""
+    """The fitted models that hold all but 0.1 % of the posterior (at most 100)."""
     order = np.argsort(-posterior, kind="stable")
     n_kept = min(
         int(np.searchsorted(np.cumsum(posterior[order]), 1.0 - _MAX_PROBABILITY_LEFT_OUT)) + 1, _MAX_MODELS, len(order)

@@ -1,4 +1,4 @@
-"""What a search answers once it is over: its winner is asked, and has only those methods that the estimator has."""
+"""Delegation of a search to its best estimator, whose methods it has once it is fitted."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def _best_estimator_has(name: str):
 
 
 class BestEstimatorDelegation:
-    """Methods of the estimator, for a search with `estimator`, and `best_estimator_` once it is fitted."""
+    """The methods of `best_estimator_`, which a search has if its `estimator` has them."""
 
     def _asked(self):
         check_is_fitted(self)
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(
-                f"This {type(self).__name__} was made with refit=False: it has no fitted winner to ask. Fit "
+                f"This {type(self).__name__} was made with refit=False: it has no fitted best estimator to ask. Fit "
                 "estimator.set_params(**search.best_params_) yourself, or search with refit=True."
             )
         return self.best_estimator_
 
     @_best_estimator_has("score_samples")
     def score_samples(self, X):
-        """Log predictive probability of each row, nats: of the winner, or averaged over the posterior if `averaging`.
+        """Log predictive probability of each row, nats: of the best estimator, or averaged over the posterior.
 
         Parameters
         ----------
@@ -45,7 +45,7 @@ class BestEstimatorDelegation:
         return self._asked().score_samples(X) if average is None else average.score_samples(X)
 
     def score(self, X, y=None):
-        """Mean log predictive probability of rows, nats per row, of the winner or the average; see `score_samples`.
+        """Mean log predictive probability of rows, nats per row, of the best estimator or of the average.
 
         For an estimator without `score_samples`, what its own `score` is.
 
@@ -64,7 +64,7 @@ class BestEstimatorDelegation:
 
     @_best_estimator_has("predict")
     def predict(self, X):
-        """What the winner predicts.
+        """Predictions of the best estimator.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class BestEstimatorDelegation:
 
     @_best_estimator_has("predict_proba")
     def predict_proba(self, X):
-        """Probabilities of what the winner predicts.
+        """Probabilities of what the best estimator predicts.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class BestEstimatorDelegation:
 
     @_best_estimator_has("predict_log_proba")
     def predict_log_proba(self, X):
-        """Log probabilities of what the winner predicts.
+        """Log probabilities of what the best estimator predicts.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class BestEstimatorDelegation:
 
     @_best_estimator_has("decision_function")
     def decision_function(self, X):
-        """What the winner decides by.
+        """Values of the best estimator's decision function.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class BestEstimatorDelegation:
 
     @_best_estimator_has("transform")
     def transform(self, X):
-        """What the winner makes of rows.
+        """Rows as the best estimator transforms them.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class BestEstimatorDelegation:
 
     @_best_estimator_has("transform")
     def fit_transform(self, X, y=None, **params):
-        """What the winner makes of the rows that it won by: `fit`, then `transform`.
+        """The rows of the search as its best estimator transforms them: `fit`, then `transform`.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class BestEstimatorDelegation:
 
     @_best_estimator_has("inverse_transform")
     def inverse_transform(self, X):
-        """What rows the winner makes of what it made of rows.
+        """Rows that the best estimator makes of transformed ones.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class BestEstimatorDelegation:
 
     @_best_estimator_has("get_feature_names_out")
     def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`.
+        """Names of the columns that `transform` of the best estimator returns.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ def posterior(log_evidences: np.ndarray, log_priors: np.ndarray) -> tuple[np.nda
 
 @dataclass(frozen=True)
 class Hidden:
-    """A structure and the numbers of states of its latents."""
+    """A structure with the numbers of states of its latents."""
 
     dag: DAG
     latents: Mapping[Hashable, int]
@@ -71,7 +71,7 @@ def matched(structure: Hidden, best: Hidden) -> DAG:
 
 
 def _n_common(one: DAG, a, other: DAG, b) -> int:
-    """Common neighbors less others: children and parents apart."""
+    """Number of neighbors that two latents share, children and parents apart, less those of one alone."""
     score = 0
     for mine, theirs in ((one.children(a), other.children(b)), (one.parents(a), other.parents(b))):
         score += 2 * len(set(mine) & set(theirs)) - len(set(mine) ^ set(theirs))

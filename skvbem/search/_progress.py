@@ -90,7 +90,7 @@ class Stage:
         return f"{self._n_done}" if self._n is None else f"{self._n_done} of {self._n}"
 
     def _left(self, passed: float) -> str:
-        """The time left, from what new candidates took; the time passed if how many will come is not known."""
+        """The time left for a stage, from what new candidates took; the time passed if their number is not known."""
         limits = [] if self._limit is None else [max(self._limit - passed, 0.0)]
         if self._n is not None and self._n_new:
             limits.append(passed / self._n_new * max(self._n - self._n_done, 0))
@@ -101,7 +101,7 @@ class Stage:
 
 
 def duration(seconds: float) -> str:
-    """A time as one says it: in seconds, minutes or hours."""
+    """A time in words: in seconds, minutes or hours."""
     if seconds < 100:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -50,12 +50,12 @@ def results_table(tried: Sequence[tuple[dict, Record]], names: Sequence[str], lo
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """1 for the highest, ties sharing the best rank; values that are not there come last."""
+    """Ranks of scores: 1 for the highest, ties sharing the best rank; scores that are not there come last."""
     return rankdata(-np.where(np.isnan(values), -np.inf, values), method="min").astype(np.int32)
 
 
 def order_of(tried: Sequence[tuple[dict, Record]], values: np.ndarray) -> list[int]:
-    """Positions best first; of equal scores fewer parameters come first, then the name of the setting."""
+    """Positions of candidates, best first; of equal scores fewer parameters come first, then the setting's name."""
 
     def key(k: int):
         setting, record = tried[k]
@@ -67,12 +67,12 @@ def order_of(tried: Sequence[tuple[dict, Record]], values: np.ndarray) -> list[i
 
 
 def describe(setting: Mapping) -> str:
-    """A setting in one line."""
+    """A setting in one line of text."""
     return ", ".join(f"{name}={value}" for name, value in setting.items()) or "as given"
 
 
 def _column(settings: Sequence[Mapping], name: str) -> np.ma.MaskedArray:
-    """A parameter of every candidate, masked where a setting does not give it."""
+    """Values of a parameter for every candidate, masked where a setting does not give it."""
     values = [setting.get(name) for setting in settings]
     kind: type = object
     if all(isinstance(value, bool) for value in values):

@@ -253,7 +253,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 Runner(job, **limits, checkpoint=checkpoint, tell=tell) as runner,
             ):
                 strategy.search(Problem(space, runner, ranking, prior, job, np.random.default_rng(seed)))
-            found = runner.found
+            found = runner.tried
             if not found:
                 raise ValueError(f"{type(self).__name__} has no candidate to try: there is none in {space!r}.")
             self._refuse_if_all_failed(found)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from skvbem.errors import TooLargeError
 from skvbem.graphs.names import shown
-from skvbem.spaces.settings import canonical, n_labelings
+from skvbem.spaces.settings import canonical, n_relabeled_graphs
 
 __all__ = ["DelegatingSpace", "Space"]
 
@@ -59,7 +59,7 @@ class Space(ABC):
 
     def orbit_size(self, setting: Mapping) -> int:
         """How many labeled settings of the space describe the model of `setting`."""
-        return n_labelings(self.check_member(setting))
+        return n_relabeled_graphs(self.check_member(setting))
 
     def to_list(self, max_settings: int = 100_000) -> list[dict]:
         """All settings, in order.
@@ -77,13 +77,13 @@ class Space(ABC):
         return list(self)
 
     def check_member(self, setting: Mapping) -> Mapping:
-        """The setting itself; ValueError if it is not in the space."""
+        """The setting itself, checked to be in the space; ValueError if it is not."""
         if setting not in self:
             raise ValueError(f"The setting {shown(setting)} is not in {shown(self)}.")
         return setting
 
     def check_not_empty(self) -> None:
-        """ValueError if there is nothing in the space."""
+        """Raise a ValueError if the space has no setting."""
         if next(iter(self), None) is None:
             raise ValueError(f"There is no setting in {shown(self)}. Loosen what rules them out.")
 
@@ -126,7 +126,7 @@ class Space(ABC):
         return type(self), tuple(self._made_of().values())
 
     def _made_of(self) -> dict:
-        """Name -> value of the fields of the data class that every subclass is."""
+        """Name -> value of the fields of the space, a data class."""
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: dict(value) if isinstance(value, MappingProxyType) else value for name, value in values}
 
@@ -138,12 +138,12 @@ class DelegatingSpace(Space):
 
     @property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of settings, an exact int of any size."""
         return self._inner.n_settings
 
     @property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that settings give."""
         return self._inner.parameters
 
     def __iter__(self) -> Iterator[dict]:
@@ -153,11 +153,11 @@ class DelegatingSpace(Space):
         return setting in self._inner
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
-        """See `Space`."""
+        """The settings one move away, each model once."""
         return self._inner.neighbors(self.check_member(setting))
 
     def orbit_size(self, setting: Mapping) -> int:
-        """See `Space`."""
+        """How many labeled settings of the space describe the model of `setting`."""
         return self._inner.orbit_size(self.check_member(setting))
 
 

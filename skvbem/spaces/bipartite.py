@@ -1,4 +1,4 @@
-"""Latents above observed nodes."""
+"""Bipartite structures: latents above observed nodes, and no other edges."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class BipartiteSpace(StructureSpace):
 
     @cached_property
     def rules(self) -> EdgeRules:
-        """See `StructureSpace`."""
+        """The rule for the parents of every node: latents first, then observed nodes."""
         latents = frozenset(self.latents)
         most = len(latents) if self.max_parents is None else min(self.max_parents, len(latents))
         none, rule = ParentRule(frozenset()), ParentRule(latents, frozenset(), self.min_parents, most)

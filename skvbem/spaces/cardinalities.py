@@ -1,4 +1,4 @@
-"""Numbers of states of the latents of one structure."""
+"""Spaces of the numbers of states of one structure's latents."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class CardinalityGrid(Space):
 
     @cached_property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of settings, an exact int of any size."""
         return len(self._points)
 
     @property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that settings give: the structure and its latents."""
         return frozenset({"structure", "latents"})
 
     def __iter__(self) -> Iterator[dict]:
@@ -100,7 +100,7 @@ class CardinalityGrid(Space):
                     yield neighbor
 
     def orbit_size(self, setting: Mapping) -> int:
-        """See `Space`."""
+        """How many combinations of numbers of states describe the model of `setting`."""
         return len(self._points[canonical(self.check_member(setting))])
 
     @cached_property
@@ -163,7 +163,7 @@ class LatentClassSpace(DelegatingSpace):
 
 
 def check_numbers_of_states(given, latent: Hashable) -> tuple[int, ...]:
-    """The numbers, ascending, each once; ValueError if there is none, or one that is no int >= 1."""
+    """The numbers of states, ascending, each once; ValueError if there is none, or one that is no int >= 1."""
     numbers = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     for number in numbers:
         if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:

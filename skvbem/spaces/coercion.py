@@ -1,4 +1,4 @@
-"""What may stand for a space."""
+"""Spaces as users describe them: grids, lists of settings, lists of structures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["coerce_space"]
 
 
 def coerce_space(space) -> Space:
-    """The space that a user means by it.
+    """The space that a grid, a list of settings or of structures, or a space itself stands for.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def coerce_space(space) -> Space:
 
 
 def _combined(how: str, *spaces) -> Space:
-    """The product or union of what may stand for spaces."""
+    """The product or union of spaces as users describe them."""
     make = {"product": make_product, "union": make_union}[how]
     return make(*map(coerce_space, spaces))
 

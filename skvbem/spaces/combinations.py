@@ -41,11 +41,11 @@ def make_product(*parts: Space) -> Space:
                     f"Both factors of a product set {shared[0]!r}: {type(other).__name__} and {type(part).__name__}. "
                     "Leave it to one of them, or use + for a union."
                 )
-    apart = [part for part in flat if len({"structure", "latents"} & part.parameters) == 1]
-    if len(apart) == 2:
+    with_one_of_two = [part for part in flat if len({"structure", "latents"} & part.parameters) == 1]
+    if len(with_one_of_two) == 2:
         # The names of latents are arbitrary in graph and numbers of states together, not in each alone.
-        pairs = ListSpace(ProductSpace(tuple(apart)).to_list())
-        flat = [pairs if part is apart[0] else part for part in flat if part is not apart[1]]
+        pairs = ListSpace(ProductSpace(tuple(with_one_of_two)).to_list())
+        flat = [pairs if part is with_one_of_two[0] else part for part in flat if part is not with_one_of_two[1]]
     return flat[0] if len(flat) == 1 else ProductSpace(tuple(flat))
 
 
@@ -76,12 +76,12 @@ class ProductSpace(Space):
 
     @property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of combinations, an exact int of any size."""
         return prod(part.n_settings for part in self.parts)
 
     @cached_property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that the parts' settings give."""
         return frozenset(chain.from_iterable(part.parameters for part in self.parts))
 
     def __iter__(self) -> Iterator[dict]:
@@ -110,7 +110,7 @@ class ProductSpace(Space):
                 yield merge((*settings[:place], neighbor, *settings[place + 1 :]))
 
     def orbit_size(self, setting: Mapping) -> int:
-        """See `Space`."""
+        """How many labeled settings describe the model: the product of those of the parts."""
         settings = self._split(self.check_member(setting))
         return prod(part.orbit_size(one) for part, one in zip(self.parts, settings))
 
@@ -143,7 +143,7 @@ class UnionSpace(Space):
 
     @cached_property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of settings, each model once, an exact int."""
         largest, *others = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
         if (n := sum(part.n_settings for part in others)) > _MAX_SETTINGS_LOOKED_UP:
             raise TooLargeError(
@@ -158,7 +158,7 @@ class UnionSpace(Space):
 
     @cached_property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that the parts' settings give."""
         return frozenset(chain.from_iterable(part.parameters for part in self.parts))
 
     def __iter__(self) -> Iterator[dict]:
@@ -171,7 +171,7 @@ class UnionSpace(Space):
         return any(setting in part for part in self.parts)
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
-        """See `Space`; steps from one part to another come last."""
+        """The neighbors of a setting in all parts that hold it; steps from one part to another come last."""
         key = canonical(self.check_member(setting))
         within = (part.neighbors(setting) for part in self.parts if setting in part)
         seen = {key}

@@ -32,7 +32,7 @@ _MAX_TERMS = 4_000_000
 
 
 class _Class(NamedTuple):
-    """Cycles that are alike: `n` of `length` nodes each, made of some of the nodes `members`, which are all alike."""
+    """Cycles of a permutation that are alike: `n` of `length` nodes each, made of `members`, which are alike."""
 
     members: tuple
     length: int
@@ -78,7 +78,7 @@ def count_graphs(rules: EdgeRules, groups: Sequence[tuple], *, childless: bool) 
 
 
 def _alike(rules, hidden):
-    """Nodes that are not hidden, in classes whose members may trade places."""
+    """Classes of nodes that are not hidden, whose members may trade places under the rules."""
     classes: list[list] = []
     for node in rules.nodes:
         if node not in hidden:
@@ -91,7 +91,7 @@ def _alike(rules, hidden):
 
 
 def _cycle_types(n: int) -> Iterator[tuple[Counter, int]]:
-    """(length -> number of cycles, number of permutations that have so many) for n nodes."""
+    """Types of permutations of n nodes: (length -> number of cycles, number of permutations that have so many)."""
 
     def partitions(rest, largest):
         if rest == 0:
@@ -106,7 +106,7 @@ def _cycle_types(n: int) -> Iterator[tuple[Counter, int]]:
 
 
 def _n_fixed(rules, others, cycles, childless):
-    """Graphs that a permutation with these cycles leaves as they are."""
+    """The number of graphs that a permutation with these cycles leaves as they are."""
     if childless:
         return _n_acyclic(rules, [*others, *cycles])
     total = 0
@@ -175,7 +175,7 @@ class _Choices:
                 self.possible.add(i)
 
     def n_sets(self, there: tuple) -> int:
-        """The number of sets."""
+        """The number of sets of parents."""
         if not self.satisfiable or any(there[i] < n for i, n in self.required.items()):
             return 0
         # A set is fixed by the power of the permutation that fixes the child: it holds whole cycles of that power.
@@ -189,7 +189,7 @@ class _Choices:
 
 @lru_cache(maxsize=4096)
 def _n_unions(pieces: tuple, least: int, most: int) -> int:
-    """How many unions of pieces, given as (size, number), have so many members."""
+    """The number of unions of pieces, given as (size, number), that have so many members."""
     if not pieces:
         return int(least <= 0 <= most)
     (size, n), rest = pieces[0], pieces[1:]

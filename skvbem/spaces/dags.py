@@ -90,7 +90,7 @@ class DAGSpace(StructureSpace):
 
     @cached_property
     def rules(self) -> EdgeRules:
-        """See `StructureSpace`."""
+        """The rule for the parents of every node: latents first, then observed nodes."""
         return make_rules(
             (*self.latents, *self.nodes),
             tiers=self.tiers,
@@ -156,7 +156,7 @@ class DAGSpace(StructureSpace):
         most = [rules[node].most - len(rules[node].required) for node in nodes]
 
         def can_have_children(needy, at):
-            """Whether nodes from here on can take in all latents that need a child; if not, this is sure."""
+            """Whether nodes from here on can take in all latents that need a child; if not, that is certain."""
             taken_in = [mask & needy for mask in possible[at:]]
             room = sum(min(n, mask.bit_count()) for n, mask in zip(most[at:], taken_in))
             return reduce(or_, taken_in, 0) == needy and room >= needy.bit_count()

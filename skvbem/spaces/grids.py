@@ -64,7 +64,7 @@ class GridSpace(DelegatingSpace):
 
 
 def is_list_of_values(value) -> bool:
-    """Whether a grid can take this as the values of a parameter."""
+    """Whether a value of a grid lists values of a parameter."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
@@ -74,7 +74,7 @@ class _Axis(ListSpace):
     """The values of one parameter; numbers are near the next smaller and the next larger one."""
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
-        """See `GridSpace`."""
+        """The values next to one of the axis."""
         if not self._rank:
             return super().neighbors(setting)
         at = self._rank.index(canonical(self.check_member(setting)))

@@ -46,12 +46,12 @@ class ListSpace(Space):
 
     @property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of settings of the list, each model once."""
         return len(self.settings)
 
     @cached_property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that the settings of the list give."""
         return frozenset(name for setting in self.settings for name in setting)
 
     def __iter__(self) -> Iterator[dict]:
@@ -61,7 +61,7 @@ class ListSpace(Space):
         return isinstance(setting, Mapping) and canonical(setting) in self._place
 
     def neighbors(self, setting: Mapping) -> Iterator[dict]:
-        """All other settings: nothing is known of what is near what."""
+        """All other settings of the list: nothing is known of what is near what."""
         key = canonical(self.check_member(setting))
         return (dict(other) for other, place in zip(self.settings, self._place) if place != key)
 

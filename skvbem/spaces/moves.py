@@ -58,7 +58,7 @@ class _EdgeMove(Move):
         """The graph after the move."""
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`."""
+        """The setting after the move, with its structure as a `DAG`."""
         dag, _ = _parts(setting)
         return {**setting, "structure": self.change(dag)}
 
@@ -72,7 +72,7 @@ class AddEdge(_EdgeMove):
 
     @property
     def reverse(self) -> RemoveEdge:
-        """See `Move`."""
+        """The move that removes the edge."""
         return RemoveEdge(self.parent, self.child)
 
     def change(self, dag: DAG) -> DAG:
@@ -89,7 +89,7 @@ class RemoveEdge(_EdgeMove):
 
     @property
     def reverse(self) -> AddEdge:
-        """See `Move`."""
+        """The move that adds the edge."""
         return AddEdge(self.parent, self.child)
 
     def change(self, dag: DAG) -> DAG:
@@ -106,7 +106,7 @@ class ReverseEdge(_EdgeMove):
 
     @property
     def reverse(self) -> ReverseEdge:
-        """See `Move`."""
+        """The move that turns the edge back."""
         return ReverseEdge(self.child, self.parent)
 
     def change(self, dag: DAG) -> DAG:
@@ -125,11 +125,11 @@ class AddLatent(Move):
 
     @property
     def reverse(self) -> RemoveLatent:
-        """See `Move`."""
+        """The move that removes the latent."""
         return RemoveLatent(self.latent, self.n_states, self.children, self.parents)
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`."""
+        """The setting with the latent, with its structure as a `DAG`."""
         dag, latents = _parts(setting)
         if self.latent in dag.nodes:
             raise StructureError(f"{shown(self.latent)} is a node already. Give the new latent another name.")
@@ -152,11 +152,11 @@ class RemoveLatent(Move):
 
     @property
     def reverse(self) -> AddLatent:
-        """See `Move`."""
+        """The move that adds the latent."""
         return AddLatent(self.latent, self.n_states, self.children, self.parents)
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`."""
+        """The setting without the latent, with its structure as a `DAG`."""
         dag, latents = _parts(setting)
         if latents.get(self.latent) != self.n_states or (
             set(dag.children(self.latent)) != set(self.children) or set(dag.parents(self.latent)) != set(self.parents)
@@ -176,11 +176,11 @@ class AddState(Move):
 
     @property
     def reverse(self) -> RemoveState:
-        """See `Move`."""
+        """The move that takes the state away."""
         return RemoveState(self.latent)
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`."""
+        """The setting with one state more of the latent."""
         return _with_states(setting, self.latent, 1)
 
 
@@ -192,11 +192,11 @@ class RemoveState(Move):
 
     @property
     def reverse(self) -> AddState:
-        """See `Move`."""
+        """The move that adds the state."""
         return AddState(self.latent)
 
     def apply(self, setting: Mapping) -> dict:
-        """See `Move`; a latent keeps at least one state."""
+        """The setting with one state less of the latent, which keeps at least one."""
         return _with_states(setting, self.latent, -1)
 
 

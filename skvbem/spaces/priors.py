@@ -88,7 +88,7 @@ class StructurePrior(ABC):
 
 @dataclass(frozen=True)
 class UniformPrior(StructurePrior):
-    """Every model is equally likely, or, with `labeled`, every labeled graph.
+    """A prior under which every model is equally likely, or, with `labeled`, every labeled graph.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class UniformPrior(StructurePrior):
 
 @dataclass(frozen=True)
 class EdgePrior(StructurePrior):
-    r"""Every edge that is there multiplies the prior by its odds: edges come independently, given the space.
+    r"""A prior to which every edge that is there adds its log odds: edges come independently, given the space.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class EdgePrior(StructurePrior):
         _check_probability(self.default, "edges without their own", closed=False)
 
     def log_prior(self, space: Space) -> np.ndarray:
-        """See `StructurePrior`."""
+        """The log prior of all settings of a space, normalized."""
         unknown = {node for edge in self._by_edge for node in edge}
         nodes: set = set()
         for setting in space if unknown else ():
@@ -203,7 +203,7 @@ class EdgePrior(StructurePrior):
 
 @dataclass(frozen=True)
 class ClassPrior(StructurePrior):
-    """Every class of settings is equally likely, and within a class every model, or labeled graph.
+    """A prior under which classes of settings are equally likely, and within a class every model, or labeled graph.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class ClassPrior(StructurePrior):
 
 @dataclass(frozen=True)
 class FunctionPrior(StructurePrior):
-    """The log prior is what a function says, up to a constant.
+    """A prior whose logarithm is a function of the setting, up to a constant.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ class FunctionPrior(StructurePrior):
 
 
 def coerce_prior(prior) -> StructurePrior:
-    """The prior that a user means by it.
+    """The structure prior that a name, a probability of edges, or a function stands for.
 
     Parameters
     ----------

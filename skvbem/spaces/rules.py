@@ -1,4 +1,4 @@
-"""Which parents each node may have: what all graphs of a search have in common.
+"""Rules for the parents of every node: what all graphs of a search have in common.
 
 A rule is about one node: parents it may have, parents it must have, how many. Graphs obey the rules when every node
 does and there is no cycle, so that rules can be checked, counted and enumerated node by node.
@@ -38,12 +38,12 @@ class ParentRule:
     most: int = 0
 
     def allows(self, parents: Iterable[Hashable]) -> bool:
-        """Whether these may be the parents."""
+        """Whether these nodes may be the parents."""
         parents = frozenset(parents)
         return self.required <= parents <= self.possible and self.least <= len(parents) <= self.most
 
     def relabel(self, mapping: Mapping[Hashable, Hashable]) -> ParentRule:
-        """The same rule with nodes renamed as `mapping` (old -> new) says."""
+        """The rule with nodes renamed as `mapping` (old -> new) says."""
         possible, required = (
             frozenset(mapping.get(node, node) for node in nodes) for nodes in (self.possible, self.required)
         )
@@ -52,7 +52,7 @@ class ParentRule:
 
 @dataclass(frozen=True)
 class EdgeRules:
-    """The rule of every node of a graph.
+    """The rules of a graph: for every node, the parents it may have.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class EdgeRules:
 
     @property
     def nodes(self) -> tuple:
-        """The nodes, in order."""
+        """The nodes that the rules are for, in order."""
         return tuple(self.parents)
 
     def allow(self, dag: DAG) -> bool:
@@ -141,7 +141,7 @@ def make_rules(
 
 
 def check_count(value, name: str) -> int:
-    """The value as an int >= 0; TypeError or ValueError if it is none."""
+    """The number of parents as an int >= 0; TypeError or ValueError if it is none."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
         raise ValueError(f"{name} must be an int >= 0. Got {shown(value)} instead.")
     return int(value)

@@ -1,4 +1,4 @@
-"""Settings and what makes two of them one model.
+"""Settings of an estimator, and what makes two of them one model.
 
 A setting maps parameters of an estimator to values. The names of latents are arbitrary: settings whose graphs differ
 only by a renaming of hidden nodes that keeps numbers of states have one key, whatever the names are. Everything else
@@ -20,11 +20,11 @@ from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import shown
 
-__all__ = ["canonical", "distinct", "hidden_graph", "n_labelings", "resolve_latents", "value_key"]
+__all__ = ["canonical", "distinct", "hidden_graph", "n_relabeled_graphs", "resolve_latents", "value_key"]
 
 
 def canonical(setting: Mapping) -> Hashable:
-    """A key that is the same for two settings if and only if they describe the same model.
+    """A key of the model of a setting: equal for two settings if and only if they describe the same model.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def hidden_graph(setting: Mapping) -> tuple[DAG, dict] | None:
         return None  # a parameter of that name may mean something else
 
 
-def n_labelings(setting: Mapping) -> int:
+def n_relabeled_graphs(setting: Mapping) -> int:
     """How many graphs differ from that of a setting by no more than names of latents with as many states."""
     if (graph_and_latents := hidden_graph(setting)) is None:
         return 1

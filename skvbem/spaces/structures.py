@@ -45,15 +45,15 @@ class StructureSpace(Space):
     @property
     @abstractmethod
     def rules(self) -> EdgeRules:
-        """What the parents of each node must obey: latents first, then observed nodes."""
+        """The rule for the parents of every node: latents first, then observed nodes."""
 
     @abstractmethod
     def _graphs(self) -> Iterator[DAG]:
-        """The graph that stands for each model, see `representative`."""
+        """The graph that stands for each model, as `representative` chooses it."""
 
     @property
     def parameters(self) -> frozenset:
-        """See `Space`."""
+        """The names of the parameters that settings give: the structure, and latents if there are any."""
         return frozenset({"structure", "latents"} if self.latents else {"structure"})
 
     @cached_property
@@ -68,7 +68,7 @@ class StructureSpace(Space):
 
     @cached_property
     def n_settings(self) -> int:
-        """See `Space`."""
+        """The number of settings, an exact int: graphs that differ by more than names of exchangeable latents."""
         if self.is_symmetric:
             return count_graphs(self.rules, self.exchangeable, childless=self.childless)
         # Rules that tell exchangeable latents apart are no symmetry to count by.
@@ -101,7 +101,7 @@ class StructureSpace(Space):
                     yield self._setting(graph)
 
     def orbit_size(self, setting: Mapping) -> int:
-        """See `Space`."""
+        """How many graphs of the space differ from that of `setting` by no more than names of exchangeable latents."""
         images = self._images(self._graph_of(self.check_member(setting)))
         n_names = prod(map(factorial, map(len, _grouped(self._kinds))))
         return sum(n_names // image.n_automorphisms(self._kinds) for image in images)
@@ -195,12 +195,12 @@ def check_nodes(observed, latents: Mapping, owner: str) -> tuple:
 
 
 def name_order(name: Hashable) -> tuple:
-    """By what `DAG.canonical` sorts names."""
+    """The key by which `DAG.canonical` sorts names of nodes."""
     return (isinstance(name, str), str(name))
 
 
 def _grouped(kinds: Mapping) -> list[tuple]:
-    """The latents of each kind."""
+    """The latents of each kind, in groups."""
     groups: dict = {kind: [] for kind in kinds.values()}
     for latent, kind in kinds.items():
         groups[kind].append(latent)

@@ -33,7 +33,7 @@ _MAX_STEPS_LEFT = 1000.0
 
 
 class Ascent(Protocol):
-    """A model, its data and a form of q(theta): all the loop knows of them."""
+    """The steps of VBEM on one objective: a model, its data and a form of q(theta)."""
 
     magnitude: float
     """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
@@ -49,13 +49,13 @@ class Ascent(Protocol):
         ...
 
     def failure(self) -> Exception:
-        """Why the objective of a plain step may not be a number."""
+        """The error that says why the objective of a plain step is not a number."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Where every start ended.
+    """The end of every start: its statistics, its objective, and whether it converged.
 
     Parameters
     ----------
@@ -147,17 +147,8 @@ def run(
             if len(live) == 0:
                 break
         if accelerate:
-            length = np.minimum(length, longest)
-            ahead = np.empty_like(two)
-            extrapolate(here, one, two, length, floor, ahead)
-            value = ascent.advance(ahead, 1)[0]
+            here, reached, longest = _extrapolated(ascent, (here, one, two), second, length, longest, floor)
             n_iter[live] += 1
-            accepted = value >= second
-            grown = np.where(length >= longest, 4.0 * longest, longest)
-            longest = np.where(accepted, grown, np.maximum(longest / 4.0, 1.0))
-            here, reached = ahead, value
-            if not accepted.all():
-                here, reached = np.where(accepted, ahead, two), np.where(accepted, value, second)
         else:
             here, reached = two, second
             more = min(more, int(room.max()))  # equal in all starts: they have taken the same steps
@@ -170,8 +161,49 @@ def run(
     return Run(result, objective, n_iter, converged, traces)
 
 
+def _extrapolated(
+    ascent: Ascent,
+    points: tuple[np.ndarray, np.ndarray, np.ndarray],
+    objective: np.ndarray,
+    length: np.ndarray,
+    longest: np.ndarray,
+    floor: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points beyond two steps where the objective is no lower there, else after the steps, and how far to try next.
+
+    Parameters
+    ----------
+    ascent : Ascent
+    points : tuple of ndarray of shape (n_cells, n_lanes)
+        Statistics before the two steps, between them, and after them.
+    objective : ndarray of shape (n_lanes,)
+        After the first step, nats.
+    length, longest : ndarray of shape (n_lanes,)
+        How far to extrapolate, and how far at most.
+    floor : ndarray of shape (n_cells,)
+        The least fraction of itself that a statistic keeps, -1 where it may be negative.
+
+    Returns
+    -------
+    points : ndarray of shape (n_cells, n_lanes)
+    objective : ndarray of shape (n_lanes,)
+    longest : ndarray of shape (n_lanes,)
+    """
+    here, one, two = points
+    length = np.minimum(length, longest)
+    ahead = np.empty_like(two)
+    extrapolate(here, one, two, length, floor, ahead)
+    value = ascent.advance(ahead, 1)[0]
+    accepted = value >= objective
+    grown = np.where(length >= longest, 4.0 * longest, longest)
+    longest = np.where(accepted, grown, np.maximum(longest / 4.0, 1.0))
+    if accepted.all():
+        return ahead, value, longest
+    return np.where(accepted, ahead, two), np.where(accepted, value, objective), longest
+
+
 def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: np.ndarray) -> None:
-    """The objective does not fall: a law of the algorithm, so a breach is a defect."""
+    """Raise a BoundFellError if the objective fell: a law of the algorithm, so a breach is a defect."""
     if np.isnan(after).any():
         raise ascent.failure()
     fell = before - after

@@ -25,7 +25,7 @@ from skvbem.families.base import ConjugateFamily
 
 @dataclass(frozen=True)
 class Form:
-    """What q(theta) is made of, for Dirichlet blocks.
+    """A form of q(theta): the density of VB, or the point of MAP or ML.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Form:
     lowered_by: float = 0.0
 
     def of(self, prior: ConjugateFamily, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Natural parameters, of the shape of the statistics, and the penalty (n_lanes,), nats; for any family."""
+        """Natural parameters, of the statistics' shape, and the penalty (n_lanes,), nats, of any family."""
         if self.density:
             posterior = prior + statistics
             natural = posterior.expected_natural()
@@ -53,7 +53,7 @@ class Form:
         return prior.natural(point), prior.log_density(point, "probability" if self.lowered_by else "natural")
 
     def point_of(self, prior: ConjugateFamily, statistics: np.ndarray):
-        """The point, for any family; for a density its mode in natural coordinates."""
+        """The point at these statistics, of any family; for a density its mode in natural coordinates."""
         if isinstance(prior, Dirichlet):
             return self.point(prior, statistics)
         if self.prior_share == 0.0:
@@ -61,7 +61,7 @@ class Form:
         return (prior + statistics).mode("probability" if self.lowered_by else "natural")
 
     def offset(self, prior: Dirichlet) -> np.ndarray:
-        """What is added to the counts, (n_cells,)."""
+        """The pseudocounts that a point adds to the counts, (n_cells,)."""
         offset = self.prior_share * prior.concentration - self.lowered_by
         # a row of one cell is no parameter: it is 1 whatever the basis
         alone = np.diff(prior.row_starts) == 1

@@ -1,4 +1,4 @@
-"""Many starts, few survivors: plain best-of-n and the tournament of Chickering & Heckerman."""
+"""Many starts, few survivors: the tournament of Chickering & Heckerman beside plain best-of-n."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skvbem.vbem.driver import Ascent
 def tournament(ascent: Ascent, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The survivors of a tournament among starts: half are dropped after 1, 2, 4, ... steps until one remains [CH §3].
 
-    64 starts cost 384 steps before the winner's own run.
+    64 starts cost 384 steps before the run of the one that survives.
 
     Parameters
     ----------
@@ -20,9 +20,9 @@ def tournament(ascent: Ascent, statistics: np.ndarray) -> tuple[np.ndarray, np.n
     Returns
     -------
     ndarray of int
-        Lanes in the order they left, the winner last.
+        Lanes in the order they left, the survivor last.
     ndarray of shape (n_cells, 1)
-        The winner's statistics.
+        The statistics of the survivor.
     """
     lanes, statistics = np.arange(statistics.shape[1]), np.array(statistics, order="C")
     left: list[int] = []

@@ -150,3 +150,14 @@ def rows_of(values, rows):
 def n_rows(values):
     """Number of rows."""
     return len(values[0] if isinstance(values, tuple) else values)
+
+
+def seen(values):
+    """Whether rows have an observed cell."""
+    if isinstance(values, tuple):
+        return np.any([seen(part) for part in values], axis=0)
+    return (~np.isnan(values) if values.dtype.kind == "f" else values >= 0).any(axis=1)
+
+
+#: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.
+CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied"}]

@@ -25,6 +25,7 @@ from estimators.inputs import (
     refused,
     warned,
 )
+from ids import named
 from sklearn.exceptions import NotFittedError
 
 from skvbem import VBDiscreteDAG
@@ -79,7 +80,7 @@ def test_wrong_dimensions(method):
         refused(ValueError, "Pass a DataFrame", function, FRAME["a"])
 
 
-@pytest.mark.parametrize("junk", [None, "text", {"a": [1, 2]}, object(), pl.DataFrame(GOOD).lazy()], ids=str)
+@pytest.mark.parametrize("junk", [None, "text", {"a": [1, 2]}, object(), pl.DataFrame(GOOD).lazy()], ids=named)
 def test_no_table(junk):
     text = refused(
         TypeError, "X must be an array, a nested list, or a pandas or polars DataFrame. Got a ", model().fit, junk
@@ -522,7 +523,7 @@ def test_fractional_and_huge_weights(factor):
         {"annealing": 0.5}, {"annealing": "slow"}, {"handle_unknown": "ignore"},
         {"max_table_cells": 0}, {"max_table_cells": 1e6}, {"max_memory": 0}, {"max_memory": "4GB"}, {"n_jobs": 1.5},
     ],
-    ids=str,
+    ids=named,
 )  # fmt: skip
 def test_parameters(parameters):
     ((name, value),) = parameters.items()

@@ -25,6 +25,7 @@ from estimators.inputs import (
     refused,
     warned,
 )
+from ids import named
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -233,7 +234,7 @@ def test_complex(family, make):
 
 
 @any_numeric_family
-@pytest.mark.parametrize("cell", ["a", "1", "", b"1", {1: 2}, [1], object()], ids=repr)
+@pytest.mark.parametrize("cell", ["a", "1", "", b"1", {1: 2}, [1], object()], ids=lambda cell: named(repr(cell)))
 def test_cells_that_are_no_numbers(family, cell):
     X = table(family).astype(object)
     X[3, 1] = cell
@@ -612,7 +613,7 @@ def test_weights_of_zero_and_fractions(family, method):
         {"acceleration": "squarem"}, {"verbose": -1}, {"handle_unknown": "ignore"}, {"n_jobs": 1.5},
         {"max_memory": 0}, {"max_memory": "4GB"}, {"max_memory": True},
     ],
-    ids=str,
+    ids=named,
 )  # fmt: skip
 def test_parameters(parameters):
     ((name, value),) = parameters.items()

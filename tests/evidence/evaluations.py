@@ -57,6 +57,21 @@ def evaluation_of(problem, **options):
     return evaluate(model, rows_of(data), hidden, **options)
 
 
+def evaluation_from(starts, ascent, model, data, hidden, *, seed=0, tol=1e-6):
+    """The evaluation of a model on its data, fitted by VB from statistics (n_cells, n_starts), other forms as asked.
+
+    `ascent` makes full steps of the model, the data and a form.
+    """
+
+    def fit_of(form, starts):
+        return best_of(ascent(model, data, form), starts, tol=tol, max_iter=2000)
+
+    def run(form, fit):
+        return fit_of(form, np.column_stack([fit.statistics, starts]))
+
+    return Evaluation(model, data, run, fit_of(FORMS["vb"], starts), "vb", data.total_weight, hidden, (seed,))
+
+
 def uniform_model(dag, cardinalities, concentration=1.0):
     """A network with one concentration in every cell."""
     return DiscreteDAG(

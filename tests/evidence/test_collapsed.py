@@ -97,9 +97,9 @@ def test_time_and_tightness_on_the_network_of_beal_and_ghahramani():
         evaluation = evaluate(model, rows, ("s1", "s2"), tol=1e-8, n_init=2)
         times = []
         for _ in range(5):
-            began = time.perf_counter()
+            began = time.process_time()
             found = collapsed(evaluation)
-            times.append(time.perf_counter() - began)
+            times.append(time.process_time() - began)
         assert min(times) < limit
         assert found.value - evaluation.fit("vb").objective > 2
         assert found.details["error_bound"] < 1e-9
@@ -172,9 +172,9 @@ def test_windows_and_moments_meet(n, p):
 def test_as_many_rows_as_there_may_be(weight, rng):
     """Of a million rows and more, in no time, and no further from the second order than the third is."""
     p = rng.beta(0.3, 0.3, size=400)
-    began = time.perf_counter()
+    began = time.process_time()
     rising, log, after, error = averages(p, np.full(400, weight), 1.0, 0)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     mean, variance = float(weight * p.sum()), float(weight * (p * (1 - p)).sum())
     assert rising == approx(math.lgamma(1 + mean) + 0.5 * variance / (mean + 1), rel=1e-9)
     assert log == approx(math.log1p(mean) - 0.5 * variance / (1 + mean) ** 2, abs=1e-9)

@@ -5,18 +5,19 @@ from itertools import product
 
 import numpy as np
 import pytest
-from emissions.members import PROBLEMS
-from evidence.mixture_problems import CONJUGATE, DEFINED, as_emission_takes
-from evidence.test_hmms import evaluation_of, evaluation_with, symmetric
+from emissions.defined import DEFINED, as_emission_takes
+from emissions.members import CONJUGATE, PROBLEMS, seen
+from evidence.test_hmms import evaluation_of, evaluation_with
 from evidence.test_mixture_scores import hessian, log_posterior
-from models.test_hmm import chain_of, hmm, lengths_of, random_prior, random_starts, sequences_of
-from models.test_mixture import PRODUCTS, seen
+from laws.chains import hmm, lengths_of, random_prior, symmetric
+from laws.labels import random_starts
+from models.test_hmm import chain_of, sequences_of
 from reference import hidden_markov
 from reference.hidden_markov import log_joints
 
 from skvbem.emissions import Categorical, Gaussian
 from skvbem.errors import TooLargeError
-from skvbem.evidence import SCORES, get_score
+from skvbem.evidence import get_score
 from skvbem.models.hmm import enumeration, information
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions, left_to_right
@@ -160,7 +161,7 @@ def covariance_over_paths(problem, model, data, natural):
 def test_the_covariance_of_scores_is_that_over_all_paths(name, rng, monkeypatch):
     """Masks, weights, missing steps; all steps at once, or few."""
     for k in range(4):
-        problem = PROBLEMS[name](rng, n_rows=8, gaps=0.3 * (k % 2) * (name in PRODUCTS))
+        problem = PROBLEMS[name](rng, n_rows=8, gaps=0.3 * (k % 2) * (name in CONJUGATE))
         prior, lengths = random_prior(rng, 2 + (k == 1)), lengths_of(rng, 8)
         weight = rng.uniform(0.0, 3.0, len(lengths)) if k > 1 else None
         model, data = hmm(problem, prior, lengths, weight)
@@ -311,11 +312,3 @@ def test_chains_of_single_steps_are_a_mixture(rng):
     exact, _ = mixture.log_evidence_by_enumeration(theirs, 2**20)
     assert get_score("exact")(ours).value == approx(exact, rel=1e-12)
     assert mixture.identifiable_dimension(()) == ours.model.identifiable_dimension((), ours.program)
-
-
-def test_every_score_of_the_registry_knows_chains(rng):
-    evaluation = evaluation_of(PROBLEMS["diag"](rng, n_rows=7), symmetric(rng, 2), [4, 3], rng)
-    small = {"n_chains": 4, "n_steps": 8, "n_draws": 32, "n_runs": 2, "n_particles": 4}
-    for score in SCORES.values():
-        found = score(evaluation, **{name: value for name, value in small.items() if name in score.options})
-        assert np.isfinite(found.value)

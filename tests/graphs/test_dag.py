@@ -197,9 +197,9 @@ class TestOrder:
         nodes = [f"n{i}" for i in range(1000)]
 
         def seconds():
-            start = time.perf_counter()
+            start = time.process_time()
             DAG.from_edges(edges, nodes)
-            return time.perf_counter() - start
+            return time.process_time() - start
 
         assert min(seconds() for _ in range(5)) < 0.1
 
@@ -350,14 +350,14 @@ class TestCanonical:
         assert len(canonical) == 4
 
     def test_many_hidden_nodes_cost_little(self):
-        start = time.perf_counter()
+        start = time.process_time()
         hidden = dict.fromkeys((f"h{i}" for i in range(40)), 2)
         edges = [(f"h{i}", f"y{j}") for i in range(40) for j in range(6) if i >> j & 1]
         assert DAG.from_edges(edges, hidden).n_automorphisms(hidden) == 1
         assert DAG(hidden, {}).n_automorphisms(hidden) == np.prod(range(1, 41), dtype=object)
         pairs = DAG.from_edges((f"h{i}", f"h{i + 8}") for i in range(8))
         assert pairs.n_automorphisms(dict.fromkeys(pairs.nodes, 2)) == 40320
-        assert time.perf_counter() - start < 2
+        assert time.process_time() - start < 2
 
 
 class TestErrors:

@@ -4,6 +4,7 @@ from math import log
 
 import numpy as np
 import pytest
+from ids import named
 from reference.structures import all_dags, bipartite_dags
 from scipy.special import logsumexp
 
@@ -37,7 +38,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("prior", ALL, ids=str)
+@pytest.mark.parametrize("prior", ALL, ids=named)
 class TestEveryPrior:
     def test_it_is_normalized_and_aligned(self, prior):
         found = prior.log_prior(SPACE)

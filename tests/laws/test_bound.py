@@ -93,31 +93,6 @@ def test_the_objective_is_what_it_is_by_definition(any_form, number):
     assert hasattr(model, "posterior_") == (any_form == "vb")
 
 
-@pytest.mark.parametrize("number", range(25))
-def test_the_objective_never_falls(any_form, number):
-    """Every plain step, of every form, from any start."""
-    network, data, prior = larger(number, least=any_form == "map_probability")
-    fast = FastNetwork(network, prior)
-    ascent = fast.ascent(data, any_form)
-    statistics = fast.random_starts(ascent, np.random.default_rng(number), 4)
-    trace = ascent.advance(statistics, 60)
-    assert np.diff(trace, axis=0).min() >= -RELATIVE_SLACK * (np.abs(trace).max() + ascent.magnitude)
-
-
-@pytest.mark.parametrize("number", range(25))
-def test_a_fixed_point_stays_fixed(any_form, number):
-    network, data, prior = larger(number, least=any_form == "map_probability")
-    fast = FastNetwork(network, prior)
-    ascent = fast.ascent(data, any_form)
-    start = fast.random_starts(ascent, np.random.default_rng(number))
-    result = run(ascent, start, tol=0.0, max_iter=20_000)
-    after = result.statistics.copy()
-    trace = ascent.advance(after, 3)[:, 0]
-    assert result.converged.all()
-    assert trace == approx(result.objective[0], rel=1e-12, abs=1e-10)
-    assert after == approx(result.statistics, abs=1e-4 * (1 + ascent.program.total_weight))
-
-
 def test_acceleration_finds_the_same_optima_in_fewer_steps(any_form):
     """From the same start: the same objective or, seldom, another stationary point."""
     elsewhere, steps = 0, np.zeros(2)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS
-from models.test_mixture import mixture
+from laws.mixtures import mixture
 
 from skvbem.models.mixture.components import Components, pairs_by_evidence, share_of_each
 from skvbem.models.mixture.model import Mixture

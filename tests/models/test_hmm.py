@@ -1,15 +1,16 @@
-"""Hidden Markov models of every emission: E steps and bounds by the sum over all paths; what changes nothing."""
+"""Hidden Markov models: E steps by the sum over all paths, known evidences, masks. Laws of all models: see `laws`."""
 
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
-from emissions.members import PROBLEMS, n_rows, rows_of
-from models.test_mixture import PRODUCTS, log_evidence_of_one, seen
+from emissions.members import PROBLEMS, seen
+from laws.chains import hmm, lengths_of, random_prior
+from laws.labels import random_starts
+from reference import hidden_markov, mixtures
 from reference.hidden_markov import by_enumeration, forward_backward
 from scipy import stats
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from skvbem.data import row_hashes
 from skvbem.emissions import EMISSIONS, Categorical
@@ -22,45 +23,6 @@ from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 
 approx = pytest.approx
-FORMS = {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}
-
-
-def lengths_of(rng, n, longest=5):
-    """Lengths that add up to n."""
-    lengths = []
-    while sum(lengths) < n:
-        lengths.append(int(rng.integers(1, min(longest, n - sum(lengths)) + 1)))
-    return np.array(lengths)
-
-
-def random_prior(rng, n_states, kind=None):
-    """Priors of first states and of transitions."""
-    kind = rng.choice(["symmetric", "sticky", "left_to_right", "banded", "array"]) if kind is None else kind
-    strength = float(rng.choice([1.0, n_states]))
-    initial = Transitions(rng.uniform(0.3, 2.0, (1, n_states)))
-    if kind == "symmetric":
-        return Transitions(np.full((1, n_states), strength / n_states)), Transitions.symmetric(n_states, strength)
-    if kind == "sticky":
-        return initial, Transitions.sticky(n_states, strength, 2.0)
-    if kind == "array":
-        return initial, Transitions(rng.uniform(0.3, 2.0, (n_states, n_states)))
-    if kind == "banded":
-        return initial, Transitions.symmetric(n_states, strength, banded(n_states))
-    first = Transitions((np.arange(n_states) == 0)[None] * 1.0)
-    return first, Transitions.symmetric(n_states, strength, left_to_right(n_states))
-
-
-def hmm(problem, prior, lengths, weight=None):
-    """A model of the rows of a problem, and its data."""
-    emission, n_states = problem.emission, prior[1].n_states
-    model = HMM(emission, *prior, emission.default_prior(n_states))
-    return model, model.compile(emission.prepare(problem.values), lengths, weight, seen(problem.values))
-
-
-def random_starts(model, data, rng, n_lanes):
-    """Statistics of random responsibilities."""
-    shares = rng.dirichlet(np.full(model.n_components, 0.5), size=(n_lanes, len(data)))
-    return np.stack([model.statistics_of(each, data) for each in shares], axis=1)
 
 
 def chain_of(model, natural):
@@ -117,68 +79,6 @@ def test_the_e_step_is_the_sum_over_all_paths(name, rng):
                 if data.ends[s] < b:
                     assert smoothed[b - 1] == approx(filtered[b - 1], abs=1e-10)
             assert model.filtered(at, data) == approx(filtered, abs=1e-10)
-
-
-def log_evidence_of_counts(rows, counts):
-    """ln of the Dirichlet-multinomial probability of one order of transitions that were counted."""
-    total = 0.0
-    for concentration, of_row in zip(rows, counts):
-        a, n = concentration[concentration > 0], of_row[concentration > 0]
-        if of_row[concentration == 0].any():
-            return -np.inf
-        total += gammaln(a.sum()) - gammaln(a.sum() + n.sum()) + (gammaln(a + n) - gammaln(a)).sum()
-    return total
-
-
-def exact_log_evidence(problem, values, prior, lengths):
-    """By the sum over all paths of all sequences, the parameters integrated out of each."""
-    n, n_states = n_rows(values), prior[1].n_states
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    inside = np.ones(n, dtype=bool)
-    inside[starts[:-1]] = False
-    of_rows, terms = {}, []
-    for subset in product([False, True], repeat=n):
-        chosen = np.flatnonzero(subset)
-        of_rows[subset] = log_evidence_of_one(problem.emission, rows_of(values, chosen)) if len(chosen) else 0.0
-    for path in product(range(n_states), repeat=n):
-        states = np.array(path)
-        first, pairs = np.zeros((1, n_states)), np.zeros((n_states, n_states))
-        np.add.at(first[0], states[starts[:-1]], 1)
-        np.add.at(pairs, (states[:-1][inside[1:]], states[1:][inside[1:]]), 1)
-        term = log_evidence_of_counts(prior[0].concentration, first)
-        term += log_evidence_of_counts(prior[1].concentration, pairs)
-        terms.append(term + sum(of_rows[tuple(states == k)] for k in range(n_states)))
-    return logsumexp(terms)
-
-
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "tied"])
-def test_the_bound_is_one(name, rng):
-    """Missing cells and steps among them where the closed form of complete data holds for those."""
-    gaps = []
-    for k in range(8):
-        n, n_states = int(rng.integers(2, 6)), int(rng.integers(2, 4))
-        problem = PROBLEMS[name](rng, n_rows=n, gaps=0.3 * (k % 2) * (name in PRODUCTS))
-        prior, lengths = random_prior(rng, n_states), lengths_of(rng, n)
-        model, data = hmm(problem, prior, lengths)
-        starts = random_starts(model, data, rng, 4)
-        found = run(HMMAscent(model, data, posteriors.VB), starts, tol=1e-9, max_iter=5000)
-        exact = exact_log_evidence(problem, problem.values, prior, lengths)
-        assert found.objective.max() <= exact + 1e-9 * abs(exact)
-        gaps.append(exact - found.objective.max())
-    assert min(gaps) < 5.0
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_one_state_is_the_closed_form(name, rng):
-    """20 data sets of every family; steps within a sequence may be missing."""
-    for k in range(20):
-        n = int(rng.integers(1, 9))
-        problem = PROBLEMS[name](rng, n_rows=n, gaps=0.3 * (k % 2) * (name in PRODUCTS))
-        prior = Transitions(np.array([[rng.uniform(0.1, 3)]])), Transitions(np.array([[rng.uniform(0.1, 3)]]))
-        model, data = hmm(problem, prior, lengths_of(rng, n))
-        found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 1), tol=0.0, max_iter=2)
-        assert found.objective[0] == approx(log_evidence_of_one(problem.emission, problem.values), rel=1e-9, abs=1e-9)
-        assert model.prior.n_free_parameters == model.prior.blocks[2].n_free_parameters
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -239,14 +139,15 @@ def of_symbols(texts, n_states, concentration=1.0, alphabet=None):
     ],
 )
 def test_known_evidences(texts, n_states, concentration, exact, rng):
-    """Exact fractions, which the reference of these tests finds, too, and no bound passes."""
+    """Exact fractions, which the sum over all paths finds, too, and no bound passes."""
     model, data, codes = of_symbols(texts, n_states, concentration)
-    problem = PROBLEMS["categorical"](rng)._replace(emission=model.emission, values=codes)
     assert model.emission.n_categories == (codes.max() + 1,)
     lengths = [len(text) for text in texts]
-    if n_states > 1 and concentration == 1.0:
-        prior = model.initial, model.transitions
-        assert exact_log_evidence(problem, codes, prior, lengths) == approx(np.log(exact), rel=1e-12)
+    if n_states > 1:
+        of_symbols_of_state = partial(mixtures.categorical, concentration=concentration, sizes=[codes.max() + 1])
+        priors = model.initial.concentration[0], model.transitions.concentration
+        found = hidden_markov.log_evidence(codes, lengths, *priors, of_symbols_of_state)
+        assert found == approx(np.log(exact), rel=1e-12)
     found = run(HMMAscent(model, data, posteriors.VB), random_starts(model, data, rng, 20), tol=1e-9, max_iter=2000)
     assert found.objective.max() <= np.log(exact) + 1e-10
     if n_states == 1:
@@ -288,23 +189,6 @@ def test_rows_that_do_not_depend_on_the_state_before(rng):
         of_rows = logsumexp(log_likelihood + np.log(point[0]), axis=1)
         found = model.log_normalizers_of_sequences(natural, data)
         assert found == approx([of_rows[:11].sum(), of_rows[11:].sum()], rel=1e-10, abs=1e-9)
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("accelerate", [False, True])
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_the_objective_never_falls(name, form, accelerate, rng):
-    """The driver raises if it does."""
-    for k in range(2):
-        n = int(rng.integers(5, 40))
-        problem = PROBLEMS[name](rng, n_rows=n, gaps=0.3 * k)
-        lengths = lengths_of(rng, n, 20)
-        model, data = hmm(problem, random_prior(rng, 3), lengths, rng.uniform(0.2, 2.0, len(lengths)))
-        starts = random_starts(model, data, rng, 3)
-        found = run(HMMAscent(model, data, FORMS[form]), starts, tol=1e-4, max_iter=60, accelerate=accelerate)
-        assert np.isfinite(found.objective).all()
-        for trace in found.traces:
-            assert np.diff(trace).min() >= -1e-9 * (abs(trace[-1]) + data.total_weight * 10)
 
 
 def fits_of_any_kind(n_fits, rng):
@@ -364,6 +248,23 @@ def test_numbers_far_out_of_range_are_right(rng):
         assert found.statistics[4 : 4 + len(pairs), 0] == approx(pairs, abs=1e-8)
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_one_state_has_no_parameters_of_a_chain(name, rng):
+    one = Transitions(np.array([[rng.uniform(0.1, 3)]])), Transitions(np.array([[rng.uniform(0.1, 3)]]))
+    model, _ = hmm(PROBLEMS[name](rng, n_rows=4), one, [3, 1])
+    assert model.prior.n_free_parameters == model.prior.blocks[2].n_free_parameters
+
+
+def test_sequences_one_by_one_have_no_rows_that_nothing_depends_on(rng):
+    for name in PROBLEMS:
+        lengths = lengths_of(rng, 30, 6)
+        repeats = rng.integers(0, 4, size=len(lengths))
+        problem = PROBLEMS[name](rng, n_rows=30, gaps=0.2)
+        one_by_one = hmm(problem, random_prior(rng, 3), lengths, repeats.astype(float))[1].one_by_one
+        assert len(one_by_one.weight) == repeats.sum()
+        assert one_by_one.counted.all()
+
+
 def test_an_impossible_sequence_of_weight_0_is_as_if_absent():
     emission = Categorical((2,))
     model = HMM(emission, Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2))), emission.default_prior(2))
@@ -377,40 +278,6 @@ def test_an_impossible_sequence_of_weight_0_is_as_if_absent():
     assert found.log_normalizer == expected.log_normalizer
     assert np.array_equal(found.statistics, expected.statistics)
     assert np.array_equal(model._log_z(natural, with_it), expected.log_normalizer)
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_weights_are_repeats_and_the_order_of_sequences_is_none(name, rng):
-    n = 30
-    problem, lengths = PROBLEMS[name](rng, n_rows=n, gaps=0.2), lengths_of(rng, n, 6)
-    prior, repeats = random_prior(rng, 3), rng.integers(0, 4, size=len(lengths))
-    model, data = hmm(problem, prior, lengths, repeats.astype(float))
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    order = rng.permutation(np.repeat(np.arange(len(lengths)), repeats))
-    rows = np.concatenate([np.arange(starts[s], starts[s + 1]) for s in order])
-    again = problem._replace(values=rows_of(problem.values, rows))
-    other, repeated = hmm(again, prior, lengths[order])
-    natural = posteriors.VB.of(model.prior, random_starts(model, data, rng, 2))[0]
-    a, b = model.expect(natural, data), other.expect(natural, repeated)
-    assert a.statistics == approx(b.statistics, rel=1e-9, abs=1e-9)
-    assert a.log_normalizer == approx(b.log_normalizer, rel=1e-10)
-    assert data.total_weight == repeated.total_weight
-    one = data.one_by_one
-    c = model.expect(natural, one)
-    assert a.statistics == approx(c.statistics, rel=1e-9, abs=1e-9)
-    assert len(one.weight) == repeats.sum()
-    assert one.counted.all()
-
-
-def test_threads_change_no_bit(rng, monkeypatch):
-    monkeypatch.setattr("skvbem.models.hmm.model._WORTH_THREADS", 0)
-    problem = PROBLEMS["full"](rng, n_rows=5000)
-    for lengths in ([5000], np.full(500, 10), [3000, 1000, 500, 500]):
-        model, data = hmm(problem, random_prior(rng, 4), lengths)
-        natural = posteriors.VB.of(model.prior, random_starts(model, data, rng, 2))[0]
-        one, two = (model.expect(natural, data, n_threads) for n_threads in (1, 2))
-        assert one.log_normalizer.tolist() == two.log_normalizer.tolist()
-        assert one.statistics.tolist() == two.statistics.tolist()
 
 
 @pytest.mark.parametrize("name", ["full", "categorical", "independent"])
@@ -497,21 +364,6 @@ def test_transitions_ruled_out_are_no_parameters(rng):
         Transitions(np.array([[1.0, 0.0], [0.0, 0.0]]))
     with pytest.raises(ValueError, match="must be finite and >= 0"):
         Transitions(np.array([[1.0, np.nan]]))
-
-
-def test_relabeling_changes_nothing_but_the_order(rng):
-    for name in PROBLEMS:
-        problem = PROBLEMS[name](rng, n_rows=12)
-        model, data = hmm(problem, (Transitions(np.ones((1, 3))), Transitions.sticky(3, 1.0, 2.0)), [7, 5])
-        start, order = random_starts(model, data, rng, 1), np.array([2, 0, 1])
-        swapped = model.relabeled(start, order)
-        one, other = (posteriors.VB.of(model.prior, each) for each in (start, swapped))
-        assert one[1] == approx(other[1], rel=1e-12)
-        a, b = model.expect(one[0], data), model.expect(other[0], data)
-        assert a.log_normalizer == approx(b.log_normalizer)
-        assert model.relabeled(a.statistics, order) == approx(b.statistics, rel=1e-9, abs=1e-9)
-        assert model.smoothed(one[0][:, 0], data)[:, order] == approx(model.smoothed(other[0][:, 0], data), abs=1e-9)
-        assert model.relabeled(swapped, np.argsort(order)).tolist() == start.tolist()
 
 
 def test_statistics_of_responsibilities(rng):

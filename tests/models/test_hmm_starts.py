@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS, rows_of
-from models.test_hmm import hmm, random_prior
+from laws.chains import hmm, random_prior
 
 from skvbem.data import row_hashes
 from skvbem.emissions import Categorical

@@ -60,7 +60,7 @@ def reached(request, better_optima):
     def check(found, reference, abs):
         assert found >= reference - abs
         if found > reference + abs:
-            better_optima.append(f"{request.node.name}: {found:.6f} > {reference:.6f}")
+            better_optima(f"{request.node.name}: {found:.6f} > {reference:.6f}")
         return found <= reference + abs
 
     return check

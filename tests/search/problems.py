@@ -40,4 +40,4 @@ def make_problem(space, function, *, seed=0, prior=None, most=None):
 
 def scores_of(problem):
     """All settings tried, with their scores."""
-    return [(setting, record.values[problem.ranking]) for setting, record in problem.runner.found]
+    return [(setting, record.values[problem.ranking]) for setting, record in problem.runner.tried]

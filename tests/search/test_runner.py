@@ -113,7 +113,7 @@ def test_each_candidate_is_tried_once(log):
     assert runner([{"x": 2}, *settings(9)])[0] is records[1]
     assert sorted(noted(log, "begun")) == [0, 1, 2, 3, 4]
     assert runner.over == "max_candidates"
-    assert [setting["x"] for setting, _ in runner.found] == [1, 2, 0, 3, 4]
+    assert [setting["x"] for setting, _ in runner.tried] == [1, 2, 0, 3, 4]
 
 
 # Batches and data -----------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def noise(kind):
 def test_exhaustive_tries_everything_once_in_the_order_of_the_space(space):
     problem = make_problem(space, lambda setting: 0.0)
     Exhaustive().search(problem)
-    tried = [canonical(setting) for setting, _ in problem.runner.found]
+    tried = [canonical(setting) for setting, _ in problem.runner.tried]
     assert tried == [canonical(setting) for setting in space]
     assert problem.job.n_measured == len(tried)
 
@@ -82,7 +82,7 @@ def test_no_candidate_is_measured_twice_and_the_seed_decides(strategy, kind):
     for _ in range(2):
         problem = make_problem(space, noise(kind), seed=7)
         strategy.search(problem)
-        tried = [canonical(setting) for setting, _ in problem.runner.found]
+        tried = [canonical(setting) for setting, _ in problem.runner.tried]
         assert len(set(tried)) == len(tried) == problem.job.n_measured
         assert set(tried) <= {canonical(setting) for setting in space}
         found.append(tried)
@@ -95,7 +95,7 @@ def test_no_candidate_is_measured_twice_and_the_seed_decides(strategy, kind):
 def test_all_strategies_end_when_the_search_is_over(strategy, kind, most):
     problem = make_problem(SPACES[kind], slope_to_the_last(kind)[1], most=most)
     strategy.search(problem)
-    assert len(problem.runner.found) == most
+    assert len(problem.runner.tried) == most
     assert problem.is_over
 
 
@@ -110,8 +110,8 @@ def test_candidates_that_fail_are_passed_by(strategy):
 
     problem = make_problem(SPACES["four dags"], sometimes)
     strategy.search(problem)
-    assert any(record.failure for _, record in problem.runner.found)
-    assert any(not record.failure for _, record in problem.runner.found)
+    assert any(record.failure for _, record in problem.runner.tried)
+    assert any(not record.failure for _, record in problem.runner.tried)
 
 
 def test_nothing_is_tried_that_the_prior_rules_out():
@@ -120,7 +120,7 @@ def test_nothing_is_tried_that_the_prior_rules_out():
     for strategy in WALKERS:
         problem = make_problem(space, lambda setting: len(setting["structure"].edges), prior=prior)
         strategy.search(problem)
-        assert not any(("x", "y") in setting["structure"].edges for setting, _ in problem.runner.found), strategy
+        assert not any(("x", "y") in setting["structure"].edges for setting, _ in problem.runner.tried), strategy
 
 
 def test_climbers_climb_the_posterior():
@@ -129,7 +129,7 @@ def test_climbers_climb_the_posterior():
     for strategy in (Greedy(n_tabu=0), Beam(width=1)):
         problem = make_problem(space, lambda setting: len(setting["structure"].edges), prior=coerce_prior(0.1))
         strategy.search(problem)
-        assert len(problem.runner.found) == 7  # the empty graph and those with one edge
+        assert len(problem.runner.tried) == 7  # the empty graph and those with one edge
 
 
 def test_a_tabu_list_leaves_a_local_optimum():
@@ -169,7 +169,7 @@ def test_a_start_may_be_given():
     for strategy in (Greedy(start=start), Beam(start=start), MC3(start=start, n_chains=1)):
         problem = make_problem(SPACES["dags"], lambda setting: 0.0, most=3)
         strategy.search(problem)
-        assert canonical(problem.runner.found[0][0]) == canonical(start)
+        assert canonical(problem.runner.tried[0][0]) == canonical(start)
     with pytest.raises(ValueError, match="is not in"):
         Greedy(start={"structure": "[x][y]"}).search(make_problem(SPACES["dags"], lambda setting: 0.0))
 
@@ -211,7 +211,7 @@ def test_chains_visit_settings_in_proportion_to_their_posterior(kind):
     problem = make_problem(space, noise(kind), prior=prior, seed=5)
     n_chains, n_steps = 20, 1000
     report = MC3(n_chains=n_chains, n_steps=n_steps).search(problem)
-    settings = [setting for setting, _ in problem.runner.found]
+    settings = [setting for setting, _ in problem.runner.tried]
     assert len(settings) == len(space)
     weight = np.exp([noise(kind)(s) + prior.log_weight(s, space) for s in settings])
     shares = report["visits"] / n_steps
@@ -227,7 +227,7 @@ def test_chains_visit_settings_in_proportion_to_their_posterior(kind):
 def test_latent_class_sizes_are_climbed():
     problem = make_problem(LatentClassSpace(range(1, 50), ["x", "y"]), lambda s: -abs(s["latents"]["h0"] - 7))
     Greedy(n_tabu=0).search(problem)
-    assert [setting["latents"]["h0"] for setting, _ in problem.runner.found] == [*range(1, 9)]
+    assert [setting["latents"]["h0"] for setting, _ in problem.runner.tried] == [*range(1, 9)]
 
 
 def test_greedy_adds_and_removes_hidden_nodes_and_states():
@@ -267,7 +267,7 @@ def test_a_limit_of_time_holds_while_settings_are_listed(strategy):
     def until_late(settings):
         nonlocal n_late
         for k, setting in enumerate(settings):
-            if problem is not None and problem.runner.found and k >= 3:
+            if problem is not None and problem.runner.tried and k >= 3:
                 problem.runner.over, n_late = "time_limit", n_late + 1
             yield setting
 
@@ -281,7 +281,7 @@ def test_a_limit_of_time_holds_while_settings_are_listed(strategy):
     problem = make_problem(Slow(range(5)), lambda setting: -len(setting["structure"].edges))
     strategy.search(problem)
     assert n_late == 1
-    assert 0 < len(problem.runner.found) <= 300
+    assert 0 < len(problem.runner.tried) <= 300
 
 
 def test_candidates_are_not_even_named_when_it_is_late():

@@ -60,8 +60,11 @@ def data_for(space, **options):
 
 # Scores that are remembered ------------------------------------------------------------------------------------------
 
+MANY_MOVES = pytest.mark.parametrize("n_moves", [3000, pytest.param(10_000, marks=pytest.mark.slow)])
 
-def test_remembered_scores_of_families_on_ten_thousand_random_moves(rng):
+
+@MANY_MOVES
+def test_remembered_scores_of_families_on_random_moves(n_moves, rng):
     """The same bits as scores of families met for the first time, however few are remembered."""
     space = DAGSpace(OBSERVED, latents={"h0": 2}, max_parents=3)
     problem = problem_of(space, rows(30, missing=0.1))
@@ -70,7 +73,7 @@ def test_remembered_scores_of_families_on_ten_thousand_random_moves(rng):
     completed, prior = here.scores.completed, prior_of(fitter, here)
     every, few = FamilyScores(completed, prior), FamilyScores(completed, prior, most=3)
     dag = here.dag
-    for _ in range(10_000):
+    for _ in range(n_moves):
         child, parent = rng.permutation(dag.nodes)[:2]
         parents = set(dag.parents(child)) ^ {parent}
         if len(parents) > 3:
@@ -81,7 +84,7 @@ def test_remembered_scores_of_families_on_ten_thousand_random_moves(rng):
             continue
         of_new = completed.entropy + sum(every._scored((*_ordered(every, dag, n), n)) for n in dag.nodes)
         assert every.bound(dag) == few.bound(dag) == of_new
-    assert every._remembered.cache_info().hits > 10_000
+    assert every._remembered.cache_info().hits > n_moves
     assert few._remembered.cache_info().currsize == 3
 
 
@@ -89,14 +92,15 @@ def _ordered(scores, dag, node):
     return sorted(dag.parents(node), key=scores.completed.place.__getitem__)
 
 
-def test_remembered_scores_of_candidates_on_ten_thousand_random_moves(rng):
+@MANY_MOVES
+def test_remembered_scores_of_candidates_on_random_moves(n_moves, rng):
     """A setting gets its own score and not another's, by whatever names of latents it is asked for."""
     settings = list(TWO)
     value = {canonical(setting): float(rng.normal()) for setting in settings}
     near = {canonical(setting): list(TWO.neighbors(setting)) for setting in settings}
     problem = make_problem(TWO, lambda setting: value[canonical(setting)])
     here = settings[0]
-    for _ in range(10_000):
+    for _ in range(n_moves):
         around = near[canonical(here)]
         here = around[rng.integers(len(around))]
         if rng.random() < 0.5:

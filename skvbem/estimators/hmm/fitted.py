@@ -15,8 +15,8 @@ from skvbem.estimators.sequences.rows import SequenceReading
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.sequences.data import HMMData
+from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.hyperparameters import strengthened
-from skvbem.vbem.plan import FitMethod
 from skvbem.vbem.posteriors import MAP, Form
 
 # Steps that every other start of a density takes as a point where the prior of transitions is sharp.

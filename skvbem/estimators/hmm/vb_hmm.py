@@ -22,7 +22,7 @@ from skvbem.estimators.sequences.estimator import SequenceEstimator
 from skvbem.estimators.sequences.rows import SequenceReading
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences.data import HMMData
-from skvbem.vbem.plan import FitPlan
+from skvbem.vbem.fit import FitPlan
 
 
 class VBHMM(SequenceEstimator, EmissionEstimator):

@@ -37,7 +37,7 @@ class _Coding:
     dtype: np.dtype | None = None
 
     def without(self, markers: set[tuple]) -> _Coding:
-        """The same with the cells missing that hold one of these (kind, value) pairs."""
+        """The coding with those cells missing that hold one of these (kind, value) pairs."""
         if not markers:
             return self
         kept = [k for k, value in enumerate(self.values) if (_kind(value), value) not in markers]

@@ -13,9 +13,8 @@ from scipy.special import logsumexp, softmax
 from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.model import Mixture, MixtureAscent
-from skvbem.vbem.fit import Fit, best_of, continued
+from skvbem.vbem.fit import Fit, FitMethod, Stop, best_of, continued
 from skvbem.vbem.hyperparameters import best_strength
-from skvbem.vbem.plan import FitMethod, Stop
 from skvbem.vbem.posteriors import Form
 
 # Draws of the parameters behind the rows of one sample.
@@ -107,7 +106,7 @@ class FittedMixture(FittedEmissions):
             yield rows, self.emission.log_predictive(block, self.posterior.blocks[1]) + log_weights
 
     def _log_joint_at(self, natural: np.ndarray, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
-        """The same at natural parameters (n_cells,), which need not be normalized."""
+        """Log joint probabilities at natural parameters (n_cells,), which need not be normalized."""
         table = self.emission.prepare(self.groups.as_emission_takes(values))
         of_weights, of_emission = self.model.prior.split(natural)
         step, log_weights = self.emission.step(of_emission, table), self.model.weights.log_weights(of_weights[:, None])

@@ -26,8 +26,7 @@ from skvbem.estimators.mixture.growth import Growth
 from skvbem.estimators.mixture.priors import OPTIMIZED, resolve_weights
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import seeded_starts, starts_of
-from skvbem.vbem.fit import Fit
-from skvbem.vbem.plan import FitPlan
+from skvbem.vbem.fit import Fit, FitPlan
 
 
 class VBMixture(EmissionEstimator):

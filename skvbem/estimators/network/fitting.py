@@ -15,8 +15,8 @@ from skvbem.graphs.dag import shown
 from skvbem.graphs.network import Network
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.tables import LabeledTable
+from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.hyperparameters import strengthened
-from skvbem.vbem.plan import FitMethod
 from skvbem.vbem.posteriors import Form
 
 
@@ -158,6 +158,6 @@ class NetworkMethod(FitMethod):
 
 
 def with_prior(model: DiscreteDAG, prior: Dirichlet) -> DiscreteDAG:
-    """The same network with another prior."""
+    """The network model with another prior."""
     cardinalities = dict(zip(model.dag.nodes, model.layout.cardinalities))
     return DiscreteDAG(model.dag, cardinalities, model.tables(prior.concentration))

@@ -88,7 +88,7 @@ class Components:
         )
 
     def scaled(self, counts: float) -> Self:
-        """The same components, of this many rows in all."""
+        """Components in the same proportions, of this many rows in all."""
         share = counts / self.counts.sum()
         return type(self)(self.counts * share, self.own * share, self.shared * share)
 

@@ -131,8 +131,8 @@ class ClassProfileDisplay:
         """
         need_matplotlib(type(self).__name__)
         numbers = [profile for profile in self.profiles if isinstance(profile, Numbers)]
-        shares = [profile for profile in self.profiles if isinstance(profile, Probabilities)]
-        blocks = [block for block in (numbers, shares) if block]
+        probabilities = [profile for profile in self.profiles if isinstance(profile, Probabilities)]
+        blocks = [block for block in (numbers, probabilities) if block]
         axes = self._axes(axes, blocks)
         for block, of_block in zip(blocks, axes):
             draw = self._draw_numbers if block is numbers else self._draw_probabilities
@@ -167,7 +167,7 @@ class ClassProfileDisplay:
         return axes
 
     def _series(self, position: int) -> tuple[str, str]:
-        """(color, marker) of a class."""
+        """Color and marker of a class."""
         color, marker = series(position)
         return (state_color(self.classes[position]) if self.label == "state" else color), marker
 
@@ -220,7 +220,7 @@ class ClassProfileDisplay:
 
 
 def _draw_intervals(ax, at, low, high, width: float) -> None:
-    """Dark lines that can be seen on bars of any color."""
+    """Draw credible intervals as dark lines that can be seen on bars of any color."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=width + 1.2, foreground="white")]
@@ -228,12 +228,12 @@ def _draw_intervals(ax, at, low, high, width: float) -> None:
 
 
 def _labels(profile) -> list[str]:
-    """What the rows of a column are called."""
+    """Labels of the rows of a column."""
     return [shortened(label) for label in (profile.labels if isinstance(profile, Probabilities) else [profile.name])]
 
 
 def _height(profile) -> float:
-    """Of a column, inches."""
+    """The height of a column, inches."""
     return _ROW * len(profile.labels) if isinstance(profile, Probabilities) else _NUMBER_ROW
 
 
@@ -249,7 +249,7 @@ def _integer_ticks():
 
 
 def _label_rows(ax, labels, position: int) -> None:
-    """Names of rows, left of the first class."""
+    """Write names of rows left of the first class."""
     plain_axes(ax)
     ax.spines["left"].set_visible(False)
     ax.set_yticks(range(len(labels)), labels, parse_math=False, size=9)
@@ -258,6 +258,6 @@ def _label_rows(ax, labels, position: int) -> None:
 
 
 def _label_middle(axes, text: str) -> None:
-    """What the axes of a row of pictures share, below their middle."""
+    """Write below their middle what the axes of a row of pictures share."""
     ax = axes[len(axes) // 2]
     ax.set_xlabel(text, size=9, color=INK, x=0.5 if len(axes) % 2 else 0.0, ha="center")

@@ -185,12 +185,12 @@ class ComponentsDisplay:
         return self
 
     def _draw_rows(self, ax) -> None:
-        """Rows as marks, those that have one cell only as ticks at the edge."""
+        """Draw rows as marks, those that have one cell only as ticks at the edge."""
         from matplotlib.colors import to_rgba
 
-        rows, shares = np.asarray(self.rows, dtype=float), np.asarray(self.responsibilities, dtype=float)
-        component, n = shares.argmax(axis=1), shares.shape[1]
-        surest = shares.max(axis=1, initial=0.0)
+        rows, responsibilities = np.asarray(self.rows, dtype=float), np.asarray(self.responsibilities, dtype=float)
+        component, n = responsibilities.argmax(axis=1), responsibilities.shape[1]
+        surest = responsibilities.max(axis=1, initial=0.0)
         certainty = np.clip((surest - 1 / n) / (1 - 1 / n), 0, 1) if n > 1 else np.ones(len(rows))
         size = float(np.clip(6000 / max(len(rows), 1), 5, 26))
         missing = np.isnan(rows)
@@ -221,14 +221,14 @@ def covariances_of_pair(covariances, covariance_type: str, pair, n_components: i
 
 
 def _two_measurements(owner: str, features, names: list[str], groups: dict[str, list[str]]) -> list[str]:
-    """The two columns to draw over."""
+    """The two columns of measurements to draw over."""
     measurements = groups.get("gaussian", [])
     elsewhere = "ClassProfileDisplay draws columns of any family."
     if features is None:
         if len(measurements) < 2:
-            held = f"{len(measurements)} of them" if measurements else "none"
+            number = f"{len(measurements)} of them" if measurements else "none"
             raise ValueError(
-                f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {held}. "
+                f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {number}. "
                 f"{elsewhere}"
             )
         return measurements[:2]

@@ -243,7 +243,7 @@ class DAGDisplay:
         return self
 
     def _checked(self, node_labels) -> tuple[dict, dict]:
-        """(the label of every node, number of states of every latent, None if not known)."""
+        """Labels of the nodes, and numbers of states of the latents, None if not known."""
         if isinstance(self.latents, Mapping):
             n_states = dict(self.latents)
         else:
@@ -298,7 +298,7 @@ class DAGDisplay:
         return "strength of an arrow" if self.edge_widths_title is None else self.edge_widths_title
 
     def _draw_key(self, ax, middle: float, bottom: float, scale: float) -> None:
-        """Two sample lines with their strengths, and what the widths mean."""
+        """Draw two sample lines with their strengths, and say what the widths mean."""
         most, top = self._strongest(), bottom + self._key_height()
         font = {"size": 0.85 * _FONT_SIZE * scale, "parse_math": False}
         for start, part in ((-1.05, 0.25), (0.15, 1.0)):
@@ -315,7 +315,7 @@ def _wrapped(label: str) -> str:
 
 
 def _extent(text: str, points: float) -> tuple[float, float]:
-    """(width, height) of a text in inches."""
+    """Width and height of a text, inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -326,7 +326,7 @@ def _extent(text: str, points: float) -> tuple[float, float]:
 
 
 def _size(label: str, is_latent: bool, n_states: int | None) -> tuple[float, float]:
-    """(width, height) of a node in inches."""
+    """Width and height of a node, inches."""
     width, height = _extent(label, _FONT_SIZE)
     if not is_latent:
         return max(width + 0.2, 0.5), height + 0.14
@@ -364,7 +364,7 @@ def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | No
 
 
 def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str) -> None:
-    """A line that ends in a triangle; a thicker line has a larger one."""
+    """Draw a line that ends in a triangle; a thicker line has a larger one."""
     from matplotlib.patches import PathPatch, Polygon
     from matplotlib.path import Path
 

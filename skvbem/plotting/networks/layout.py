@@ -154,7 +154,7 @@ def _spread_leaves(dag: DAG, chains: Mapping, layer: dict, width: Mapping, key: 
 
 
 def _rows_with_bends(dag: DAG, chains: Mapping, layer: Mapping, key: Mapping) -> tuple[list, list]:
-    """(for each layer its blocks in order, a block being what stays together; the pairs that lines join)."""
+    """Rows of the layers, each of blocks of nodes and bends that stay together, and the pairs that lines join."""
     rows: list[list] = [[] for _ in range(max(layer.values()) + 1)]
     segments: list[tuple] = []
     for node in dag.nodes:
@@ -171,7 +171,7 @@ def _rows_with_bends(dag: DAG, chains: Mapping, layer: Mapping, key: Mapping) ->
 
 
 def _uncross(rows: list, segments: list, n_starts: int = 6, n_sweeps: int = 12) -> list:
-    """The best order met of sweeps down and up, from the order given and from random ones.
+    """The order of rows with the fewest crossings in sweeps down and up, from the order given and from random ones.
 
     Each sweep sorts row after row by the mean place of the neighbors in the row before, then exchanges neighbors.
     """
@@ -328,7 +328,7 @@ def _assemble(
 
 
 def _room(row: list, x: Mapping, sizes: Mapping) -> dict:
-    """Vertex -> how far to the left and right of it a line may go, for it to stay clear of the row's other vertices."""
+    """Vertex -> how far to its left and right a line may go and stay clear of the row's other vertices."""
 
     def border(vertex, side):
         return x[vertex] + (0.0 if isinstance(vertex, _Bend) else side * sizes[vertex][0] / 2)
@@ -356,7 +356,7 @@ def _ports(node, toward: Mapping, x: Mapping, sizes: Mapping) -> dict:
 
 
 def _half_height(dx: float, size: tuple[float, float], is_ellipse: bool) -> float:
-    """From the center of a node up to its border, at a distance to the side."""
+    """The height from the center of a node up to its border, at a distance to the side."""
     return size[1] / 2 * (math.sqrt(1 - (2 * dx / size[0]) ** 2) if is_ellipse else 1.0)
 
 
@@ -378,8 +378,8 @@ def _shortened(points: np.ndarray, limits: np.ndarray) -> np.ndarray:
 
 def _rounded(points: np.ndarray) -> np.ndarray:
     """The way along the points with its corners rounded."""
-    apart = np.concatenate([[True], np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-9])
-    points = points[apart]
+    differs = np.concatenate([[True], np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-9])
+    points = points[differs]
     pieces = [points[:1]]
     t = np.linspace(0.0, 1.0, 12)[:, None]
     for before, corner, after in zip(points, points[1:], points[2:]):

@@ -137,9 +137,9 @@ class SharedParentDisplay:
 
 def together(probabilities: np.ndarray) -> list[int]:
     """An order of the nodes in which those that probably share a parent are neighbors."""
-    apart = 1.0 - (probabilities + probabilities.T) / 2
-    np.fill_diagonal(apart, 0.0)
-    if len(apart) < 3 or np.ptp(squareform(apart, checks=False)) < 1e-9:
-        return list(range(len(apart)))
-    order = leaves_list(linkage(squareform(apart, checks=False), "average", optimal_ordering=True)).tolist()
+    distance = 1.0 - (probabilities + probabilities.T) / 2
+    np.fill_diagonal(distance, 0.0)
+    if len(distance) < 3 or np.ptp(squareform(distance, checks=False)) < 1e-9:
+        return list(range(len(distance)))
+    order = leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True)).tolist()
     return order if order[0] < order[-1] else order[::-1]

@@ -1,1 +1,1 @@
-"""Displays of what a search found."""
+"""Displays of a search: its candidates, their ranks, and the bounds of fits."""

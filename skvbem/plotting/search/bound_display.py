@@ -146,7 +146,7 @@ class BoundDisplay:
 
     @staticmethod
     def _draw_run(ax, trace, end, **style):
-        """How far a run is below the best end, point by point."""
+        """Draw how far a run is below the best end, point by point."""
         below = end - trace
         rising = below > 0
         ax.plot(np.arange(len(trace))[rising], below[rising], **style)

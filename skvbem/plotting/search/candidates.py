@@ -1,4 +1,4 @@
-"""What a candidate of a search is called where there is little room: by what differs between candidates."""
+"""Short names of the candidates of a search, by what differs between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_NAMINGS, _MAX_LETTERS = 720, 64
 
 
 def varying(settings: Sequence[Mapping]) -> list[str]:
-    """The parameters whose values differ among settings, in order; a parameter that only some give differs."""
+    """The parameters whose values differ among settings, in order; a parameter that not all give differs."""
     names = dict.fromkeys(name for setting in settings for name in setting)
     return [
         name
@@ -44,7 +44,7 @@ def _short_name(setting: Mapping, best: Mapping, differing: Iterable[str]) -> st
 
 
 def _differences(dag: DAG, latents: Mapping, best: DAG, of_best: Mapping) -> list[str]:
-    """Edges more and less than the best's, with exchangeable latents named so that these are fewest."""
+    """Edges that a graph has more and less than the best, with exchangeable latents named so that these are fewest."""
     theirs, place = set(best.edges), {node: k for k, node in enumerate(dict.fromkeys((*best.nodes, *dag.nodes)))}
     ours = min(
         (_renamed(dag.edges, naming) for naming in _namings(latents, of_best)), key=lambda ours: len(ours ^ theirs)
@@ -68,7 +68,7 @@ def _families(edges: Iterable[tuple]) -> str:
 
 
 def _namings(latents: Mapping, of_best: Mapping) -> Iterable[dict]:
-    """Ways to call latents by the names of the best structure's latents with as many states."""
+    """All ways to name latents like the best structure's latents with as many states."""
     groups = []
     for n_states in dict.fromkeys(latents.values()):
         mine = [name for name, size in latents.items() if size == n_states]

@@ -131,7 +131,7 @@ class RankDisplay:
         worst = worst if self.n_candidates is None else self.n_candidates
         ax.set(xscale="log", yscale="log", xlabel="rows", ylabel=f"rank of {worst:g}", ylim=(1.25 * worst, 0.8))
         _tick(ax.yaxis, [rank for rank in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if rank <= worst])
-        _tick(ax.xaxis, _apart(n_samples))
+        _tick(ax.xaxis, _with_room_for_labels(n_samples))
         plain_axes(ax)
         label_at_right(ax, labels)
         self.ax_, self.figure_ = ax, ax.figure
@@ -139,7 +139,7 @@ class RankDisplay:
 
 
 def rank_among(values, place: int) -> int:
-    """1 + how many values are higher than the one at a place; the last rank if it is NaN."""
+    """The rank of the value at a place: 1 + how many values are higher; the last rank if it is NaN."""
     values = np.asarray(values, dtype=float)
     if np.isnan(values[place]):
         return len(values)
@@ -154,8 +154,8 @@ def _place_of(setting: Mapping, params: list, n: int) -> int:
     raise ValueError(f"The search over {n} rows has not tried the candidate {setting!r}.")
 
 
-def _apart(values: np.ndarray) -> list:
-    """Those of the values, from the largest down, whose labels have room beside each other on a logarithmic axis."""
+def _with_room_for_labels(values: np.ndarray) -> list:
+    """The values, from the largest down, whose labels have room beside each other on a logarithmic axis."""
     kept: list = []
     span = np.log(values[-1] / values[0]) if len(values) > 1 else 1.0
     for value in values[::-1].tolist():

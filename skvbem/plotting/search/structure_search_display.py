@@ -18,7 +18,7 @@ _MAX_NAMED_CANDIDATES, _MIN_NAMED_PROBABILITY = 8, 0.01
 _NAMED, _OTHER = "#a9c6e2", "#9aa5b1"
 _BARS = "bars: standard error"
 # So few candidates with equal x stand as far apart as the best of many do.
-_FEW = 8
+_N_STAGGERED_AS_FAR = 8
 _TICKS = np.array([0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000])
 
 
@@ -143,21 +143,21 @@ class StructureSearchDisplay:
         places, x_label = _places(cls.__name__, table, differing, x)
         alone = chosen == [_ranking_score(search, known)]
         best = search.best_index_ if alone else None
-        shares = getattr(search, "structure_posterior_", None) if alone else None
+        probabilities = getattr(search, "structure_posterior_", None) if alone else None
         names = None
-        if shares is not None and len(np.unique(places)) < len(places):
-            settings = {k: table["params"][k] for k in _worth_naming(shares)}
+        if probabilities is not None and len(np.unique(places)) < len(places):
+            settings = {k: table["params"][k] for k in _worth_naming(probabilities)}
             names = short_names(settings, table["params"][best], differing)
         return cls(
             places,
             values,
             standard_errors=errors,
-            probabilities=shares,
+            probabilities=probabilities,
             names=names,
             best_index=best,
-            below_best=shares is not None,
+            below_best=probabilities is not None,
             x_label=x_label,
-            **_descriptions(search, chosen, shares is not None, bool(errors)),
+            **_descriptions(search, chosen, probabilities is not None, bool(errors)),
         ).plot(ax=ax)
 
     @classmethod
@@ -254,13 +254,13 @@ class StructureSearchDisplay:
             name: int(np.nanargmax(values)) if self.best_index is None else self.best_index
             for name, values in scores.items()
         }
-        x, told_apart = staggered(np.asarray(self.x, dtype=float), next(iter(scores.values())))
+        x, all_differ = staggered(np.asarray(self.x, dtype=float), next(iter(scores.values())))
         if self.below_best:
             scores = {name: values - values[best[name]] for name, values in scores.items()}
         for position, (name, values) in enumerate(scores.items()):
             color, marker = series(position)
             rest = color if len(scores) > 1 else _OTHER
-            self._draw_series(ax, name, x, values, best[name], (color, rest), marker, told_apart)
+            self._draw_series(ax, name, x, values, best[name], (color, rest), marker, all_differ)
         ax.set(xlabel=self.x_label, ylabel=self.y_label)
         ax.set_title(self.title, loc="left", size=10, color=INK)
         ax.margins(x=0.03)
@@ -275,12 +275,12 @@ class StructureSearchDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_series(self, ax, name, x, values, best, colors, marker, told_apart) -> None:
-        """All candidates, the best bold, with bars where standard errors are known."""
+    def _draw_series(self, ax, name, x, values, best, colors, marker, all_differ) -> None:
+        """Draw all candidates, the best bold, with bars where standard errors are known."""
         color, rest = colors
         errors = (self.standard_errors or {}).get(name)
         others = np.flatnonzero(~np.isnan(values) & (np.arange(len(values)) != best))
-        if told_apart:
+        if all_differ:
             order = np.argsort(x)
             ax.plot(x[order], values[order], color=rest, linewidth=1.2, zorder=2)
         if errors is not None:
@@ -291,30 +291,30 @@ class StructureSearchDisplay:
         ax.scatter(x[best], values[best], s=64, marker=marker, facecolor=color, edgecolor=INK, linewidth=1.3, zorder=5)
 
     def _tell_probabilities(self, ax, x, values, best) -> None:
-        """Beside every candidate that matters its probability, and what it is if `x` does not say so."""
-        shares = np.asarray(self.probabilities, dtype=float)
-        named = _worth_naming(shares) if self.names is None else list(self.names)
+        """Write beside every candidate that matters its probability, and what it is if `x` does not say so."""
+        probabilities = np.asarray(self.probabilities, dtype=float)
+        named = _worth_naming(probabilities) if self.names is None else list(self.names)
         weight = dict.fromkeys(named, "normal") | {best: "bold"}
         rest = [k for k in named if k != best]
         ax.scatter(x[rest], values[rest], s=34, facecolor=_NAMED, edgecolor=INK, linewidth=0.6, zorder=4)
         if self.names is not None:
-            told = [f"{percent(shares[k])} %   {self.names[k]}" for k in named]
+            told = [f"{percent(probabilities[k])} %   {self.names[k]}" for k in named]
             label_at_right(ax, [(x[k], values[k], text, INK, weight[k]) for k, text in zip(named, told)])
             return
         above = {"textcoords": "offset points", "ha": "center", "va": "bottom", "size": 9, "color": INK}
         for k in named:
-            ax.annotate(f"{percent(shares[k])} %", (x[k], values[k]), (0, 9), weight=weight[k], **above)
+            ax.annotate(f"{percent(probabilities[k])} %", (x[k], values[k]), (0, 9), weight=weight[k], **above)
 
 
-def _worth_naming(shares: np.ndarray) -> list[int]:
+def _worth_naming(probabilities: np.ndarray) -> list[int]:
     """The candidates of notable probability, the most probable first."""
-    return sorted(np.flatnonzero(shares >= _MIN_NAMED_PROBABILITY).tolist(), key=lambda k: (-shares[k], k))[
-        :_MAX_NAMED_CANDIDATES
-    ]
+    return sorted(
+        np.flatnonzero(probabilities >= _MIN_NAMED_PROBABILITY).tolist(), key=lambda k: (-probabilities[k], k)
+    )[:_MAX_NAMED_CANDIDATES]
 
 
 def staggered(x: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Places side by side for candidates with equal x, in ascending order of the score; whether all x are different.
+    """Positions side by side for candidates with equal x, in ascending order of the score; whether all x are different.
 
     The better, the more room a candidate has to itself.
     """
@@ -326,13 +326,13 @@ def staggered(x: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, bool]:
     for k in range(len(values)):
         members = np.flatnonzero(group == k)
         members = members[np.argsort(np.where(np.isnan(scores[members]), np.inf, -scores[members]), kind="stable")]
-        back = np.sqrt(np.arange(len(members)) / max(len(members) - 1, _FEW))
+        back = np.sqrt(np.arange(len(members)) / max(len(members) - 1, _N_STAGGERED_AS_FAR))
         places[members] += room * (back[-1] / 2 - back)
     return places, False
 
 
 def _scale_in_nats_below(ax, below: np.ndarray) -> None:
-    """An axis that shows tenths of nats near the top and hundreds below."""
+    """Scale an axis so that it shows tenths of nats near the top and hundreds below."""
     lowest = min(float(np.nanmin(below[below > -np.inf])), -1.0)
     ax.set_yscale("asinh", linear_width=1.0)
     ticks = _TICKS[-lowest >= _TICKS]
@@ -342,7 +342,7 @@ def _scale_in_nats_below(ax, below: np.ndarray) -> None:
 
 
 def _names_of_series(x: np.ndarray, scores: Mapping[str, np.ndarray]) -> list[tuple]:
-    """Labels of the series at their candidates farthest right."""
+    """Write labels of the series at their candidates farthest right."""
     labels = []
     for position, (name, values) in enumerate(scores.items()):
         last = max(np.flatnonzero(~np.isnan(values)), key=lambda k: x[k])
@@ -369,7 +369,7 @@ def _ranking_score(search, known: Sequence[str]) -> str:
 
 
 def _standard_errors(table: Mapping, name: str) -> np.ndarray | None:
-    """Of a score; for means over splits, those of their differences from the best."""
+    """Standard errors of a score; for means over splits, those of their differences from the best."""
     if f"standard_error_{name}" in table:
         return np.asarray(table[f"standard_error_{name}"], dtype=float)
     splits = np.array([table[key] for key in table if key.startswith("split") and key.endswith(f"_test_{name}")])
@@ -380,7 +380,7 @@ def _standard_errors(table: Mapping, name: str) -> np.ndarray | None:
 
 
 def _places(owner: str, table: Mapping, differing: Sequence[str], x: str | None) -> tuple[np.ndarray, str]:
-    """(where candidates stand, what that is)."""
+    """Positions of the candidates on the axis, and what they are."""
     if x is None:
         x = differing[0] if len(differing) == 1 and _are_numbers(table[f"param_{differing[0]}"]) else _N_PARAMETERS
     if x == _N_PARAMETERS:
@@ -404,7 +404,7 @@ def _are_numbers(values: Sequence) -> bool:
 
 
 def _descriptions(search, chosen: Sequence[str], below_best: bool, with_errors: bool) -> dict[str, str]:
-    """What the heights are, and what else should be known of them."""
+    """The label of the scores' axis, and what else should be known of them."""
     if not hasattr(search, "structure_posterior_"):
         note = "bars: standard error of the difference from the best"
         return {"y_label": "mean score of rows held out", "title": note}

@@ -175,8 +175,8 @@ class StatePathDisplay:
             plain_axes(ax)
         states = self._states(state_probs.shape[1])
         on_path, probable, edges_of_runs = pooled(path, state_probs, edges, _MAX_RUNS)
-        for ax, shares in zip(axes[-2:], (on_path, probable)):
-            _draw_bands(ax, edges_of_runs, shares, states)
+        for ax, fractions in zip(axes[-2:], (on_path, probable)):
+            _draw_bands(ax, edges_of_runs, fractions, states)
         self._finish(axes, edges, are_dates)
         visited = (on_path[:, states].max(axis=0) > 0) | (probable[:, states].max(axis=0) >= _MIN_DRAWN_PROBABILITY)
         _name_states(axes[0], [state for state, seen in zip(states, visited) if seen])
@@ -204,7 +204,7 @@ class StatePathDisplay:
         return axes
 
     def _positions(self, n_steps: int) -> tuple[np.ndarray, bool]:
-        """Where steps stand on the axis, and whether these are dates."""
+        """Positions of the steps on the axis, and whether these are dates."""
         if self.times is None:
             return np.arange(float(n_steps)), False
         times = np.asarray(self.times)
@@ -220,12 +220,12 @@ class StatePathDisplay:
         return first + [state for state in range(n_states) if state not in first]
 
     def _draw_numbers(self, ax, track, path, positions, edges) -> None:
-        """The values, and in the state's color what is expected of them."""
+        """Draw values, and in the state's color what is expected of them."""
         seen = ~np.isnan(track.values)
         few = len(path) <= _MAX_STEPS_WITH_MARKS
         ax.plot(positions, track.values, color=FAINT, linewidth=0.8, zorder=2)
-        apart = seen & ~np.append(seen[1:], False) & ~np.append(False, seen[:-1])  # where there is no line to see
-        marked = seen if few else apart
+        is_single = seen & ~np.append(seen[1:], False) & ~np.append(False, seen[:-1])  # where there is no line to see
+        marked = seen if few else is_single
         size = 3.6 if few else 1.5
         ax.plot(positions[marked], track.values[marked], "o", color=QUIET, markersize=size, markeredgewidth=0, zorder=3)
         level = np.repeat(track.levels, 2)
@@ -236,7 +236,7 @@ class StatePathDisplay:
         ax.margins(y=0.08)
 
     def _draw_categories(self, ax, track, path, positions, edges) -> None:
-        """A mark in the row of its category for each step, in the color of its state."""
+        """Draw a mark in the row of its category for each step, in the color of its state."""
         seen = ~np.isnan(track.values)
         colors = np.array([state_color(state) for state in range(int(path.max()) + 1)])[path[seen]]
         size = float(np.clip(6000 / len(path), 3, 40))
@@ -247,7 +247,7 @@ class StatePathDisplay:
         ax.set_ylim(n - 0.4, -0.6)
 
     def _finish(self, axes, edges, are_dates: bool) -> None:
-        """Names of the axes, the same stretch of time on all, ticks at the lowest."""
+        """Name the axes, show the same span of time on all, and put ticks at the lowest."""
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
         from matplotlib.ticker import MaxNLocator
 
@@ -274,25 +274,25 @@ class StatePathDisplay:
 
 
 def _shade(ax, edges: np.ndarray, missing: np.ndarray) -> None:
-    """Shade runs of steps in which nothing was seen."""
+    """Shade runs of steps in which nothing was observed."""
     change = np.flatnonzero(np.diff(np.concatenate([[False], missing, [False]]).astype(int)))
     runs = [(edges[a], edges[b] - edges[a]) for a, b in change.reshape(-1, 2)]
     ax.broken_barh(runs, (0, 1), transform=ax.get_xaxis_transform(), color=_MISSING, linewidth=0, zorder=0)
 
 
-def _draw_bands(ax, edges: np.ndarray, shares: np.ndarray, states: list[int]) -> None:
-    """Shares of states, one on the other."""
-    top = np.cumsum(shares[:, states], axis=1)
-    bottom = top - shares[:, states]
+def _draw_bands(ax, edges: np.ndarray, fractions: np.ndarray, states: list[int]) -> None:
+    """Draw probabilities of states as bands, one on the other."""
+    top = np.cumsum(fractions[:, states], axis=1)
+    bottom = top - fractions[:, states]
     for k, state in enumerate(states):
-        if (shares[:, state] > 0).any():
+        if (fractions[:, state] > 0).any():
             ax.stairs(
                 top[:, k], edges, baseline=bottom[:, k], fill=True, color=state_color(state), linewidth=0, zorder=2
             )
 
 
 def _name_states(ax, states: list[int]) -> None:
-    """The colors of the states, above the axes."""
+    """Write the colors of the states above the axes."""
     from matplotlib.patches import Patch
 
     shown = states[:_MAX_LISTED_STATES]
@@ -305,5 +305,5 @@ def _name_states(ax, states: list[int]) -> None:
 
 
 def _height(track) -> float:
-    """Of a column, inches."""
+    """The height of a column, inches."""
     return _NUMBERS if track.levels is not None else max(_CATEGORY * min(len(track.labels), _MAX_LABELS), 0.6)

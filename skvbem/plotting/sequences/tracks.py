@@ -18,7 +18,7 @@ _MAX_DEFAULT_TRACKS = 4
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """A column over the steps of a sequence.
+    """The values of a column over the steps of a sequence.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Track:
 
 
 def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, owner: str) -> list[Track]:
-    """Columns of one sequence, by default the first four.
+    """The columns of one sequence as tracks, by default the first four.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def check_is_sequence(which, sequences, owner: str) -> None:
 
 
 def times_of_sequence(times, sequences, which: int, owner: str) -> np.ndarray:
-    """When the steps of one sequence were: numbers or datetime64, ascending.
+    """The times of the steps of one sequence: numbers or datetime64, ascending.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _as_dates(values: np.ndarray) -> np.ndarray:
 
 
 def edges_of(positions: np.ndarray) -> np.ndarray:
-    """Where each step's share of the axis begins and ends: half way to its neighbors, (n_steps + 1,)."""
+    """Edges of the steps' parts of the axis, half way between neighbors, (n_steps + 1,)."""
     if len(positions) == 1:
         return positions[0] + np.array([-0.5, 0.5])
     middle = (positions[1:] + positions[:-1]) / 2
@@ -149,7 +149,7 @@ def edges_of(positions: np.ndarray) -> np.ndarray:
 
 
 def pooled(path: np.ndarray, state_probs: np.ndarray, edges: np.ndarray, most: int):
-    """Shares of states on the path and mean probabilities, of runs of equally many steps if there are too many.
+    """Fractions of states on the path and mean probabilities, of runs of equally many steps if there are too many.
 
     Parameters
     ----------

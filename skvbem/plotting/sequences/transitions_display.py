@@ -170,7 +170,7 @@ class TransitionsDisplay:
         ax.add_collection(PatchCollection(cells, facecolor=colors, edgecolor=FAINT, linewidth=0.6, zorder=2))
 
     def _write_numbers(self, ax, values, heights, cell: float) -> None:
-        """Probabilities in their cells, and intervals below them."""
+        """Write probabilities in their cells, and intervals below them."""
         size = float(np.clip(15 * cell, 6, 10))
         for row, y in enumerate(heights):
             for j, value in enumerate(values[row]):
@@ -189,14 +189,14 @@ class TransitionsDisplay:
 
 
 def _shades():
-    """Of probabilities from 0 to 1."""
+    """The color map of probabilities from 0 to 1."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("probability", [_COLOR_OF_ZERO, _COLOR_OF_ONE])
 
 
 def _add_scale(ax) -> None:
-    """What the shades mean, where cells are too small for numbers."""
+    """Draw the scale of the shades, where cells are too small for numbers."""
     from matplotlib.cm import ScalarMappable
 
     bar = ax.figure.colorbar(ScalarMappable(cmap=_shades()), ax=ax, shrink=0.6, label="probability")
@@ -204,7 +204,7 @@ def _add_scale(ax) -> None:
 
 
 def _written(probability: float) -> str:
-    """Two digits, and what is neither impossible nor certain told apart from what is."""
+    """A probability in two digits, and what is neither impossible nor certain told apart from what is."""
     if 0 < probability < 0.005:
         return "<.01"
     if 0.995 <= probability < 1:

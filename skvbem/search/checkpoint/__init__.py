@@ -1,1 +1,1 @@
-"""What a search has found so far, kept in a file that survives a crash."""
+"""Checkpoints: records of candidates, kept in a file that survives a crash."""

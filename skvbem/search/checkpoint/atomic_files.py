@@ -24,7 +24,7 @@ _PART = ".part"
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """While this lasts, no other process holds the file; it is made, and goes away with the process that dies.
+    """Hold the lock of a file, which no other process then gets; the file goes away with the process that dies.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def _is_at(descriptor: int, path: str) -> bool:
 
 
 def read_whole(path: str) -> bytes | None:
-    """What is in a file, None if there is none.
+    """The content of a file, None if there is none.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def write_atomically(path: str, text: bytes, mode: int) -> None:
 
 
 def remove_partial_files(path: str) -> None:
-    """Remove what crashes left of `write_atomically`."""
+    """Remove partial files that crashes left of `write_atomically`."""
     folder, name = os.path.split(path)
     for other in os.listdir(folder):
         if other.startswith(f"{name}.") and other.endswith(_PART):
@@ -158,7 +158,7 @@ class Journal:
         return cls(path, machine(), status.st_dev, status.st_ino)
 
     def is_here(self) -> bool:
-        """Whether this process can see the file that was made, and may append to it."""
+        """Whether this process can see the file of the journal, and may append to it."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -166,7 +166,7 @@ class Journal:
         return machine() == self.machine and (status.st_dev, status.st_ino) == (self.device, self.inode)
 
     def append(self, body: bytes) -> None:
-        """Add a line; after an OSError, such as of a full disk, the journal is as it was."""
+        """Append a line; after an OSError, such as of a full disk, the journal is as it was."""
         line = b"%08x %s\n" % (zlib.crc32(body), body)
         with self.opened() as descriptor:
             size = _whole_lines(descriptor)
@@ -180,7 +180,7 @@ class Journal:
 
     @contextmanager
     def opened(self) -> Iterator[int]:
-        """The descriptor of the file, to which nobody else appends meanwhile."""
+        """The open descriptor of the file, to which nobody else appends meanwhile."""
         descriptor = os.open(self.path, _APPEND)
         try:
             if fcntl is not None:
@@ -191,7 +191,7 @@ class Journal:
 
     @property
     def n_bytes(self) -> int:
-        """Its length."""
+        """The length of the journal."""
         return os.stat(self.path).st_size
 
 

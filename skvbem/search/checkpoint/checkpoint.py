@@ -48,7 +48,7 @@ _SYNC = 5.0
 
 
 class Checkpoint:
-    """Where records go as they are made, and those found there at the start. This one keeps nothing.
+    """The records of a search, where they go as they are made and those known at the start. This one keeps nothing.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class FileCheckpoint(Checkpoint):
         self.keep = Keeper(self._journal, self._tag)
 
     def note(self, name: str, record: Record, is_kept: bool) -> None:
-        """See `Checkpoint`."""
+        """Take notice of a record, and write it if that was not done where it was made."""
         if record.failure:
             return
         self.known[name] = record
@@ -133,7 +133,7 @@ class FileCheckpoint(Checkpoint):
             self._warn_once(error)
 
     def close(self) -> None:
-        """Write all that is known, and leave no journal; where that fails, what is on disk stays valid."""
+        """Write all records known, and leave no journal; where that fails, what is on disk stays valid."""
         try:
             self._take_in()
             os.unlink(self._journal.path)
@@ -141,7 +141,7 @@ class FileCheckpoint(Checkpoint):
             self._warn_once(error)
 
     def _take_in(self) -> None:
-        """Write the checkpoint with all that the journal holds, and empty that."""
+        """Write the checkpoint with all records that the journal holds, and empty the journal."""
         with self._journal.opened() as descriptor:
             self._read_journal(self.known)
             self._length = self._write()
@@ -164,7 +164,7 @@ class FileCheckpoint(Checkpoint):
     # The file ---------------------------------------------------------------------------------------------------------
 
     def _write(self) -> int:
-        """Replace the file; its length."""
+        """Replace the file of the checkpoint; its length."""
         candidates = {name: _encoded(record) for name, record in self.known.items()}
         whole = {"format": _FORMAT, "search": self._fingerprint, "candidates": candidates}
         body = json.dumps(whole, allow_nan=False).removesuffix("}")
@@ -259,7 +259,7 @@ class Keeper:
     tag: str
 
     def __call__(self, name: str, record: Record) -> bool:
-        """Whether the record is on disk now; if not, the process of the search has to see to it."""
+        """Write a record; whether it is on disk now: if not, the process of the search has to see to it."""
         try:
             if not self.journal.is_here():
                 return False
@@ -300,7 +300,7 @@ def _decoded(entry: Mapping[str, Any]) -> Record:
 
 
 def _number(value: float) -> float | str:
-    """The same number for JSON, which knows neither NaN nor infinity."""
+    """A number for JSON, which knows neither NaN nor infinity."""
     value = float(value)
     return value if isfinite(value) else str(value)
 
@@ -316,7 +316,7 @@ def _versions() -> dict[str, str]:
 
 
 def _lasting(fingerprint: dict[str, str]) -> dict[str, str]:
-    """The fingerprint, if it means the same in another process."""
+    """The fingerprint of a search, if it means the same in another process."""
     fleeting = [name for name, text in fingerprint.items() if not is_lasting(text)]
     if fleeting:
         raise SearchCheckpointError(

@@ -1,4 +1,4 @@
-"""What the processes of one search know of each other: the machine they run on, when to stop, who started them."""
+"""What the processes of one search know of each other: their machine, their deadline, and who started them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def machine() -> str:
 
 @dataclass(frozen=True)
 class Deadline:
-    """A moment that all workers know, wherever they are.
+    """A moment to stop at that all workers know, wherever they are.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """So many seconds from now."""
+        """The deadline so many seconds from now."""
         return cls(time.monotonic() + seconds, time.time() + seconds, machine())
 
     def has_passed(self) -> bool:
-        """Whether it is later than that."""
+        """Whether the deadline has passed."""
         return time.monotonic() >= self.steady if machine() == self.machine else time.time() >= self.wall
 
 

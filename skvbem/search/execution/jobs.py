@@ -120,7 +120,7 @@ class Job(ABC):
         return clone(self.estimator).set_params(**clone(setting, safe=False))
 
     def scored_by(self, scorers: Mapping[str, Callable]) -> Self:
-        """The same job with other scores."""
+        """The job with other scores."""
         changed: Any = self
         return replace(changed, scorers=scorers)
 

@@ -1,4 +1,4 @@
-"""Candidates tried, each once: here or by workers, whichever is over sooner; until time or their number runs out.
+"""Candidates tried, each once: here or by workers, whichever is over sooner, until time or their number runs out.
 
 What a candidate's record is does not depend on where it was made, nor on the order in which it was.
 """
@@ -96,7 +96,7 @@ class Runner:
         return [self._records.get(name) for name in names] + [None] * (len(settings) - len(names))
 
     @property
-    def found(self) -> list[tuple[dict, Record]]:
+    def tried(self) -> list[tuple[dict, Record]]:
         """All candidates tried and their records, in the order in which they were first asked for."""
         return [(setting, self._records[name]) for name, setting in self._asked.items() if name in self._records]
 
@@ -112,7 +112,7 @@ class Runner:
             self.over = "stopped"
 
     def _add(self, outcome: Outcome) -> None:
-        """Take notice of what became of a candidate just tried."""
+        """Take notice of the record of a candidate just tried."""
         self._n_tried += 1
         self._seconds += outcome.record.seconds
         self._checkpoint.note(outcome.name, outcome.record, outcome.is_kept)
@@ -130,7 +130,7 @@ class Runner:
                     self._add(outcome)
 
     def _seconds_each(self) -> float | None:
-        """What a candidate took, on average; None if that is not known."""
+        """Seconds that a candidate took, on average; None if that is not known."""
         return self._seconds / self._n_tried if self._n_tried else None
 
     def _workers_pay(self, n_waiting: int, n_here: int) -> bool:

@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What came of a batch: outcomes of its first candidates, and the error that ends the search."""
+    """The outcomes of the first candidates of a batch, and the error that ends the search."""
 
     number: int
     outcomes: list[Outcome]
@@ -55,14 +55,14 @@ class Batch(NamedTuple):
 
 
 def attempt(job: Job, name: str, setting: Mapping, keep: Keep | None) -> Outcome:
-    """A candidate tried in this process, and kept at once; errors are those that a job lets through."""
+    """The outcome of a candidate tried in this process, kept at once; errors are those that a job lets through."""
     with parallel_config(backend="threading", n_jobs=1):  # one worker each, unless the estimator has its own `n_jobs`
         record = job.record(setting)
     return Outcome(name, record, keep is not None and not record.failure and keep(name, record))
 
 
 class Shared:
-    """A job among threads, or in the process that made it.
+    """A job shared among threads, or kept in the process that made it.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Packed:
 
     @classmethod
     def of(cls, job: Job) -> Packed:
-        """The job, packed."""
+        """A job, packed."""
         buffers: list[np.ndarray] = []
 
         def keep_inside(buffer: pickle.PickleBuffer) -> bool:
@@ -148,7 +148,7 @@ def try_batch(
     deadline: Deadline | None,
     parent: int,
 ) -> Batch:
-    """In a worker: outcomes of the candidates of a batch that were begun before the deadline."""
+    """Outcomes of the candidates of a batch that a worker began before the deadline."""
     end_with(parent)
     outcomes: list[Outcome] = []
     job = None
@@ -286,7 +286,7 @@ def _close(results) -> None:
 
 
 def _portable(error: Exception) -> Exception:
-    """The error, or what can be said of it where it cannot be sent between processes."""
+    """The error, or what can be said of it, in a form that processes can send to each other."""
     error.add_note("In a worker:\n" + "".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))

@@ -1,4 +1,4 @@
-"""Which candidates of a space a search tries.
+"""Strategies: which candidates of a space a search tries.
 
 =============  ==========================================================  =========================================
 name           tries                                                       for
@@ -7,7 +7,7 @@ name           tries                                                       for
 "greedy"       all neighbors of the setting it is at                       any space
 "beam"         all neighbors of the best settings                          any space
 "mc3"          what Markov chains propose                                  any space, for its posterior
-"structural"   the winners of a climb along bounds, which needs few fits   networks
+"structural"   the summits of a climb along bounds, which needs few fits   networks
 "exact"        the best graph, found by dynamic programming                complete data, 20 nodes, no latents
 =============  ==========================================================  =========================================
 """

@@ -1,4 +1,4 @@
-"""What a strategy is given, and what it has to do."""
+"""The problem that a strategy is given, and what it has to do."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Problem:
 
 
 class Strategy(ABC):
-    """Decides which settings of a space are tried, by asking for their scores as often as it likes."""
+    """A strategy decides which settings of a space are tried, by asking for their scores as often as it likes."""
 
     @abstractmethod
     def search(self, problem: Problem) -> Mapping[str, Any] | None:
@@ -83,7 +83,7 @@ class Strategy(ABC):
         -------
         mapping of str or None
             What the strategy knows beyond the scores, if anything. Arrays with an entry for each candidate are in the
-            order of `problem.runner.found`.
+            order of `problem.runner.tried`.
         """
 
     def n_candidates(self, space: Space) -> int | None:

@@ -49,7 +49,7 @@ class Beam(Strategy):
             raise ValueError(f"The 'width' of Beam must be an int >= 1. Got {shown(self.width)} instead.")
 
     def search(self, problem: Problem) -> None:
-        """See `Strategy`."""
+        """Keep the best settings tried and try their neighbors, until those of the best `width` were tried."""
         new = [setting_to_start_from(self.start, problem.space, problem.rng)]
         met = {canonical(new[0])}
         beam: list[tuple[float, dict, bool]] = []  # value, setting, whether its neighbors were tried

@@ -53,7 +53,7 @@ class Exhaustive(Strategy):
     prune: bool = False
 
     def search(self, problem: Problem) -> None:
-        """See `Strategy`; TypeError if pruning is asked for and the score has no such bound."""
+        """Try every setting of the space; TypeError if pruning is asked for and the score has no such bound."""
         settings = problem.until_over(problem.space)
         if self.prune:
             self._search_pruned(problem, settings)
@@ -64,7 +64,7 @@ class Exhaustive(Strategy):
             at_once = _AT_ONCE
 
     def n_candidates(self, space: Space) -> int | None:
-        """See `Strategy`."""
+        """The number of settings of the space; None if pruning leaves some out."""
         return None if self.prune else space.n_settings
 
     def _search_pruned(self, problem: Problem, settings: Iterator[Mapping]) -> None:
@@ -79,7 +79,7 @@ class Exhaustive(Strategy):
 
 @dataclass(frozen=True, eq=False)
 class Ceiling:
-    """What a penalized log likelihood of a structure cannot exceed.
+    """An upper bound on the penalized log likelihood of every structure.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Ceiling:
 
     @classmethod
     def of(cls, problem: Problem) -> Ceiling:
-        """The ceiling for the score that ranks; TypeError if there is none."""
+        """The ceiling of the score that ranks; TypeError if there is none."""
         job = problem.job
         score = job.scorers[problem.ranking]
         kind = score.kind if isinstance(score, EvidenceScorer) else str(problem.ranking)
@@ -119,7 +119,7 @@ class Ceiling:
 
 
 def highest_log_likelihood(rows: Rows) -> float:
-    """The log likelihood of rows no model exceeds, nats: of the shares of distinct rows that lack the same cells."""
+    """The log likelihood of rows that no model exceeds, nats: of frequencies among rows that lack the same cells."""
     distinct = rows.distinct()
     weight = np.ones(len(distinct)) if distinct.weight is None else distinct.weight
     _, pattern = np.unique(distinct.codes < 0, axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Hill climbing."""
+"""Hill climbing from setting to setting."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Greedy(Strategy):
             check_count(getattr(self, name), f"The {name!r} of Greedy")
 
     def search(self, problem: Problem) -> None:
-        """See `Strategy`."""
+        """Climb from the start, and again from where kicks lead."""
         best, top = self._climb(problem, setting_to_start_from(self.start, problem.space, problem.rng))
         for _ in range(self.n_restarts):
             if problem.is_over:

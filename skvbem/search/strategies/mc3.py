@@ -75,7 +75,7 @@ class MC3(Strategy):
                 raise ValueError(f"The {name!r} of MC3 must be an int >= 1. Got {shown(getattr(self, name))} instead.")
 
     def search(self, problem: Problem) -> dict:
-        """See `Strategy`; ``visits``, (n_chains, n_candidates), and ``acceptance``, the share of proposals taken."""
+        """Walk the chains; notes ``visits``, (n_chains, n_candidates), and ``acceptance`` of proposals."""
         atlas = _Atlas(problem)
         here = [
             atlas.place(setting_to_start_from(self.start, problem.space, problem.rng)) for _ in range(self.n_chains)
@@ -96,7 +96,7 @@ class MC3(Strategy):
                         n_accepted += 1
                 visits[chain][here[chain].name] += 1
             n_proposed += self.n_chains
-        names = [digest(setting) for setting, _ in problem.runner.found]
+        names = [digest(setting) for setting, _ in problem.runner.tried]
         return {
             "visits": np.array([[count[name] for name in names] for count in visits]).reshape(self.n_chains, -1),
             "acceptance": n_accepted / max(n_proposed, 1),
@@ -113,7 +113,7 @@ class _Place:
 
     @cached_property
     def _around(self) -> list:
-        """Its neighbors; where nothing is hidden the moves that lead to them, one to each: graphs are dear to make."""
+        """The neighbors; where nothing is hidden the moves that lead to them, one to each: graphs are dear to make."""
         is_plain = isinstance(self._space, StructureSpace) and not self._space.latents
         moves = edge_moves_within(self._space, self.setting) if is_plain else []
         return moves or list(self._space.neighbors(self.setting)) or [dict(self.setting)]
@@ -154,7 +154,7 @@ class _Atlas:
         return neighbor
 
     def values(self, places: Sequence[_Place]) -> np.ndarray:
-        """The log posterior of each, those not known tried together."""
+        """The log posterior of each place; those not known are tried together."""
         new = list({place.name: place for place in places if place.value is None}.values())
         for place, value in zip(new, self._problem.log_posteriors([place.setting for place in new])):
             place.value = value

@@ -1,4 +1,4 @@
-"""Where a search that walks from neighbor to neighbor begins."""
+"""Starts of searches that walk from neighbor to neighbor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_LISTED_SETTINGS, _N_STEPS_OF_LONG_WALK = 10_000, 50
 
 
 def check_start(start, owner: str) -> None:
-    """TypeError if this is no start."""
+    """Raise a TypeError if this is no start of a search."""
     if not isinstance(start, Mapping) and not (isinstance(start, str) and start in ("emptiest", "random")):
         raise TypeError(
             f"The 'start' of {owner} must be 'emptiest', 'random' or a setting. Got {shown(start)} instead."
@@ -56,7 +56,7 @@ def random_setting(space: Space, rng: np.random.Generator) -> dict:
 
 
 def random_walk(space: Space, setting: Mapping, n_moves: int, rng: np.random.Generator) -> dict:
-    """Where so many random moves lead."""
+    """The setting that so many random moves lead to."""
     here = dict(setting)
     for _ in range(n_moves):
         here = _random_neighbor(space, here, rng)

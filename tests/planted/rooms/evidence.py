@@ -2,6 +2,7 @@
 
 TESTS = (
     "evidence",
+    "laws",
     "kernels/test_random.py",
     "emissions",
     "models/**/test_mixture*.py",

@@ -8,7 +8,7 @@ ERRORS = {
         ('Form("map", density=False, lowered_by=1.0)', 'Form("map", density=False)')
     ],
     "an extrapolation is kept though the bound falls": [
-        ("accepted = value >= second\n", "accepted = value == value\n")
+        ("accepted = value >= objective\n", "accepted = value == value\n")
     ],
     "the bound of one start is reported for another's tables": [
         ("np.ascontiguousarray(result.statistics[:, best])", "np.ascontiguousarray(result.statistics[:, best - 1])")

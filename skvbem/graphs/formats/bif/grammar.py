@@ -111,7 +111,7 @@ class Declarations(Tokens):
         self.variables[name.text] = Variable(name, types[0], self.meant(types[0], properties))
 
     def meant(self, words, properties):
-        """The states that the words of a variable stand for: themselves, if no property says otherwise."""
+        """The states that the words of a variable stand for: the words, if no property says otherwise."""
         told = [
             (position, text[:-1].split()) for position, text in properties if text.lstrip().startswith(STATES_PROPERTY)
         ]

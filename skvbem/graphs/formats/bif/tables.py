@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -30,18 +31,40 @@ class Tables:
 
     def network(self, max_cells: int) -> Network:
         """The network of all variables; StructureError or TooLargeError if they do not make one."""
-        known = self.declared.variables
-        for name, _, _ in known.values():
+        declared = self.declared.variables
+        given = self.parents()
+        if cycle := find_cycle(declared, given):
+            raise self.declared.fault(self.declared.blocks[cycle[0]][0].start, describe_cycle(cycle), StructureError)
+        shapes = {node: [len(declared[node].words), *map(len, given[node].values())] for node in declared}
+        cells = {node: math.prod(shape) for node, shape in shapes.items()}
+        if sum(cells.values()) > max_cells:
+            largest = max(cells, key=cells.__getitem__)
+            raise self.declared.fault(
+                self.declared.blocks[largest][0].start,
+                f"the tables have {sum(cells.values())} cells, {cells[largest]} of them here; max_cells={max_cells}.",
+                TooLargeError,
+            )
+        dag = DAG.from_edges(((parent, child) for child in given for parent in given[child]), declared)
+        tables = {}
+        for node, (name, _, rows) in self.declared.blocks.items():
+            order = [list(given[node]).index(parent) for parent in dag.parents(node)]
+            tables[node] = self.table(name, rows, declared[node].words, given[node]).transpose(*order, -1)
+        return Network(dag, {node: variable.states for node, variable in declared.items()}, tables)
+
+    def parents(self) -> dict[Hashable, dict[str, tuple[str, ...]]]:
+        """Child -> its parents as its block lists them -> the words for their states."""
+        declared = self.declared.variables
+        for name, _, _ in declared.values():
             if name.text not in self.declared.blocks:
                 raise self.declared.fault(
                     name.start, f"variable {shown(name.text)} has no probability block.", StructureError
                 )
-        given = {}
+        given: dict[Hashable, dict[str, tuple[str, ...]]] = {}
         for child, (name, parents, _) in self.declared.blocks.items():
             given[child] = {}
             for token in (name, *parents):
-                if token.text not in known:
-                    hint = did_you_mean(token.text, known)
+                if token.text not in declared:
+                    hint = did_you_mean(token.text, declared)
                     raise self.declared.fault(
                         token.start, f"there is no variable {shown(token.text)}.{hint}", StructureError
                     )
@@ -50,23 +73,8 @@ class Tables:
                     raise self.declared.fault(
                         token.start, f"parent {shown(token.text)} is listed twice.", StructureError
                     )
-                given[child][token.text] = known[token.text].words
-        if cycle := find_cycle(known, given):
-            raise self.declared.fault(self.declared.blocks[cycle[0]][0].start, describe_cycle(cycle), StructureError)
-        cells = {node: math.prod(map(len, (known[node].words, *given[node].values()))) for node in known}
-        if sum(cells.values()) > max_cells:
-            largest = max(cells, key=cells.__getitem__)
-            raise self.declared.fault(
-                self.declared.blocks[largest][0].start,
-                f"the tables have {sum(cells.values())} cells, {cells[largest]} of them here; max_cells={max_cells}.",
-                TooLargeError,
-            )
-        dag = DAG.from_edges(((parent, child) for child in given for parent in given[child]), known)
-        tables = {}
-        for node, (name, _, rows) in self.declared.blocks.items():
-            order = [list(given[node]).index(parent) for parent in dag.parents(node)]
-            tables[node] = self.table(name, rows, known[node].words, given[node]).transpose(*order, -1)
-        return Network(dag, {node: variable.states for node, variable in known.items()}, tables)
+                given[child][token.text] = declared[token.text].words
+        return given
 
     def table(self, name, rows, states, given):
         """The table of a block; its axes are the parents as `given` lists them (with their states), then the node."""
@@ -137,7 +145,7 @@ class Tables:
 
 
 def _printed_rounding(numbers, values):
-    """By how much numbers printed with so many digits may miss their sum."""
+    """By how much probabilities printed with so many digits may miss their sum."""
     parts = [NUMBER.fullmatch(number) for number in numbers]
     digits = max(len(part[1] or part[2] or "") for part in parts)
     exponent = int(parts[values.index(max(values))][3] or 0)

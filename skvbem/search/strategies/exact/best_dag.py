@@ -35,7 +35,7 @@ _MAX_NODES = 40
 
 @dataclass(frozen=True, eq=False)
 class CompleteData:
-    """Rows without missing cells, and what makes families of them comparable.
+    """Rows without missing cells, with the prior and the penalty that score families of nodes.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _of_cell(prior: EqualConcentration, n_states: int) -> tuple[float, bool]:
 
 
 def _of_row(prior: EqualConcentration, n_states: int) -> tuple[float, bool]:
-    """That of a row of the table, and whether the joint values of the parents share it."""
+    """The concentration of a row of the table, and whether the joint values of the parents share it."""
     return prior.total * (n_states if prior.over == "cell" else 1), prior.over == "table"
 
 
@@ -152,7 +152,7 @@ def _local_scores(data, rules, sums, kinds, k: int, log_odds: Mapping) -> np.nda
 
 
 def _over_sets(operation: np.ufunc, of_none: float, values) -> np.ndarray:
-    """For every set the sum or product of its members' values."""
+    """The sum or product of its members' values, for every set."""
     values_of_sets = np.array([of_none])
     for value in values:
         values_of_sets = np.concatenate([values_of_sets, operation(values_of_sets, value)])

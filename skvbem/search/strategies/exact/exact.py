@@ -59,7 +59,7 @@ class Exact(Strategy):
     max_memory: float = 4e9
 
     def search(self, problem: Problem) -> None:
-        """See `Strategy`."""
+        """Try the best graph of the space, found by dynamic programming."""
         space = problem.space
         if not isinstance(space, StructureSpace) or space.latents:
             _refuse(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
@@ -74,7 +74,7 @@ class Exact(Strategy):
 
 
 def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteData:
-    """The rows of these nodes, and the priors and penalties of the score that ranks."""
+    """Rows of the nodes of a space, with priors and penalties of the score that ranks."""
     job = problem.job
     reading = job.readings.common if isinstance(job, EvidenceJob) else None
     if reading is None or not hasattr(job.estimator, "network"):

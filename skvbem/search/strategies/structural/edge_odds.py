@@ -12,7 +12,7 @@ from skvbem.spaces.rules import EdgeRules
 
 @dataclass(frozen=True)
 class EdgeOdds:
-    """What a prior says of the edges of graphs that obey rules.
+    """The log odds of edges that a prior over graphs is a sum of, with the rules that graphs obey.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ class Fitter:
         return canonical(place.setting) not in self.met
 
     def best_fit(self, places: Iterable[Place]) -> Place | None:
-        """The best of those places that are new, once fitted from their q(x); None if there is none."""
+        """The best of those places whose settings are new, once fitted from their q(x); None if there is none."""
         fits = [place for place in map(self._refitted, filter(self.is_new, places)) if place is not None]
         return max(fits, key=lambda place: place.value, default=None)
 
@@ -128,7 +128,7 @@ class Fitter:
         yield from sorted(bounded, key=lambda place: -place.bound)
 
     def _moved(self, here: Place, moves: list) -> Iterator[Place]:
-        """The same by moves of an edge: no graph is made before it is asked for."""
+        """Neighbors by moves of an edge, with their bounds: no graph is made before it is asked for."""
         gained = [self._gained(here.scores, here.dag, move) for move in moves]
         self.n_bounded += len(moves)
         for k in np.argsort(-np.array(gained), kind="stable"):
@@ -188,5 +188,5 @@ def _scores_of(network, completed: CompletedRows) -> FamilyScores:
 
 
 def _rest(setting: Mapping) -> Hashable:
-    """What a setting sets besides the graph."""
+    """The parameters that a setting gives besides the graph."""
     return value_key({name: value for name, value in setting.items() if name not in ("structure", "latents")})

@@ -81,7 +81,7 @@ class StructuralVBEM(Strategy):
             check_count(getattr(self, name), f"The {name!r} of StructuralVBEM")
 
     def search(self, problem: Problem) -> dict:
-        """See `Strategy`."""
+        """Climb bounds, fit where they lead no higher, and climb on from there."""
         fitter = Fitter(problem)
         start = setting_to_start_from(self.start, problem.space, problem.rng)
         problem.scores([start])
@@ -96,7 +96,7 @@ class StructuralVBEM(Strategy):
         return {"n_bounded": fitter.n_bounded, "n_refitted": len(fitter.met)}
 
     def _climb(self, fitter: Fitter, here: Place) -> Place:
-        """The place from where no bound leads higher, and none of the most promising neighbors once fitted."""
+        """The fitted place from where no bound leads higher, and none of the most promising neighbors once fitted."""
         while not fitter.problem.is_over:
             fit = fitter.best_fit([top] if (top := self._climb_bounds(fitter, here)) else [])
             if fit is None or not gains(fit.value, here.value):
@@ -107,7 +107,7 @@ class StructuralVBEM(Strategy):
         return here
 
     def _climb_bounds(self, fitter: Fitter, here: Place) -> Place | None:
-        """Where the highest bounds by one q(x) lead, from neighbor to neighbor; None if not higher."""
+        """The place that the highest bounds by one q(x) lead to, from neighbor to neighbor; None if not higher."""
         top = best = here
         lately, n_waited = deque([canonical(here.setting)], maxlen=max(self.n_tabu, 1)), 0
         while n_waited <= self.n_tabu and not fitter.problem.is_over:

@@ -1,4 +1,4 @@
-"""Rows completed for one network taken over to another whose latents are others, or have more or fewer states."""
+"""Rows completed for one network, transferred to another whose latents or their numbers of states are others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def transferred(
     wanted: Mapping[Hashable, int],
     scores: Callable[[CompletedRows], FamilyScores],
 ) -> CompletedRows:
-    """Rows completed for a network with these latents, from those of a network with others.
+    """Rows completed for a network with some latents, from those of a network with others.
 
     Latents that go are summed out. Of states to be merged those are taken, two at a time, that leave the highest bound;
     a state that is split, or a new latent, follows the node near it that gives the highest one.
@@ -58,7 +58,7 @@ def _merges(completed: CompletedRows, latent: Hashable) -> Iterator[CompletedRow
 
 
 def _splits(completed: CompletedRows, latent: Hashable, dag: DAG) -> Iterator[CompletedRows]:
-    """Each state split by each state of each node that tells of the latent."""
+    """Completed rows with a state split by a state of a node that tells of the latent, for each pair of these."""
     near = dict.fromkeys([*dag.children(latent), *dag.parents(latent)])
     told = [node for node in near if completed.cardinalities.get(node, 1) > 1]
     for node in told or [node for node in completed.cardinalities if node != latent]:

@@ -1,6 +1,13 @@
 """Errors in hidden Markov models."""
 
-TESTS = ("models/**/test_hmm*.py", "kernels/test_hmm.py", "evidence/**/test_hmm*.py", "estimators/**/test_vb_hmm.py")
+TESTS = (
+    "models/**/test_hmm*.py",
+    "kernels/test_hmm.py",
+    "laws/test_models.py",
+    "laws/test_scores.py",
+    "evidence/**/test_hmm*.py",
+    "estimators/**/test_vb_hmm.py",
+)
 
 ERRORS = {
     "expected transitions are normalized before the E step": [

@@ -4,6 +4,7 @@ TESTS = (
     "emissions",
     "families",
     "models",
+    "laws",
     "evidence/**/test_mixture*.py",
     "estimators/**/test_vb_mixture.py",
     "estimators/**/test_vb_mixture_blocks.py",

@@ -2,6 +2,8 @@
 
 TESTS = (
     "models/**/test_mixture*.py",
+    "laws/test_models.py",
+    "laws/test_scores.py",
     "evidence/**/test_mixture*.py",
     "estimators/**/test_vb_mixture.py",
     "estimators/**/test_vb_mixture_blocks.py",

@@ -2,6 +2,7 @@
 
 TESTS = (
     "models",
+    "laws",
     "evidence",
     "kernels/test_random.py",
     "estimators/**/test_vb_mixture.py",

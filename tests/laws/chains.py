@@ -1,0 +1,177 @@
+"""Hidden Markov models of every emission: what laws are tried on, and evidences by the sum over all paths."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+from emissions.members import rows_of, seen
+from laws.instance import Case, Instance, Relabeling
+from laws.labels import (
+    LabeledRows,
+    labeled_rows,
+    lacks_of,
+    observed_rows,
+    random_starts,
+    with_other_cells,
+)
+from reference import hidden_markov
+from scipy.special import logsumexp
+
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
+
+
+def lengths_of(rng, n, longest=5):
+    """Lengths that add up to n."""
+    lengths = []
+    while sum(lengths) < n:
+        lengths.append(int(rng.integers(1, min(longest, n - sum(lengths)) + 1)))
+    return np.array(lengths)
+
+
+def random_prior(rng, n_states, kind=None):
+    """Priors of first states and of transitions."""
+    kind = rng.choice(["symmetric", "sticky", "left_to_right", "banded", "array"]) if kind is None else kind
+    strength = float(rng.choice([1.0, n_states]))
+    initial = Transitions(rng.uniform(0.3, 2.0, (1, n_states)))
+    if kind == "symmetric":
+        return Transitions(np.full((1, n_states), strength / n_states)), Transitions.symmetric(n_states, strength)
+    if kind == "sticky":
+        return initial, Transitions.sticky(n_states, strength, 2.0)
+    if kind == "array":
+        return initial, Transitions(rng.uniform(0.3, 2.0, (n_states, n_states)))
+    if kind == "banded":
+        return initial, Transitions.symmetric(n_states, strength, banded(n_states))
+    first = Transitions((np.arange(n_states) == 0)[None] * 1.0)
+    return first, Transitions.symmetric(n_states, strength, left_to_right(n_states))
+
+
+def symmetric(rng, n_states):
+    """Priors that take states for alike."""
+    return Transitions(np.full((1, n_states), 0.8)), Transitions.sticky(n_states, rng.uniform(1.0, 3.0), 0.5)
+
+
+def hmm(problem, prior, lengths, weight=None):
+    """A model of the rows of a problem of `emissions.members`, and its data."""
+    emission, n_states = problem.emission, prior[1].n_states
+    model = HMM(emission, *prior, emission.default_prior(n_states))
+    return model, model.compile(emission.prepare(problem.values), lengths, weight, seen(problem.values))
+
+
+@dataclass(frozen=True, eq=False)
+class HMMInstance(Instance):
+    """A hidden Markov model over labeled rows; sequences of them are the units."""
+
+    rows: LabeledRows
+    initial: Transitions
+    transitions: Transitions
+    lengths: np.ndarray
+
+    ascent = HMMAscent
+    hidden = ("state",)
+
+    @cached_property
+    def model(self):
+        prior = self.rows.prior(self.transitions.n_states)
+        return HMM(self.rows.emission, self.initial, self.transitions, prior)
+
+    @property
+    def unit_sizes(self):
+        return self.lengths
+
+    def _rows_of(self, units):
+        """Row numbers of sequences, and where each sequence of them begins."""
+        ends = np.cumsum(self.lengths)
+        rows = [np.arange(ends[s] - self.lengths[s], ends[s]) for s in units]
+        return np.concatenate(rows), np.cumsum([0, *map(len, rows)])[:-1]
+
+    def compile(self, units=None, weight=None):
+        units = np.arange(self.n_units) if units is None else np.asarray(units)
+        rows, _ = self._rows_of(units)
+        table = self.rows.emission.prepare(rows_of(self.rows.values, rows))
+        return self.model.compile(table, self.lengths[units], weight, self.rows.seen[rows])
+
+    def log_evidence(self, units=None):
+        rows, starts = self._rows_of(np.arange(self.n_units) if units is None else units)
+        n_states, starts, terms = self.transitions.n_states, starts.tolist(), []
+        observed = np.isin(rows, observed_rows(self.rows, rows))
+        for path in product(range(n_states), repeat=len(rows)):
+            first, pairs = hidden_markov.counts_along(path, starts, n_states)
+            counted = [first, *pairs], [self.initial.concentration[0], *self.transitions.concentration]
+            of_chain = sum(hidden_markov.dirichlet(n, a) for n, a in zip(*counted))
+            if np.isfinite(of_chain):
+                groups = [rows[observed & (np.array(path) == k)] for k in range(n_states)]
+                terms.append(of_chain + self.rows.log_evidence(groups))
+        return float(logsumexp(terms))
+
+    def random_starts(self, data, rng, n_starts):
+        return random_starts(self.model, data, rng, n_starts)
+
+    def relabeling(self, rng):
+        order, model = rng.permutation(self.transitions.n_states), self.model
+        back = np.argsort(order)
+        return Relabeling(lambda x: model.relabeled(x, order), lambda x: model.relabeled(x, back), order)
+
+    def row_posteriors(self, natural, data):
+        return self.model.smoothed(natural, data)
+
+    def filled(self, rng):
+        missing, others = with_other_cells(self.rows, rng)
+        return replace(self, rows=missing), [replace(self, rows=rows) for rows in others]
+
+
+class HMMCase(Case):
+    """Hidden Markov models of one emission."""
+
+    sampled: ClassVar = Case.sampled | {"smc": {"n_runs": 16, "n_particles": 12, "n_steps": 16}}
+
+    def __init__(self, emission):
+        self.emission, self.name = emission, f"HMM of {emission}"
+        self.lacks = lacks_of(emission)
+        if emission not in ("categorical", "poisson", "full"):
+            self.n_sampled = 1  # chains along sequences take long
+
+    def complete(self, rng, k):
+        """One state; steps within a sequence may be missing."""
+        n = int(rng.integers(1, 9))
+        prior = Transitions(np.array([[rng.uniform(0.1, 3)]])), Transitions(np.array([[rng.uniform(0.1, 3)]]))
+        return HMMInstance(labeled_rows(self.emission, rng, n, k, gaps=0.3), *prior, lengths_of(rng, n))
+
+    def regular(self, rng):
+        one = Transitions(np.ones((1, 1)))
+        return HMMInstance(labeled_rows(self.emission, rng, 60), one, one, lengths_of(rng, 60))
+
+    def tiny(self, rng, k):
+        """Two or three states, one sequence or several."""
+        n, prior = int(rng.integers(2, 6)), random_prior(rng, 2 + k % 2)
+        return HMMInstance(labeled_rows(self.emission, rng, n, k, gaps=0.3), *prior, lengths_of(rng, n))
+
+    def sampleable(self, rng, k):
+        """States that are alike, or that are passed one after the other."""
+        prior = symmetric(rng, 2 + k % 2)
+        if k % 3 == 2:
+            prior = Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 2.0, left_to_right(3, 2))
+        return HMMInstance(labeled_rows(self.emission, rng, 6, k, gaps=0.3), *prior, lengths_of(rng, 6))
+
+    def some(self, rng, k, form="vb"):
+        n = int(rng.integers(5, 40))
+        rows = labeled_rows(self.emission, rng, n, k, gaps=0.3, conjugate=False)
+        return HMMInstance(rows, *random_prior(rng, 3), lengths_of(rng, n, 20))
+
+    def alike(self, rng, k):
+        prior = Transitions(np.ones((1, 3))), Transitions.sticky(3, 1.0, 2.0)
+        return HMMInstance(labeled_rows(self.emission, rng, 12), *prior, np.array([7, 5]))
+
+    def pair(self, rng):
+        return HMMInstance(labeled_rows(self.emission, rng, 6), *symmetric(rng, 2), np.array([4, 2]))
+
+    def long(self, rng):
+        rows = labeled_rows(self.emission, rng, 300, 1, 0.2, conjugate=False)
+        return HMMInstance(rows, *symmetric(rng, 2), np.array([200, 100]))
+
+    def many(self, rng, k):
+        """One long sequence, short ones, some of each."""
+        lengths = [np.array([5000]), np.full(500, 10), np.array([3000, 1000, 500, 500])][k % 3]
+        return HMMInstance(labeled_rows(self.emission, rng, 5000), *random_prior(rng, 4), lengths)

@@ -1,0 +1,96 @@
+"""The laws of models, on every family of the registry."""
+
+import sys
+
+import pytest
+from laws import model_laws
+from laws.instance import CAPABILITIES
+from laws.models import MODELS, having
+
+WITH_FORMS = [(case, form) for case in MODELS.values() for form in case.forms]
+WITH_OPTIMA = [(case, form) for case, form in WITH_FORMS if form != "ml" or case in having("maximum_likelihood")]
+
+
+def of(cases):
+    """The law runs on these families."""
+    return pytest.mark.parametrize("case", cases, ids=str)
+
+
+def test_what_families_lack():
+    """No law passes a family by unless it stands here."""
+    lacks = {name: set(case.lacks) for name, case in MODELS.items()}
+    assert lacks.pop("network") == {"one_by_one", "row_posteriors"}
+    for name, lacking in lacks.items():
+        emission = name.split(" of ")[1]
+        finite = emission in ("categorical", "bernoulli")
+        bounded = finite or emission in ("poisson", "exponential", "multinomial")
+        expected = {
+            "map_probability": False,
+            "finite_cells": finite,
+            "maximum_likelihood": bounded,
+            "identifiable_dimension": emission != "multinomial",
+        }
+        assert lacking == {capability for capability, has in expected.items() if not has}, name
+    for case in MODELS.values():
+        assert set(case.lacks) <= set(CAPABILITIES)
+        assert all(case.lacks.values())
+
+
+def test_the_bound_is_the_evidence_where_nothing_is_hidden(any_model, rng):
+    model_laws.bound_is_the_evidence_where_nothing_is_hidden(any_model, rng)
+
+
+def test_the_bound_is_below_the_evidence(any_model, rng):
+    model_laws.bound_is_below_the_evidence(any_model, rng)
+
+
+@pytest.mark.parametrize("accelerate", [False, True])
+@pytest.mark.parametrize(("case", "form"), WITH_FORMS, ids=str)
+def test_the_objective_never_falls(case, form, accelerate, rng):
+    model_laws.objective_never_falls(case, form, accelerate, rng)
+
+
+@pytest.mark.parametrize(("case", "form"), WITH_OPTIMA, ids=str)
+def test_a_fixed_point_stays_fixed(case, form, rng):
+    model_laws.fixed_point_stays_fixed(case, form, rng)
+
+
+def test_bic_stays_at_a_distance_from_the_bound(any_model, rng):
+    model_laws.bic_stays_at_a_distance_from_the_bound(any_model, rng)
+
+
+def test_weights_are_repeats_in_any_order(any_model, rng):
+    model_laws.weights_are_repeats_in_any_order(any_model, rng)
+
+
+def test_weight_zero_is_absence(any_model, rng):
+    model_laws.weight_zero_is_absence(any_model, rng)
+
+
+@of(having("one_by_one"))
+def test_rows_one_by_one_are_the_weighted_rows(case, rng):
+    model_laws.rows_one_by_one_are_the_weighted_rows(case, rng)
+
+
+@of(having("finite_cells"))
+def test_a_missing_cell_is_the_sum_over_its_values(case, rng):
+    model_laws.missing_cell_is_the_sum_over_its_values(case, rng)
+
+
+def test_threads_change_no_bit(any_model, rng, monkeypatch):
+    instance = any_model.tiny(rng, 0)
+    files = [sys.modules[found.__module__] for found in (type(instance.model), instance.ascent)]
+    with_threads = [file for file in files if hasattr(file, "_WORTH_THREADS")]
+    assert with_threads
+    for file in with_threads:
+        monkeypatch.setattr(file, "_WORTH_THREADS", 0)
+    model_laws.threads_change_no_bit(any_model, rng)
+
+
+def test_relabeling_changes_nothing_but_the_order(any_model, rng):
+    model_laws.relabeling_changes_nothing_but_the_order(any_model, rng)
+
+
+@of(having("row_posteriors"))
+def test_relabeling_reorders_the_posteriors_of_rows(case, rng):
+    model_laws.relabeling_reorders_the_posteriors_of_rows(case, rng)
