@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
 from skvbem.errors import DataWarning
 from skvbem.estimators.fitted import Fitted, FittedRun
-from skvbem.estimators.input.reading import Reading
-from skvbem.estimators.input.tables import Table
+from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
@@ -350,7 +349,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
         return None if (weights == 1.0).all() else weights
 
-    def _counted(self, table: Table, sample_weight) -> tuple[Table, np.ndarray | None, np.ndarray | None]:
+    def _counted(self, table, sample_weight) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
         """The rows of weight > 0, their weights, and which rows these are (None for all)."""
         weights = self._weights(sample_weight, table.n_samples)
         if weights is None or weights.all():

@@ -15,7 +15,7 @@ from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
 from skvbem.estimators.base import VBEstimator
 from skvbem.estimators.fitted import Fitted, FittedRun
-from skvbem.estimators.input.reading import Reading
+from skvbem.estimators.reading import Reading
 from skvbem.evidence import Evidence, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.vbem import posteriors

@@ -14,8 +14,8 @@ from skvbem.data import fingerprint_of_blocks, row_hashes
 from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed
-from skvbem.estimators.input.reading import Reading
 from skvbem.estimators.input.weighted_blocks import WeightedTables
+from skvbem.estimators.reading import Reading
 from skvbem.models.mixture.data import MixtureBlocks, MixtureData
 from skvbem.models.mixture.model import Mixture
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem.data import Rows
 from skvbem.estimators.input.categories import CategoryEncoder
-from skvbem.estimators.input.reading import Reading
+from skvbem.estimators.reading import Reading
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ import numpy as np
 from skvbem.data import fingerprint, mixed, row_hashes
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed
-from skvbem.estimators.input.reading import Reading
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.sequences import Sequences
+from skvbem.estimators.reading import Reading
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.sequences.data import HMMData
