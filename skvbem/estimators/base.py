@@ -21,6 +21,7 @@ from skvbem.errors import DataWarning
 from skvbem.estimators.fitted import Fitted, FittedRun
 from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
+from skvbem.evidence import DEFAULT_SCORE
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
 
@@ -82,7 +83,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     #: Parameters that say how X is read: fits that have them alike can share a reading.
     reading_parameters: ClassVar[frozenset[str]] = frozenset({"categories", "missing_values", "handle_unknown"})
     #: The score of a search that names none.
-    default_score: ClassVar[str] = "collapsed_ascent"
+    default_score: ClassVar[str] = DEFAULT_SCORE
     #: How such models are fitted, and their fits as values.
     _method: ClassVar[FitMethod]
     _fitted_type: ClassVar[type[Fitted]]

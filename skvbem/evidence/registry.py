@@ -77,6 +77,8 @@ _SCORES = (
     Score("smc", smc, _CHAINS, form="vb", random=True, exact_if_complete=True),
 )
 
+#: The score of a search that names none, unless its estimator has another.
+DEFAULT_SCORE = "collapsed_ascent"
 #: Every score by name.
 SCORES = {score.name: score for score in _SCORES}
 

@@ -10,18 +10,18 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from skvbem._compat import CallbackSupportMixin, HasMethods, Interval, IterationReport, StrOptions, fit_context, warn
 from skvbem.errors import SearchWarning
-from skvbem.evidence import SCORES, EvidenceScorer, scorer
+from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
 from skvbem.search._delegation import BestEstimatorDelegation
 from skvbem.search._progress import Progress
 from skvbem.search._results import describe, order_of, results_table
+from skvbem.search._scoring import scorer_for, scorings_by_name
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
@@ -31,8 +31,6 @@ from skvbem.search.strategies import Problem, resolve_strategy
 from skvbem.spaces import Space, coerce_space
 from skvbem.spaces.priors import coerce_prior
 
-#: The score of a search that names none.
-DEFAULT_SCORE = "collapsed_ascent"
 # What the winner knows of its data.
 _OF_WINNER = ("n_features_in_", "feature_names_in_", "classes_")
 # Structures of less posterior probability than this are left out of sums over edges.
@@ -279,47 +277,20 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
 
     def _scorers(self) -> dict[str, Callable]:
         """The scores by name, callables of (estimator, X, y)."""
-        owner, scoring = type(self).__name__, self.scoring
+        owner = type(self).__name__
         if self.cv is not None and self.rescoring is not None:
             raise ValueError(f"'rescoring' of {owner} is by the evidence of all rows: leave 'cv' None.")
         if self.cv is not None and self.averaging:
             raise ValueError(f"averaging=True of {owner} needs a posterior: leave 'cv' None.")
         if isinstance(self.rescoring, str):
             scorer(self.rescoring)
-        if scoring is None:
-            scoring = getattr(self.estimator, "default_score", DEFAULT_SCORE) if self.cv is None else _own_score
-        if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
-            given: dict = {"score": scoring}
-        elif isinstance(scoring, Mapping):
-            given = dict(scoring)
-        elif isinstance(scoring, Sequence) and all(isinstance(each, (str, EvidenceScorer)) for each in scoring):
-            given = {each if isinstance(each, str) else each.kind: each for each in scoring}
-        else:
-            raise TypeError(
-                f"The 'scoring' parameter of {owner} must be a name, a callable of (estimator, X, y), a "
-                f"list of names, or a mapping of names to these. Got {scoring!r} instead."
-            )
-        if not given:
-            raise ValueError(f"The 'scoring' parameter of {owner} holds no score.")
+        given = scorings_by_name(self.scoring, self.estimator, self.cv, owner)
         if isinstance(self.refit, str) and self.refit not in given:
             raise ValueError(
                 f"The 'refit' parameter of {owner} must name one of the scores {', '.join(given)}. "
                 f"Got {self.refit!r} instead."
             )
-        return {name: self._scorer(each) for name, each in given.items()}
-
-    def _scorer(self, scoring) -> Callable:
-        owner = type(self).__name__
-        if self.cv is None:
-            return scorer(scoring) if isinstance(scoring, str) else scoring
-        if isinstance(scoring, EvidenceScorer) or (isinstance(scoring, str) and scoring in SCORES):
-            kind = scoring if isinstance(scoring, str) else scoring.kind
-            raise ValueError(
-                f"{kind!r} is a score of the evidence of all rows, with its penalty for complexity built in; {owner} "
-                "was asked to hold rows out. Leave 'cv' None, or score rows held out by scoring=None, their log "
-                "predictive probability."
-            )
-        return get_scorer(scoring) if isinstance(scoring, str) else scoring
+        return {name: scorer_for(each, self.cv, owner) for name, each in given.items()}
 
     def _job(self, estimator, space: Space, names: Mapping[str, Callable], X, y, params: dict) -> Job:
         if self.cv is not None:
@@ -450,11 +421,6 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         return found
 
 
-def _own_score(estimator, X, y=None) -> float:
-    """The estimator's own `score`."""
-    return estimator.score(X) if y is None else estimator.score(X, y)
-
-
 def _least(*limits: int | None) -> int | None:
     """The least of those limits that there are."""
     return min((limit for limit in limits if limit is not None), default=None)
@@ -464,4 +430,4 @@ def _n_splits(job: Job) -> int:
     return len(job.splits) if isinstance(job, HeldOutJob) else 1
 
 
-__all__ = ["DEFAULT_SCORE", "StructureSearchCV"]
+__all__ = ["StructureSearchCV"]
