@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -84,6 +84,8 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     reading_parameters: ClassVar[frozenset[str]] = frozenset({"categories", "missing_values", "handle_unknown"})
     #: The score of a search that names none.
     default_score: ClassVar[str] = DEFAULT_SCORE
+    #: What says where rows belong, beside X.
+    _located_by: ClassVar[tuple[str, ...]] = ()
     #: How such models are fitted, and their fits as values.
     _method: ClassVar[FitMethod]
     _fitted_type: ClassVar[type[Fitted]]
@@ -112,12 +114,16 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         """
         if isinstance(X, Reading):
             return X.kept()
-        reading = self._read(X, sample_weight, columns, **where)
+        unknown = sorted(where.keys() - set(self._located_by))
+        if unknown:
+            raise TypeError(f"{type(self).__name__} takes no {unknown[0]!r} beside X.")
+        reading = self._read(X, sample_weight, columns, where)
         self._check_y(y, reading)
         return reading
 
     @abstractmethod
-    def _read(self, X, sample_weight, columns, **where) -> Reading: ...
+    def _read(self, X, sample_weight, columns: Any, where: Mapping[str, Any]) -> Reading:
+        """`read` of what was not read before."""
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None, **where):
@@ -147,7 +153,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         solved = self._solved(reading, report, self._warn_of_data)
         fit, fitted = solved.run.fit, solved.fitted
         self._warn_unless_converged(fit, report)
-        self._warn_of_fit(fitted)
+        self._warn_of_fit(fitted, solved.data)
         state = dict(reading.names) | self._run_state(fit, fitted.form) | self._model_state(fitted) | solved.state
         state |= self._data_state(fitted, reading, solved.data)
         state |= {
@@ -158,7 +164,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         report.close(lambda: state)
         return self
 
-    def _solved(self, reading: Reading, report: IterationReport, warn_of_data: Callable | None = None) -> Solved:
+    def _solved(self, reading: Any, report: IterationReport, warn_of_data: Callable | None = None) -> Solved:
         """The best fit to what was read, nothing published."""
         model = self._model(reading)
         data = self._compiled(model, reading, self._n_starts())
@@ -172,7 +178,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         fitted = self._fitted_type(reading.columns, model, self._form(), fit.statistics, plan.seed)
         return Solved(fitted, data, FittedRun(fit, plan, note), state)
 
-    def _best_fit(self, model, data, reading: Reading, report: IterationReport) -> tuple[Any, FitPlan, Fit, dict]:
+    def _best_fit(self, model, data, reading: Any, report: IterationReport) -> tuple[Any, FitPlan, Fit, dict]:
         """The model, the plan of its fit, the best fit, and attributes that tell of the way there."""
         plan = self._plan(model, data, reading)
         return model, plan, plan.run(model, data, self._form(), **self._options(report)), {}
@@ -221,23 +227,23 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     # What each kind of model says of the steps ------------------------------------------------------------------------
 
     @abstractmethod
-    def _model(self, reading: Reading) -> Any:
+    def _model(self, reading: Any) -> Any:
         """The model to fit."""
 
     @abstractmethod
-    def _compiled(self, model, reading: Reading, n_starts: int) -> Any:
+    def _compiled(self, model, reading: Any, n_starts: int) -> Any:
         """What was read, as the model takes it."""
 
     @abstractmethod
-    def _starts(self, model, data, reading: Reading, seed: tuple[int, ...]) -> Any:
+    def _starts(self, model, data, reading: Any, seed: tuple[int, ...]) -> Any:
         """Where the `init` parameter says to start, as the `starts` of a `FitPlan`."""
 
     @abstractmethod
-    def _start_from(self, last: Any, model, data, reading: Reading) -> np.ndarray:
+    def _start_from(self, last: Any, model, data, reading: Any) -> np.ndarray:
         """Statistics (n_cells,) that go on from the last solution."""
 
     @abstractmethod
-    def _continued_model(self, fitted: Fitted) -> Any:
+    def _continued_model(self, fitted: Any) -> Any:
         """The model whose prior is the posterior of a fit [Beal (2.114)]."""
 
     def _learns_prior(self) -> bool:
@@ -257,7 +263,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     def _warn_of_data(self, reading, model, data) -> None:
         """Warn of what is odd in data, before they are fitted."""
 
-    def _warn_of_fit(self, fitted) -> None:
+    def _warn_of_fit(self, fitted, data) -> None:
         """Warn of what is odd in a fit."""
 
     def _check_together(self, X) -> None:
@@ -268,10 +274,10 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
                 f"method={self.method!r}."
             )
 
-    def _check_y(self, y, reading: Reading) -> None:
+    def _check_y(self, y, reading: Any) -> None:
         """Refuse what is ignored as y and cannot be meant so."""
 
-    def _plan(self, model, data, reading: Reading) -> FitPlan:
+    def _plan(self, model, data, reading: Any) -> FitPlan:
         """Where to start and when to stop; with `warm_start` from the last solution, if it is one of such a model."""
         seed, limits = self._seed(self.random_state), self._limits_of_run()
         last = getattr(self, "_fitted_", None) if self.warm_start else None

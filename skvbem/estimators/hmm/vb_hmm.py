@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -334,8 +335,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         """
         return super().partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
-    def _read(self, X, sample_weight, columns: ColumnGroups | None, *, sequence_id=None, lengths=None):
-        sequences = self._located(X, sequence_id, lengths)
+    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> SequenceReading:
+        sequences = self._located(X, **where)
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         if columns is not None:
             validate_data(self, sequences.rows, skip_check_array=True, reset=False)

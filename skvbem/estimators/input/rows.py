@@ -94,7 +94,7 @@ class TableReading(Reading):
             yield model.compile(table, weight, observed, partial(row_hashes, values))
 
     @cached_property
-    def fingerprint(self) -> str:  # type: ignore[override]
+    def fingerprint(self) -> str:
         """See `Reading`."""
         return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
 

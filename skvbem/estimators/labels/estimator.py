@@ -88,7 +88,7 @@ class EmissionEstimator(EvidenceEstimator):
         warn_of_one_row(len(data))
         warn_of_oddities(reading.as_independent, model.emission, model.n_components, len(data), data.total_weight)
 
-    def _warn_of_fit(self, fitted: FittedEmissions) -> None:
+    def _warn_of_fit(self, fitted: FittedEmissions, data) -> None:
         stopped = fitted.at_floor() if self.method == "ml" else []
         if stopped:
             label = self._label.capitalize()

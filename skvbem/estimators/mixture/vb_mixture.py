@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from numbers import Integral
 from typing import ClassVar
@@ -297,7 +298,7 @@ class VBMixture(EmissionEstimator):
             raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
         return super().partial_fit(X, y, sample_weight)
 
-    def _read(self, X, sample_weight, columns: ColumnGroups | None) -> TableReading:
+    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
         owner = type(self).__name__
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         X = blocks_of(X) if is_dask(X) else X

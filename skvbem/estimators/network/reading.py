@@ -45,7 +45,7 @@ class NetworkReading(Reading):
         return cls(columns, rows, len(rows), int(empty.sum()), rows.fingerprint(), **options)
 
     @cached_property
-    def fingerprint(self) -> str:  # type: ignore[override]
+    def fingerprint(self) -> str:
         """See `Reading`."""
         encoder = self.columns
         levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))

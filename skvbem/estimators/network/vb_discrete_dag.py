@@ -305,7 +305,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         """
         return super().partial_fit(X, y, sample_weight)
 
-    def _read(self, X, sample_weight, columns: CategoryEncoder | None) -> NetworkReading:
+    def _read(self, X, sample_weight, columns: CategoryEncoder | None, where: Mapping) -> NetworkReading:
         owner = type(self).__name__
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         table = read_table(X, owner)
@@ -414,11 +414,9 @@ class VBDiscreteDAG(EvidenceEstimator):
 
     def _warn_of_data(self, reading: NetworkReading, model: DiscreteDAG, data: Program) -> None:
         warn_of_one_row(reading.n_rows)
-        sizes = dict(zip(model.dag.nodes, model.layout.cardinalities))
-        columns = reading.columns.names_
-        warn_of_oddities(
-            model.dag, {node: size for node, size in sizes.items() if node not in columns}, data.total_weight
-        )
+
+    def _warn_of_fit(self, fitted: FittedNetwork, data: Program) -> None:
+        warn_of_oddities(fitted.model.dag, fitted.sizes_of_latents(), data.total_weight)
 
     def _data_state(self, fitted, reading: NetworkReading, data: Program, *, is_batch: bool = False) -> dict:
         n_before, width = (self.n_rows_all_missing_, self.treewidth_) if is_batch else (0, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -9,7 +11,6 @@ from skvbem._compat import output_of
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.estimators.input.tables import Table
-from skvbem.estimators.sequences.rows import SequenceReading
 
 
 class SequenceEstimator(EvidenceEstimator):
@@ -17,6 +18,8 @@ class SequenceEstimator(EvidenceEstimator):
 
     Where other estimators take a table, these take a list of tables, or a table and `sequence_id` or `lengths`.
     """
+
+    _located_by = ("sequence_id", "lengths")
 
     def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Fit the model to sequences.
@@ -36,7 +39,7 @@ class SequenceEstimator(EvidenceEstimator):
         """
         return super().fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
-    def _check_y(self, y, reading: SequenceReading) -> None:
+    def _check_y(self, y, reading: Any) -> None:
         if y is not None:
             refuse_lengths_as_y(y, reading.sequences, "fit")
 

@@ -12,7 +12,6 @@ from skvbem.data import fingerprint, mixed, row_hashes
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed
 from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.input.sequences import Sequences
 from skvbem.estimators.reading import Reading
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
@@ -43,7 +42,7 @@ class SequenceReading(Reading):
     values: list[np.ndarray]
     lengths: np.ndarray
     weight: np.ndarray | None
-    sequences: Sequences | None = None
+    sequences: Any = None
     order: np.ndarray | None = None
 
     @property
@@ -63,7 +62,7 @@ class SequenceReading(Reading):
         return seeded_starts(model, data, partial(row_hashes, self.values), n_starts, spread=spread, rng=rng)
 
     @cached_property
-    def fingerprint(self) -> str:  # type: ignore[override]
+    def fingerprint(self) -> str:
         """See `Reading`."""
         firsts = np.cumsum(self.lengths) - self.lengths
         time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)

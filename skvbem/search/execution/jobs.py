@@ -235,10 +235,9 @@ class AllRowsJob(Job):
         began = time.perf_counter()
         self.fit(estimator)
         fitted = time.perf_counter()
-        by_evidence = self.readings is not None and any(
-            isinstance(each, EvidenceScorer) for each in self.scorers.values()
-        )
-        evaluation = estimator.evaluation(self.readings.of(estimator)) if by_evidence else None
+        evaluation = None
+        if self.readings is not None and any(isinstance(each, EvidenceScorer) for each in self.scorers.values()):
+            evaluation = estimator.evaluation(self.readings.of(estimator))
         found = {
             name: score_of(evaluation, each.kind, each.options)
             if evaluation is not None and isinstance(each, EvidenceScorer)

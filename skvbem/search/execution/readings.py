@@ -36,7 +36,7 @@ class Readings:
         self._by_key: dict[str, Any] = {}
         if not varied:
             self._by_key[""] = self._read(estimator)
-            self._X = self._params = None  # all there is to know of them
+            self._X, self._params = None, {}  # all there is to know of them is read
 
     @classmethod
     def for_space(cls, estimator: BaseEstimator, space: Space, X, params: Mapping[str, Any]) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ class Ceiling:
     @classmethod
     def of(cls, problem: Problem) -> Ceiling:
         """The ceiling of the score that ranks; TypeError if there is none."""
-        job = problem.job
+        job: Any = problem.job
         score = job.scorers[problem.ranking]
         kind = score.kind if isinstance(score, EvidenceScorer) else str(problem.ranking)
         plain = isinstance(score, EvidenceScorer) and score.options.keys() <= {"form"}

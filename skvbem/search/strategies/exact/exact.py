@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from math import inf, log
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Exact(Strategy):
 
 def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteData:
     """Rows of the nodes of a space, with priors and penalties of the score that ranks."""
-    job = problem.job
+    job: Any = problem.job
     reading = job.readings.common if isinstance(job, EvidenceJob) else None
     if reading is None or not hasattr(job.estimator, "network"):
         _refuse("needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG")
@@ -90,7 +90,7 @@ def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteDat
     score = SCORES[scorer.kind] if isinstance(scorer, EvidenceScorer) else None
     if score is not None and score.is_penalized_likelihood and not scorer.options:
         priors = [EqualConcentration(0.0, "cell")] * len(nodes)
-        per_parameter = 0.5 * log(weight.sum()) - score.penalty_discount
+        per_parameter = 0.5 * log(weight.sum()) - (score.penalty_discount or 0.0)
     elif score is not None and score.exact_if_complete:
         priors, per_parameter = [_equal_concentration(network, node) for node in nodes], 0.0
     else:
