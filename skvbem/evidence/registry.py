@@ -23,58 +23,40 @@ _CHAINS = (*_STARTS, "paths", "workspace", "anneal", "log_normalizers")
 _COLLAPSED = ("counted", "sample_latent", "lanes_at_once", "latent_entropy")  # and "row_marginals" of what is counted
 _METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
 
+# What scores may say of themselves, see `Score`.
+_SUMS: dict[str, Any] = {"sums_over_rows": True}
+_EXACT: dict[str, Any] = {"exact_if_complete": True}
+_DRAWN: dict[str, Any] = {"random": True, **_EXACT}
+
 _SCORES = (
-    Score("lower_bound", lower_bound, form="vb", sums_over_rows=True, exact_if_complete=True),
-    Score("collapsed", collapsed, _COLLAPSED, form="vb", exact_if_complete=True),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _COLLAPSED, form="vb", exact_if_complete=True),
+    Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT),
+    Score("collapsed", collapsed, _COLLAPSED, form="vb", **_EXACT),
+    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _COLLAPSED, form="vb", **_EXACT),
     Score("laplace", laplace, ("score_covariance",), form="map"),
-    Score(
-        "cheeseman_stutz",
-        cheeseman_stutz,
-        ("latent_entropy",),
-        form="map",
-        sums_over_rows=True,
-        exact_if_complete=True,
-    ),
+    Score("cheeseman_stutz", cheeseman_stutz, ("latent_entropy",), form="map", **_SUMS, **_EXACT),
     Score(
         "cheeseman_stutz_dagger",
         partial(cheeseman_stutz, corrected=True),
         ("identifiable_dimension", "latent_entropy"),
         form="map",
-        exact_if_complete=True,
+        **_EXACT,
     ),
-    Score("mled", mled, ("latent_entropy",), form="map", sums_over_rows=True, exact_if_complete=True),
-    Score("draper", draper, form="map", sums_over_rows=True, penalty_discount=0.5 * log(2 * pi)),
-    Score("bicp", bicp, form="map", sums_over_rows=True),
-    Score("bic", bic, form="ml", sums_over_rows=True, penalty_discount=0.0),
-    Score("exact", exact, ("log_evidence_by_enumeration",), exact_if_complete=True),
-    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", random=True, exact_if_complete=True),
+    Score("mled", mled, ("latent_entropy",), form="map", **_SUMS, **_EXACT),
+    Score("draper", draper, form="map", **_SUMS, penalty_discount=0.5 * log(2 * pi)),
+    Score("bicp", bicp, form="map", **_SUMS),
+    Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),
+    Score("exact", exact, ("log_evidence_by_enumeration",), **_EXACT),
+    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", **_DRAWN),
     Score(
         "ais_prior",
         partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024),
         (*_CHAINS, "lanes_at_once"),
-        random=True,
-        exact_if_complete=True,
+        **_DRAWN,
     ),
     Score("ais_metropolis", metropolis_ais, _METROPOLIS, random=True),
-    Score(
-        "importance",
-        importance,
-        (*_STARTS, "log_likelihoods"),
-        form="vb",
-        random=True,
-        sums_over_rows=True,
-        exact_if_complete=True,
-    ),
-    Score(
-        "importance_gibbs",
-        importance_gibbs,
-        (*_CHAINS, "log_likelihoods"),
-        form="vb",
-        random=True,
-        exact_if_complete=True,
-    ),
-    Score("smc", smc, _CHAINS, form="vb", random=True, exact_if_complete=True),
+    Score("importance", importance, (*_STARTS, "log_likelihoods"), form="vb", **_DRAWN, **_SUMS),
+    Score("importance_gibbs", importance_gibbs, (*_CHAINS, "log_likelihoods"), form="vb", **_DRAWN),
+    Score("smc", smc, _CHAINS, form="vb", **_DRAWN),
 )
 
 #: The score of a search that names none, unless its estimator has another.

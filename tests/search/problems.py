@@ -25,9 +25,6 @@ class FunctionJob(Job):
     def measured(self, estimator):
         raise NotImplementedError
 
-    def fit(self, estimator):
-        raise NotImplementedError
-
     def fingerprint(self):
         return "function"
 

@@ -12,6 +12,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -97,11 +98,19 @@ class Job(ABC):
         The scores by name, callables of (estimator, X, y).
     error_score : float or "raise"
         The scores of a candidate that fails; "raise" lets the error through.
+    X, y, fit_params
+        As `fit` takes them.
+    readings : Readings or None
+        Of the data, if the estimator can share what it read among candidates: then they stand for X.
     """
 
     estimator: BaseEstimator
     scorers: Mapping[str, Callable]
     error_score: float | str
+    X: Any = None
+    y: Any = None
+    fit_params: Mapping[str, Any] = MappingProxyType({})
+    readings: Readings | None = None
 
     @abstractmethod
     def measured(self, estimator: BaseEstimator) -> Record:
@@ -111,9 +120,11 @@ class Job(ABC):
     def fingerprint(self) -> dict[str, str]:
         """By name, all that records depend on: the data, the estimator's parameters, and how it is scored."""
 
-    @abstractmethod
     def fit(self, estimator: BaseEstimator) -> BaseEstimator:
         """A candidate fitted to all data."""
+        if self.readings is None:
+            return estimator.fit(self.X, self.y, **self.fit_params)
+        return estimator.fit(self.readings.of(estimator))
 
     def candidate_of(self, setting: Mapping) -> BaseEstimator:
         """The estimator of a setting, unfitted."""
@@ -188,10 +199,6 @@ class EvidenceJob(Job):
         """See `Job`."""
         return self._fingerprint(data=self.readings.fingerprint())
 
-    def fit(self, estimator: BaseEstimator) -> BaseEstimator:
-        """See `Job`."""
-        return estimator.fit(self.readings.of(estimator))
-
     def network(self, setting: Mapping) -> Any:
         """The network of a setting, if the estimator fits networks, that is if it has a method `network`."""
         estimator = self.candidate_of(setting)
@@ -251,12 +258,6 @@ class AllRowsJob(Job):
             score_seconds=(time.perf_counter() - fitted,),
         )
 
-    def fit(self, estimator: BaseEstimator) -> BaseEstimator:
-        """See `Job`."""
-        if self.readings is None:
-            return estimator.fit(self.X, self.y, **self.fit_params)
-        return estimator.fit(self.readings.of(estimator))
-
     def fingerprint(self) -> dict[str, str]:
         """See `Job`."""
         return self._fingerprint(data=(self.X, self.y, self.fit_params))
@@ -306,10 +307,6 @@ class HeldOutJob(Job):
             fit_seconds=tuple(found["fit_time"].tolist()),
             score_seconds=tuple(found["score_time"].tolist()),
         )
-
-    def fit(self, estimator: BaseEstimator) -> BaseEstimator:
-        """See `Job`."""
-        return estimator.fit(self.X, self.y, **self.fit_params)
 
     def fingerprint(self) -> dict[str, str]:
         """See `Job`."""
