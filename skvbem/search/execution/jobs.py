@@ -12,7 +12,6 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -107,10 +106,10 @@ class Job(ABC):
     estimator: BaseEstimator
     scorers: Mapping[str, Callable]
     error_score: float | str
-    X: Any = None
-    y: Any = None
-    fit_params: Mapping[str, Any] = MappingProxyType({})
-    readings: Readings | None = None
+    X: Any
+    y: Any
+    fit_params: Mapping[str, Any]
+    readings: Readings | None
 
     @abstractmethod
     def measured(self, estimator: BaseEstimator) -> Record:
@@ -286,6 +285,9 @@ class HeldOutJob(Job):
     splits: Sequence[tuple]
     scorers: Mapping[str, Callable]
     error_score: float | str = np.nan
+
+    #: Every split is read by itself.
+    readings = None
 
     def measured(self, estimator: BaseEstimator) -> Record:
         """See `Job`."""
