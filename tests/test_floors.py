@@ -30,6 +30,7 @@ FLOORS = {
     "data": 1,
     "blocks": 1,
     "tables": 1,
+    "capabilities": 2,  # what scores may ask of models, which neither floor knows the other for
     "emissions": 2,
     "spaces": 2,
     "models": 3,
@@ -47,27 +48,22 @@ FLOORS = {
 SHARED = {"_compat", "_numerics", "_kernels", "errors"}  # which the other rooms of their floor may import
 NOT_FOR_EVIDENCE = {"models", "emissions", "graphs", "spaces", "data"}
 ESTIMATORS_FLOOR = 5
+# Emissions as users hold them are scikit-learn's estimators: small ones, which need no more of it than this.
+FOR_SPECIFICATIONS = {"sklearn.base", "skvbem._compat"}
 FOR_USERS = {Path("evidence/user_functions.py")}  # hands what users say on to estimators
 # Rooms within rooms: these import the floors below them, not each other; files of no name here are on floor 0.
 FLOORS_WITHIN = {
-    "models": {"labels": 1, "sequences": 1, "network": 2, "mixture": 2, "hmm": 2},
+    "models": {"labels": 1, "sequences": 1, "network": 2, "mixture": 2, "hmm": 2, "registry": 3},
     "estimators": {"input": 1, "labels": 2, "sequences": 2, "network": 3, "mixture": 3, "hmm": 3},
     "search": {"strategies": 1, "structure_search_cv": 2},
 }
 # What the rules below do not allow and is there: lists that may only become shorter.
-KNOWN_CIRCLES = [
-    {f"skvbem.models.hmm.{name}" for name in ("dimension", "enumeration", "information", "model", "scoring")},
-    {f"skvbem.models.mixture.{name}" for name in ("enumeration", "information", "model", "scoring")},
-]
-KNOWN_WITHIN = {Path("models/hmm/starts.py")}
+KNOWN_CIRCLES: list[set[str]] = []
+KNOWN_WITHIN: set[Path] = set()
 KNOWN_PRIVATE: dict[str, str] = {}
 # Too long for no reason that the design page gives: files and functions, and the lines of code that they must not pass.
 KNOWN_LENGTHS = {
     "_kernels/_contraction.pyx": 585,
-    "estimators/hmm/vb_hmm.py::VBHMM.__init__": 68,
-    "evidence/certify.py::reverse_ais": 68,
-    "evidence/laplace.py::laplace": 62,
-    "evidence/metropolis.py::metropolis_ais": 61,
 }
 OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits", "threadpoolctl"}
 SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
@@ -128,6 +124,8 @@ def test_imports_point_down(path):
     assert room in FLOORS, f"{path} is in no known room"
     for module, names, line, level, _ in imports_of((ROOT / path).read_text()):
         assert level == 0, f"{path}:{line} is a relative import"
+        if path.is_relative_to("emissions/specifications") and module in FOR_SPECIFICATIONS:
+            continue
         wrong = [*breaches(room, module, names)]
         assert not wrong, f"{path}:{line} {wrong}"
 

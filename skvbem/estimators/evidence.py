@@ -18,6 +18,7 @@ from skvbem.estimators.fitted import Fitted, FittedRun
 from skvbem.estimators.reading import Reading
 from skvbem.evidence import Evidence, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.models import capabilities_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
 
@@ -112,6 +113,7 @@ class EvidenceEstimator(VBEstimator):
         model, form, n_threads = fitted.model, fitted.form, effective_n_jobs(self.n_jobs)
         return Evaluation(
             model,
+            capabilities_of(model),
             data,
             lambda other, fit: run.plan.refit(model, data, other, fit, n_threads),
             run.fit,

@@ -81,7 +81,8 @@ def anchored_ais(
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
     starts, which = make_starts(evaluation, shares, n_fits).dealt(n_chains)
-    paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
+    annealing, points = evaluation.capability("annealing"), evaluation.capability("points")
+    paths = annealing.paths(evaluation.data, starts.statistics.T)
     if conditional_ess is None:
         schedule = nonlinear_schedule(n_steps, bend)
     else:
@@ -90,10 +91,10 @@ def anchored_ais(
 
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
-        log_points = evaluation.model.draw_points(starts.statistics_of(which[lanes]), mine)
+        log_points = points.draw_points(starts.statistics_of(which[lanes]), mine)
         return gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
 
-    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
+    tasks = batches(n_chains, annealing.lanes_at_once(evaluation.data), evaluation.n_jobs)
     found = run_tasks(
         batch,
         tasks,
@@ -145,14 +146,14 @@ def gibbs_chains(
     log_points : ndarray of shape (n_cells, n_chains)
     log_ratios : ndarray of shape (n_steps, n_chains)
     """
-    model, n = evaluation.model, streams.shape[1]
+    annealing, n = evaluation.capability("annealing"), streams.shape[1]
     log_points = np.array(log_points, order="C")
-    workspace = model.workspace(evaluation.program, n)
+    workspace = annealing.workspace(evaluation.data, n)
     log_ratios = np.empty((len(temperatures) - 1, n))
     for at in range(0, len(log_ratios), _STEPS_AT_ONCE):
-        some = slice(at, at + _STEPS_AT_ONCE)
+        steps = slice(at, at + _STEPS_AT_ONCE)
         here = temperatures[at : at + _STEPS_AT_ONCE + 1]
-        log_ratios[some], _ = model.anneal(workspace, paths, here, streams, log_points)
+        log_ratios[steps], _ = annealing.anneal(workspace, paths, here, streams, log_points)
     return log_points, log_ratios
 
 
@@ -177,20 +178,20 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
     """
     if not 0.0 < conditional_ess < 1.0:
         raise ValueError(f"'conditional_ess' must lie between 0 and 1. Got {conditional_ess!r} instead.")
-    model = evaluation.model
+    annealing, data = evaluation.capability("annealing"), evaluation.data
     streams = evaluation.generator(_PILOT).integers(0, 2**64, size=(4, _N_PILOT), dtype=np.uint64)
-    workspace, which = model.workspace(evaluation.program, _N_PILOT), np.full(_N_PILOT, len(starts) - 1)
-    log_points = model.draw_points(starts.statistics_of(which), streams)
+    workspace, which = annealing.workspace(data, _N_PILOT), np.full(_N_PILOT, len(starts) - 1)
+    log_points = evaluation.capability("points").draw_points(starts.statistics_of(which), streams)
     statistics = starts.statistics[-1]
-    paths = model.paths(evaluation.program, statistics[:, None])[np.zeros(_N_PILOT, dtype=int)]
+    paths = annealing.paths(data, statistics[:, None])[np.zeros(_N_PILOT, dtype=int)]
     schedule, length = [0.0], 1.0
     while schedule[-1] < 1.0:
         here = schedule[-1]
         length = min(length, 1.0 - here)
         slopes = statistics @ log_points
-        before = model.log_normalizers(workspace, paths, np.array([here]), log_points)[0]
+        before = annealing.log_normalizers(workspace, paths, np.array([here]), log_points)[0]
         for _ in range(30):
-            after = model.log_normalizers(workspace, paths, np.array([here + length]), log_points)[0]
+            after = annealing.log_normalizers(workspace, paths, np.array([here + length]), log_points)[0]
             log_ratios = after - before - length * slopes
             ratios = np.exp(log_ratios - log_ratios.max())
             kept = float(ratios.sum() ** 2 / (ratios**2).sum()) / _N_PILOT
@@ -201,7 +202,7 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
             if enough:
                 break
         there = here + length if here + length < 1.0 - 1e-9 else 1.0
-        model.anneal(workspace, paths, np.array([here, there]), streams, log_points)
+        annealing.anneal(workspace, paths, np.array([here, there]), streams, log_points)
         schedule.append(there)
     n = max(len(schedule), least + 1)
     return np.interp(np.linspace(0, 1, n), np.linspace(0, 1, len(schedule)), schedule)

@@ -22,7 +22,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
-from skvbem.evidence.base import check_needs
 from skvbem.evidence.evaluation import Evaluation
 
 # Exponents s to try; at 1 the gain is 0.
@@ -32,17 +31,16 @@ _LANES = 16
 
 
 def alias_correction(evaluation: Evaluation) -> float:
-    """ln S, nats: of the number of labelings of hidden nodes and states that graph, prior and data do not tell apart.
+    """ln S, nats: of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart.
 
     Hidden nodes without observed descendants do not count: their posterior is their prior, symmetric already. Added to
     a score at one labeling this is a heuristic, right where the labelings' posterior modes lie apart.
     """
-    check_needs(evaluation, "alias=True", ("log_n_labelings",))
-    return evaluation.model.log_n_labelings(evaluation.hidden)
+    return evaluation.capability("relabelings", "alias=True").log_n_relabelings(evaluation.hidden)
 
 
 def alias_gain(
-    evaluation: Evaluation, natural: np.ndarray, statistics: np.ndarray | None = None, max_labelings: int = 5040
+    evaluation: Evaluation, natural: np.ndarray, statistics: np.ndarray | None = None, max_relabelings: int = 5040
 ) -> float:
     """What a lower bound gains, and stays one, when its q is mixed over all labelings; nats, between 0 and ln S.
 
@@ -53,33 +51,33 @@ def alias_gain(
         Natural parameters of q(x).
     statistics : ndarray of shape (n_cells,), optional
         q(theta) is the prior plus these; none where the bound has no q(theta).
-    max_labelings : int, default=5040
-        Most labelings to mix.
+    max_relabelings : int, default=5040
+        Most relabelings to mix.
 
     Raises
     ------
     TooLargeError
         If there are more.
     """
-    check_needs(evaluation, "alias=True", ("labelings",))
     model = evaluation.model
-    labelings = model.labelings(evaluation.hidden, max_labelings)
-    others = labelings[(labelings != np.arange(labelings.shape[1])).any(axis=1)]
+    relabelable = evaluation.capability("relabelings", "alias=True")
+    relabelings = relabelable.listed_relabelings(evaluation.hidden, max_relabelings)
+    others = relabelings[(relabelings != np.arange(relabelings.shape[1])).any(axis=1)]
     if len(others) == 0:
         return 0.0
-    log_z = float(model.expect(natural[:, None], evaluation.program).log_normalizer[0])
+    log_z = evaluation.expectation(natural, "alias=True")[1]
     best = 0.0
     for s in _EXPONENTS:
         log_overlaps = []
         for at in range(0, len(others), _LANES):
-            some = others[at : at + _LANES].T
-            mixed = (1.0 - s) * natural[:, None] + s * natural[some]
-            log_overlap = model.expect(mixed, evaluation.program).log_normalizer - log_z
+            batch = others[at : at + _LANES].T
+            mixed = (1.0 - s) * natural[:, None] + s * natural[batch]
+            log_overlap = model.expect(mixed, evaluation.data).log_normalizer - log_z
             if statistics is not None:
                 # the prior is the same at all labelings
-                between = (1.0 - s) * statistics[:, None] + s * statistics[some]
+                between = (1.0 - s) * statistics[:, None] + s * statistics[batch]
                 log_overlap = log_overlap + model.prior.log_evidence(between) - model.prior.log_evidence(statistics)
             log_overlaps.append(np.minimum(log_overlap, 0.0))
         total = logsumexp([0.0, *np.concatenate(log_overlaps)])
-        best = max(best, float(np.log(len(labelings)) - total / s))
+        best = max(best, float(np.log(len(relabelings)) - total / s))
     return best

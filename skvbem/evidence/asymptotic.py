@@ -55,7 +55,7 @@ def draper(evaluation: Evaluation, *, form: str = "map", dimension: str = "free"
 
 def _score(evaluation, kind, form, dimension, alias, prior=False, per_parameter=0.0) -> Evidence:
     point = evaluation.point(form)
-    log_likelihood = evaluation.log_likelihood(point)
+    log_likelihood = evaluation.log_likelihood(point, f"The score {kind!r}")
     d = dimension_of(evaluation, dimension)
     log_prior = float(evaluation.model.prior.log_density(point, basis="probability")) if prior else 0.0
     if not np.isfinite(log_prior):

@@ -2,19 +2,20 @@
 
 A score approximates ln p(data | structure), the log marginal likelihood, in total nats with every constant: values
 compare across structures, numbers of states and estimator classes, and more is better. Scores know families and the
-algorithm, never models: what a score needs of one it declares by name, and a model that lacks it gets an error that
-says so.
+algorithm, never models: what a score needs of one it declares by name, as capabilities (`skvbem.capabilities`), and a
+model that lacks one gets an error that says so.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import total_ordering
 from typing import Any
 
+from skvbem.capabilities import Capabilities
 from skvbem.evidence.evaluation import Evaluation
 
 
@@ -100,7 +101,7 @@ class Score:
     compute : callable
         Of an Evaluation and options by name, to an Evidence.
     needs : tuple of str
-        Names of the methods it asks of a model.
+        The capabilities that it needs of a model, fields of `skvbem.capabilities.Capabilities`.
     form : {"vb", "map", "ml"} or None
         The form of fit it is evaluated at by default.
     random : bool
@@ -132,6 +133,13 @@ class Score:
         """Whether it looks at rows, with these options."""
         return not self.sums_over_rows or bool(options.get("alias"))
 
+    def __post_init__(self):
+        known = [field.name for field in fields(Capabilities)]
+        for need in self.needs:
+            if need not in known:
+                names = ", ".join(known)
+                raise ValueError(f"The score {self.name!r} needs {need!r}, which is no capability. These are {names}.")
+
     @property
     def options(self) -> tuple[str, ...]:
         """Names of the options it takes."""
@@ -148,23 +156,16 @@ class Score:
     def __call__(self, evaluation: Evaluation, **options) -> Evidence:
         """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
         self.check_options(options)
-        check_needs(evaluation, f"score {self.name!r}", self.needs)
-        found = self.compute(evaluation, **options)
-        return replace(found, note=evaluation.note, doubts=(*found.doubts, *evaluation.doubts_of(found.form)))
-
-
-def check_needs(evaluation: Evaluation, what: str, needs: Sequence[str]) -> None:
-    """Raise if a model lacks a method that something needs."""
-    missing = [need for need in needs if not hasattr(evaluation.model, need)]
-    if missing:
-        raise TypeError(
-            f"The {what} needs {', '.join(missing)} of a model, which {type(evaluation.model).__name__} does not have."
-        )
+        for need in self.needs:
+            evaluation.capability(need, f"The score {self.name!r}")
+        evidence = self.compute(evaluation, **options)
+        doubts = (*evidence.doubts, *evaluation.doubts_of(evidence.form))
+        return replace(evidence, note=evaluation.note, doubts=doubts)
 
 
 def check_whole_weights(evaluation: Evaluation, kind: str) -> None:
     """Scores that complete rows draw or enumerate hidden states row by row: a row counts a whole number of times."""
-    if not evaluation.program.has_whole_weights:
+    if not evaluation.data.has_whole_weights:
         raise ValueError(
             f"The score {kind!r} completes rows and needs whole-number sample weights. Use 'importance' or "
             "'ais_metropolis', which sum hidden variables out, or a deterministic score such as 'lower_bound'."

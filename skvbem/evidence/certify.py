@@ -10,7 +10,7 @@ Parameters that made the data, if drawn from the prior, are one exact draw; Gibb
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from skvbem.evidence.ais import anchored_ais, gibbs_chains
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, pooled, run_tasks
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.starts import make_starts
+from skvbem.evidence.starts import Starts, make_starts
 
 _LABELS, _BACKWARDS = 6, 7
 _SWEEPS = 50
@@ -113,8 +113,8 @@ def reverse_ais(
     kind = "ais_reverse"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
-    starts = make_starts(evaluation, (share,), 1)
-    paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
+    starts, annealing = make_starts(evaluation, (share,), 1), evaluation.capability("annealing")
+    paths = annealing.paths(evaluation.data, starts.statistics.T)
     # a sweep at the posterior comes first, the reverse of the one that a forward chain ends with
     schedule = np.concatenate([[1.0], nonlinear_schedule(n_steps, bend)[::-1]])
     streams = evaluation.generator(_BACKWARDS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
@@ -124,25 +124,16 @@ def reverse_ais(
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
         which = np.zeros(mine.shape[1], dtype=int)
-        if given.ndim == 2:
-            log_points = given[:, lanes]
-        else:
+        log_points = given[:, lanes] if given.ndim == 2 else given
+        if given.ndim == 1:
             log_points = np.repeat(given[:, None], len(which), 1)
             log_points, _ = gibbs_chains(evaluation, paths[which], np.ones(_SWEEPS + 1), mine, log_points)
-        if starts.relabelings is not None and starts.relabelings.n > 1:
-            # the weights corrected for labels are those of a posterior that prefers labels near the anchor
-            log_points = np.stack(
-                [
-                    starts.relabelings.draw(starts.statistics[0], point, rng)
-                    for point, rng in zip(log_points.T, rngs[lanes])
-                ],
-                axis=1,
-            )
+        log_points = _relabeled(starts, log_points, rngs[lanes])
         parts = starts.log_parts(which, log_points)
         _, log_ratios = gibbs_chains(evaluation, paths[which], schedule, mine, log_points)
         return -log_ratios, parts
 
-    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
+    tasks = batches(n_chains, annealing.lanes_at_once(evaluation.data), evaluation.n_jobs)
     found = run_tasks(
         batch,
         tasks,
@@ -171,3 +162,16 @@ def reverse_ais(
             "n_labelings": starts.n_labelings,
         },
     )
+
+
+def _relabeled(starts: Starts, log_points: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
+    """Points (n_cells, n_chains), their labels drawn anew.
+
+    The weights corrected for labels are those of a posterior that prefers labels near the anchor.
+    """
+    if starts.relabelings is None or starts.relabelings.n == 1:
+        return log_points
+    drawn = [
+        starts.relabelings.draw(starts.statistics[0], point, rng) for point, rng in zip(log_points.T, rngs, strict=True)
+    ]
+    return np.stack(drawn, axis=1)

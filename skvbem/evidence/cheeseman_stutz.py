@@ -42,7 +42,7 @@ def cheeseman_stutz(
         Whether q is mixed over all labelings, which stays a bound (see `skvbem.evidence.aliasing.alias_gain`); with
         `corrected`, whether ln of their number is added.
     """
-    completed = _completed(evaluation, form)
+    completed = _completed(evaluation, form, "cheeseman_stutz")
     value, kind, d = completed.log_bd + completed.entropy, "cheeseman_stutz", evaluation.model.prior.n_free_parameters
     if corrected:
         free, d, kind = d, dimension_of(evaluation, "identifiable"), "cheeseman_stutz_dagger"
@@ -59,7 +59,7 @@ def mled(evaluation: Evaluation, *, form: str = "map", alias: bool = False) -> E
     Measurements on which others hang, where they are missing, stay what they are in the bound, hidden variables with an
     entropy: a density of them would depend on their unit.
     """
-    completed = _completed(evaluation, form)
+    completed = _completed(evaluation, form, "mled")
     gain = completed.alias_gain(evaluation) if alias else 0.0
     d = evaluation.model.prior.n_free_parameters
     return completed.evidence(evaluation, completed.log_bd + gain, "mled", True, d, gain)
@@ -90,11 +90,10 @@ class _Completed:
         )
 
 
-def _completed(evaluation: Evaluation, form: str) -> _Completed:
+def _completed(evaluation: Evaluation, form: str, kind: str) -> _Completed:
     prior = evaluation.model.prior
     natural = prior.natural(evaluation.point(form))
-    expectation = evaluation.model.expect(natural[:, None], evaluation.program)
-    counts = expectation.statistics[:, 0]
-    bound = float(expectation.log_normalizer[0] - times_log(counts, natural).sum()) + float(prior.log_evidence(counts))
-    entropy = max(evaluation.model.latent_entropy(natural, evaluation.program), 0.0)  # below 0 by rounding alone
+    counts, log_z = evaluation.expectation(natural, f"The score {kind!r}")
+    bound = float(log_z - times_log(counts, natural).sum()) + float(prior.log_evidence(counts))
+    entropy = max(evaluation.capability("entropy")(natural, evaluation.data), 0.0)  # below 0 by rounding alone
     return _Completed(form, natural, counts, bound - entropy, entropy)

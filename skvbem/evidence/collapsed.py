@@ -39,10 +39,12 @@ import numpy as np
 
 from skvbem._kernels._collapsed import expected_log_rising
 from skvbem._numerics import times_log
+from skvbem.capabilities import CountBlock
 from skvbem.evidence.aliasing import alias_gain
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import batches, check_at_least, run_tasks
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.families import Dirichlet
 
 # Posterior probabilities are sums that round: above this they are 1.
 _CERTAIN = 1.0 - 8 * np.finfo(float).eps
@@ -73,9 +75,9 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
     """
     check_whole_weights(evaluation, "collapsed")
     check_at_least("collapsed", n_sweeps=(n_sweeps, 0), n_draws=(n_draws, 2))
-    model, prior = evaluation.model, evaluation.model.prior
+    prior, block = evaluation.model.prior, _count_block(evaluation)
     natural = (prior + evaluation.fit("vb").statistics).expected_natural()
-    drawn = np.setdiff1d(np.arange(len(natural)), model.counted().cells)
+    drawn = np.setdiff1d(np.arange(len(natural)), block.cells)
     met = [_at(evaluation, natural, drawn, _CHOOSING, n_draws)] if n_sweeps or not len(drawn) else []
     for _ in range(n_sweeps):
         met.append(_at(evaluation, met[-1].better, drawn, _CHOOSING, n_draws))
@@ -87,7 +89,7 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
         else _at(evaluation, natural, drawn, _SCORING, n_draws)
     )
     gain = alias_gain(evaluation, best.natural) if alias else 0.0
-    entropy = model.latent_entropy(best.natural, evaluation.program)
+    entropy = evaluation.capability("entropy")(best.natural, evaluation.data)
     return Evidence(
         best.value + gain,
         "collapsed_ascent" if n_sweeps else "collapsed",
@@ -139,19 +141,18 @@ class _At:
 
 
 def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int, n_draws: int) -> _At:
-    model, prior, counted = evaluation.model, evaluation.model.prior, evaluation.model.counted()
-    expectation = model.expect(natural[:, None], evaluation.program)
-    statistics = expectation.statistics[:, 0]
-    bound = float(expectation.log_normalizer[0] - times_log(statistics, natural).sum() + prior.log_evidence(statistics))
+    prior, block = evaluation.model.prior, _count_block(evaluation)
+    statistics, log_z = evaluation.expectation(natural, "The score 'collapsed'")
+    bound = float(log_z - times_log(statistics, natural).sum() + prior.log_evidence(statistics))
     better, gains, of_counts, error = np.empty(len(natural)), np.zeros(1), 0.0, 0.0
-    if len(counted.cells):
-        averages = _averages(counted.prior, model.row_marginals(natural, evaluation.program))
-        better[counted.cells], error = averages.natural, averages.error
-        of_counts = averages.log_bd - float(counted.prior.log_evidence(statistics[counted.cells]))
+    if len(block.cells):
+        averages = _averages(block.prior, evaluation.capability("marginals").row_marginals(natural, evaluation.data))
+        better[block.cells], error = averages.natural, averages.error
+        of_counts = averages.log_bd - float(block.prior.log_evidence(statistics[block.cells]))
     if len(drawn):
         completed = _drawn(evaluation, natural, key, n_draws)
         # what is counted gains apart from what is drawn: they are blocks of their own
-        completed[counted.cells] = statistics[counted.cells, None]
+        completed[block.cells] = statistics[block.cells, None]
         slope = (prior + statistics).expected_natural()
         linear = prior.log_evidence(statistics) + slope[drawn] @ (completed - statistics[:, None])[drawn]
         gains = prior.log_evidence(completed) - linear
@@ -159,16 +160,24 @@ def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int
     return _At(natural, bound, of_counts, error, gains, better)
 
 
+def _count_block(evaluation: Evaluation) -> CountBlock:
+    """The part of the prior whose statistics are counts of independent rows: none without marginals."""
+    marginals = evaluation.capabilities.marginals
+    if marginals is None:
+        return CountBlock(np.zeros(0, dtype=np.int64), Dirichlet(np.zeros(0), np.zeros(1, dtype=np.int64)))
+    return marginals.count_block()
+
+
 def _drawn(evaluation: Evaluation, natural: np.ndarray, key: int, n_draws: int) -> np.ndarray:
     """Statistics of complete data with what is hidden drawn from q(x), (n_cells, n_draws)."""
-    model, program = evaluation.model, evaluation.program
+    annealing, data = evaluation.capability("annealing"), evaluation.data
     streams = evaluation.generator(key).integers(0, 2**64, size=(4, n_draws), dtype=np.uint64)
 
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
-        return model.sample_latent(np.repeat(natural[:, None], mine.shape[1], axis=1), program, mine)
+        return annealing.sample_latent(np.repeat(natural[:, None], mine.shape[1], axis=1), data, mine)
 
-    tasks = batches(n_draws, model.lanes_at_once(program), evaluation.n_jobs)
+    tasks = batches(n_draws, annealing.lanes_at_once(data), evaluation.n_jobs)
     found = run_tasks(batch, tasks, n_threads=evaluation.n_jobs, required=len(tasks))
     return np.concatenate(found, axis=1)
 

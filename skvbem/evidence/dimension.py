@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from skvbem.evidence.base import check_needs
 from skvbem.evidence.evaluation import Evaluation
 
 #: What `dimension_of` can return.
@@ -28,5 +27,5 @@ def dimension_of(evaluation: Evaluation, which: str) -> int:
         raise ValueError(f"A dimension must be 'free' or 'identifiable'. Got {which!r} instead.")
     if which == "free":
         return evaluation.model.prior.n_free_parameters
-    check_needs(evaluation, "dimension='identifiable'", ("identifiable_dimension",))
-    return evaluation.model.identifiable_dimension(evaluation.hidden, evaluation.program)
+    identifiable = evaluation.capability("dimension", "dimension='identifiable'")
+    return identifiable(evaluation.hidden, evaluation.data)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from skvbem.capabilities import Capabilities
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
@@ -19,14 +20,26 @@ FORMS = {
 }
 
 
+class ScoredModel(Protocol):
+    """What scores ask of every model: the prior, and the E step. Whatever else they need is a capability."""
+
+    prior: Any
+
+    def expect(self, natural: np.ndarray, data: Any) -> Any:
+        """Expected statistics (n_cells, n_lanes) and ln Z of q(x), and whether this is exact."""
+        ...
+
+
 class Evaluation:
     """A model, its data, and its fits of every form.
 
     Parameters
     ----------
-    model : model
-        With `prior` and `expect`; see `skvbem.evidence.base.Score` for what else a score may need.
-    program : object
+    model : LatentModel
+        See `skvbem.models.base`.
+    capabilities : Capabilities
+        What the model can do beyond its prior and E step; scores name those they need.
+    data : object
         The data as the model compiled them.
     run : callable of (Form, Fit or None) to Fit
         Fits a form of q(theta), from the starts of the fit at hand and from its statistics.
@@ -46,8 +59,9 @@ class Evaluation:
 
     def __init__(
         self,
-        model,
-        program,
+        model: ScoredModel,
+        capabilities: Capabilities,
+        data: Any,
         run: Callable,
         fit: Fit,
         method: str,
@@ -57,14 +71,14 @@ class Evaluation:
         n_jobs: int = 1,
         note: str = "",
     ):
-        self.model, self.program, self.method = model, program, method
+        self.model, self.capabilities, self.data, self.method = model, capabilities, data, method
         self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
         self._run, self._seed, self._fits = run, list(seed), {method: fit}
 
     @property
     def rows_are_in_memory(self) -> bool:
         """Whether scores may look at rows; of data in blocks they can only sum over them."""
-        return getattr(self.program, "rows_are_in_memory", True)
+        return getattr(self.data, "rows_are_in_memory", True)
 
     def fit(self, form: str) -> Fit:
         """The fit of a form: the one at hand, or one started from its statistics and from the same starts."""
@@ -88,10 +102,41 @@ class Evaluation:
         statistics = self.fit(form).statistics
         return FORMS[form].point_of(self.model.prior, statistics)
 
-    def log_likelihood(self, point: Any) -> float:
-        """ln p(data | point), nats."""
-        natural = self.model.prior.natural(point)
-        return float(self.model.expect(natural[:, None], self.program).log_normalizer[0])
+    def capability(self, name: str, what: str = "The score") -> Any:
+        """A capability of the model, by the name of a field of `Capabilities`.
+
+        Raises
+        ------
+        TypeError
+            If the model lacks it. `what` is what needs it, as in "The score 'laplace'".
+        """
+        capability = getattr(self.capabilities, name)
+        if capability is None:
+            raise TypeError(
+                f"{what} needs the capability {name!r} of a model, which {type(self.model).__name__} does not have."
+            )
+        return capability
+
+    def expectation(self, natural: np.ndarray, what: str = "The score") -> tuple[np.ndarray, float]:
+        """Expected statistics (n_cells,) and ln Z of q(x), nats, at natural parameters (n_cells,).
+
+        Raises
+        ------
+        ValueError
+            If the E step of the model is not exact, so that ln Z is not the log likelihood of a point. `what` is what
+            needs it, as in "The score 'laplace'".
+        """
+        expectation = self.model.expect(natural[:, None], self.data)
+        if not expectation.is_exact:
+            raise ValueError(
+                f"{what} needs an exact log likelihood; the E step of {type(self.model).__name__} gives a "
+                "lower bound of it. Take the score 'lower_bound'."
+            )
+        return expectation.statistics[:, 0], float(expectation.log_normalizer[0])
+
+    def log_likelihood(self, point: Any, what: str = "The score") -> float:
+        """ln p(data | point), nats; ValueError if the E step of the model is not exact."""
+        return self.expectation(self.model.prior.natural(point), what)[1]
 
     def seeds(self, n: int) -> np.ndarray:
         """Seeds of n independent random streams, (n, 4) of uint64; the first ones the same for any n."""

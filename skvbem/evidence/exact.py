@@ -29,7 +29,7 @@ def exact(evaluation: Evaluation, *, max_terms: int = 2**24) -> Evidence:
         If completed rows have no evidence in closed form: full or tied Gaussians with missing cells.
     """
     check_whole_weights(evaluation, "exact")
-    value, n_terms = evaluation.model.log_evidence_by_enumeration(evaluation.program, max_terms)
+    value, n_terms = evaluation.capability("enumeration")(evaluation.data, max_terms)
     return Evidence(
         value,
         "exact",

@@ -139,22 +139,22 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
         Where the chains start, in turn.
     n_completions : int
     """
-    model, program = evaluation.model, evaluation.program
+    annealing, data = evaluation.capability("annealing"), evaluation.data
     n_chains = min(_N_CHAINS, n_completions)
     which = (np.arange(n_chains) * len(starts)) // n_chains
     streams = evaluation.generator(_GIBBS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
-    log_points = model.draw_points(starts.statistics_of(which), streams)
-    workspace, paths = model.workspace(program, n_chains), model.paths(program, starts.statistics[which].T)
-    model.anneal(workspace, paths, np.ones(_BURN_IN + 1), streams, log_points)
+    log_points = evaluation.capability("points").draw_points(starts.statistics_of(which), streams)
+    workspace, paths = annealing.workspace(data, n_chains), annealing.paths(data, starts.statistics[which].T)
+    annealing.anneal(workspace, paths, np.ones(_BURN_IN + 1), streams, log_points)
     kept: list[np.ndarray] = []
     while len(kept) * n_chains < n_completions:
-        kept.append(model.anneal(workspace, paths, np.ones(_SWEEPS_BETWEEN + 1), streams, log_points)[1].T)
+        kept.append(annealing.anneal(workspace, paths, np.ones(_SWEEPS_BETWEEN + 1), streams, log_points)[1].T)
     return np.concatenate(kept)[:n_completions]
 
 
 def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress) -> Evidence:
-    model, program, relabelings = evaluation.model, evaluation.program, starts.relabelings
-    log_evidences = model.prior.log_evidence(statistics.T)
+    points, data, relabelings = evaluation.capability("points"), evaluation.data, starts.relabelings
+    log_evidences = evaluation.model.prior.log_evidence(statistics.T)
     # as many draws from each component as its share asks, rounded up or down, in an order that mixes batches
     rng = evaluation.generator(_DRAWS)
     component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + rng.random()) / n_draws)
@@ -163,13 +163,13 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
     def batch(at):
         mine = component[at : at + _DRAWS_AT_ONCE]
         streams = evaluation.generator(_DRAWS, at).integers(0, 2**64, size=(4, len(mine)), dtype=np.uint64)
-        log_points = model.draw_points(statistics[mine].T, streams)
+        log_points = points.draw_points(statistics[mine].T, streams)
         if relabelings is None or not np.isfinite(relabelings.cost):
             log_sums, log_n = statistics @ log_points, 0.0
         else:
             log_sums, log_n = relabelings.log_sums(statistics, log_points), np.log(relabelings.n)
         log_proposal = logsumexp((log_parts - log_evidences)[:, None] + log_sums - log_n, axis=0)
-        log_weights = model.log_likelihoods(program, log_points) - log_proposal
+        log_weights = points.log_likelihoods(data, log_points) - log_proposal
         if relabelings is not None and not np.isfinite(relabelings.cost):
             log_weights += relabelings.correction(evaluation.fit("vb").statistics, log_points)
         return log_weights

@@ -19,6 +19,8 @@ probabilities, near 0, misses a factor of about 4 for a prior of 1.01; in the so
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
@@ -73,7 +75,7 @@ def laplace(
         )
     if form not in _BASES:
         raise ValueError(f"The score 'laplace' needs form='map' or 'map_probability', a mode. Got {form!r} instead.")
-    model, prior = evaluation.model, evaluation.model.prior
+    prior = evaluation.model.prior
     point = evaluation.point(form)
     natural = prior.natural(point)
     if np.isneginf(natural).any():
@@ -81,30 +83,19 @@ def laplace(
             "Laplace's approximation does not exist at this MAP fit: its mode in probabilities lies at the edge, with "
             f"{np.count_nonzero(np.isneginf(natural))} probabilities of 0. Take form='map', or a prior above 1."
         )
-    expectation = model.expect(natural[:, None], evaluation.program)
+    statistics, log_likelihood = evaluation.expectation(natural, "The score 'laplace'")
     in_probabilities = _BASES[form] == "probability"
-    coordinates = (prior + expectation.statistics[:, 0]).coordinates
+    coordinates = (prior + statistics).coordinates
     if in_probabilities:
         coordinates = coordinates + prior.probability_shift
-    log_det, reasons = None, []
-    for name in VARIANTS[VARIANTS.index(variant) :]:
-        blocks = model.score_covariance(point, evaluation.program, joint=name == "full", max_states=max_states)
-        log_det, reason = _log_det(prior, point, coordinates, blocks, name == "diagonal")
-        if reason is None:
-            break
-        reasons.append(f"{name}: {reason}")
-    if log_det is None:
-        raise ValueError(
-            "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
-            f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
-        )
+    log_det, name, reasons = _largest_variant(evaluation, point, coordinates, variant, max_states)
     doubts: tuple[str, ...] = ()
     if reasons:
         doubts = (
             f"laplace: the Hessian at the MAP fit is not negative definite ({'; '.join(reasons)}); the variant "
             f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum.",
         )
-    log_likelihood, d = float(expectation.log_normalizer[0]), prior.n_free_parameters
+    d = prior.n_free_parameters
     log_prior = float(prior.log_density(point, basis=_BASES[form]))
     if in_probabilities:
         # the change of variables, squared, where the gradient is zero
@@ -126,6 +117,24 @@ def laplace(
             "alias": correction,
         },
         doubts=doubts,
+    )
+
+
+def _largest_variant(
+    evaluation: Evaluation, point: Any, coordinates: np.ndarray, variant: str, max_states: int
+) -> tuple[float, str, list[str]]:
+    """ln det A of the first variant that is positive definite, its name, and the reasons why others are not."""
+    prior, information = evaluation.model.prior, evaluation.capability("information")
+    reasons: list[str] = []
+    for name in VARIANTS[VARIANTS.index(variant) :]:
+        blocks = information(point, evaluation.data, joint=name == "full", max_states=max_states)
+        log_det, reason = _log_det(prior, point, coordinates, blocks, name == "diagonal")
+        if log_det is not None:
+            return log_det, name, reasons
+        reasons.append(f"{name}: {reason}")
+    raise ValueError(
+        "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
+        f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
     )
 
 

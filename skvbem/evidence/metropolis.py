@@ -60,7 +60,6 @@ def metropolis_ais(
     """
     kind = "ais_metropolis"
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
-    model, program = evaluation.model, evaluation.program
     temperatures = nonlinear_schedule(n_steps, bend)
     strengths = tuned_strengths(evaluation, n_steps, bend, acceptance)
     streams = np.ascontiguousarray(evaluation.seeds(n_chains).T)
@@ -68,28 +67,14 @@ def metropolis_ais(
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
         if start is None:
-            log_points = _prior_draws(model, mine)
+            log_points = _prior_draws(evaluation, mine)
         else:
             with np.errstate(divide="ignore"):
                 log_points = np.repeat(np.maximum(np.log(start), -1e3)[:, None], mine.shape[1], 1)
-        log_likelihoods = model.log_likelihoods(program, log_points)
-        workspace = model.workspace(program, mine.shape[1])
-        pieces = []
-        for at in range(0, n_steps, _STEPS_AT_ONCE):
-            here = slice(at, at + _STEPS_AT_ONCE)
-            pieces.append(
-                model.metropolis(
-                    workspace,
-                    temperatures[at : at + _STEPS_AT_ONCE + 1],
-                    strengths[here],
-                    mine,
-                    log_points,
-                    log_likelihoods,
-                )
-            )
-        return [np.concatenate(of) for of in zip(*pieces)]
+        return _in_pieces(evaluation, temperatures, strengths, mine, log_points)
 
-    tasks = batches(n_chains, evaluation.model.lanes_at_once(evaluation.program), evaluation.n_jobs)
+    lanes_at_once = evaluation.capability("metropolis").lanes_at_once(evaluation.data)
+    tasks = batches(n_chains, lanes_at_once, evaluation.n_jobs)
     found = run_tasks(
         batch,
         tasks,
@@ -112,6 +97,17 @@ def metropolis_ais(
     )
 
 
+def _in_pieces(evaluation, temperatures, strengths, streams, log_points) -> list[np.ndarray]:
+    """Log ratios and which proposals were taken, (n_steps, n_chains) each; the points are moved in place."""
+    points, chains, data = evaluation.capability("points"), evaluation.capability("metropolis"), evaluation.data
+    log_likelihoods, workspace = points.log_likelihoods(data, log_points), chains.workspace(data, streams.shape[1])
+    pieces = []
+    for at in range(0, len(strengths), _STEPS_AT_ONCE):
+        schedule = temperatures[at : at + _STEPS_AT_ONCE + 1], strengths[at : at + _STEPS_AT_ONCE]
+        pieces.append(chains.metropolis(workspace, *schedule, streams, log_points, log_likelihoods))
+    return [np.concatenate(of) for of in zip(*pieces)]
+
+
 def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptance: float) -> np.ndarray:
     """Concentrations of proposals along the schedule that a pilot run found to be taken as often as wanted.
 
@@ -129,23 +125,24 @@ def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptanc
     """
     if not 0.0 < acceptance < 1.0:
         raise ValueError(f"'acceptance' must lie between 0 and 1. Got {acceptance!r} instead.")
-    model, program = evaluation.model, evaluation.program
+    points, chains, data = evaluation.capability("points"), evaluation.capability("metropolis"), evaluation.data
     streams = evaluation.generator(_TUNING).integers(0, 2**64, size=(4, _N_PILOT), dtype=np.uint64)
-    log_points = _prior_draws(model, streams)
-    log_likelihoods = model.log_likelihoods(program, log_points)
-    workspace = model.workspace(program, _N_PILOT)
+    log_points = _prior_draws(evaluation, streams)
+    log_likelihoods = points.log_likelihoods(data, log_points)
+    workspace = chains.workspace(data, _N_PILOT)
     temperatures = nonlinear_schedule(_N_PIECES * _STEPS_OF_PIECE, bend)
     log_strength, found = 0.0, np.empty(_N_PIECES)
     for piece in range(_N_PIECES):
         at = piece * _STEPS_OF_PIECE
         strengths = np.full(_STEPS_OF_PIECE, np.exp(log_strength))
         here = temperatures[at : at + _STEPS_OF_PIECE + 1]
-        _, accepted = model.metropolis(workspace, here, strengths, streams, log_points, log_likelihoods)
+        _, accepted = chains.metropolis(workspace, here, strengths, streams, log_points, log_likelihoods)
         found[piece] = log_strength
         log_strength = max(log_strength + _GAIN * (acceptance - accepted.mean()), 0.0)
     middle = (np.arange(_N_PIECES) + 0.5) / _N_PIECES
     return np.exp(np.interp((np.arange(n_steps) + 1) / n_steps, middle, found))
 
 
-def _prior_draws(model, streams: np.ndarray) -> np.ndarray:
-    return model.draw_points(np.zeros((len(model.prior.coordinates), streams.shape[1])), streams)
+def _prior_draws(evaluation: Evaluation, streams: np.ndarray) -> np.ndarray:
+    nothing = np.zeros((len(evaluation.model.prior.coordinates), streams.shape[1]))
+    return evaluation.capability("points").draw_points(nothing, streams)

@@ -1,4 +1,7 @@
-"""Every score by name: adding a line here gives it to all estimators, tables, scorers and tests."""
+"""Every score by name: adding a line here gives it to all estimators, tables, scorers and tests.
+
+A line names the capabilities that the score needs of a model; see `skvbem.capabilities`.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -18,10 +21,8 @@ from skvbem.evidence.lower_bound import lower_bound
 from skvbem.evidence.metropolis import metropolis_ais
 from skvbem.evidence.smc import smc
 
-_STARTS = ("certain_statistics", "relabelings", "draw_points")
-_CHAINS = (*_STARTS, "paths", "workspace", "anneal", "log_normalizers")
-_COLLAPSED = ("counted", "sample_latent", "lanes_at_once", "latent_entropy")  # and "row_marginals" of what is counted
-_METROPOLIS = ("draw_points", "log_likelihoods", "workspace", "metropolis", "lanes_at_once")
+_CHAINS = ("points", "annealing", "relabelings")
+_DRAWS = ("points", "relabelings")
 
 # What scores may say of themselves, see `Score`.
 _SUMS: dict[str, Any] = {"sums_over_rows": True}
@@ -30,32 +31,27 @@ _DRAWN: dict[str, Any] = {"random": True, **_EXACT}
 
 _SCORES = (
     Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT),
-    Score("collapsed", collapsed, _COLLAPSED, form="vb", **_EXACT),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _COLLAPSED, form="vb", **_EXACT),
-    Score("laplace", laplace, ("score_covariance",), form="map"),
-    Score("cheeseman_stutz", cheeseman_stutz, ("latent_entropy",), form="map", **_SUMS, **_EXACT),
+    Score("collapsed", collapsed, ("entropy", "annealing"), form="vb", **_EXACT),
+    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("entropy", "annealing"), form="vb", **_EXACT),
+    Score("laplace", laplace, ("information",), form="map"),
+    Score("cheeseman_stutz", cheeseman_stutz, ("entropy",), form="map", **_SUMS, **_EXACT),
     Score(
         "cheeseman_stutz_dagger",
         partial(cheeseman_stutz, corrected=True),
-        ("identifiable_dimension", "latent_entropy"),
+        ("dimension", "entropy"),
         form="map",
         **_EXACT,
     ),
-    Score("mled", mled, ("latent_entropy",), form="map", **_SUMS, **_EXACT),
+    Score("mled", mled, ("entropy",), form="map", **_SUMS, **_EXACT),
     Score("draper", draper, form="map", **_SUMS, penalty_discount=0.5 * log(2 * pi)),
     Score("bicp", bicp, form="map", **_SUMS),
     Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),
-    Score("exact", exact, ("log_evidence_by_enumeration",), **_EXACT),
-    Score("ais", anchored_ais, (*_CHAINS, "lanes_at_once"), form="vb", **_DRAWN),
-    Score(
-        "ais_prior",
-        partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024),
-        (*_CHAINS, "lanes_at_once"),
-        **_DRAWN,
-    ),
-    Score("ais_metropolis", metropolis_ais, _METROPOLIS, random=True),
-    Score("importance", importance, (*_STARTS, "log_likelihoods"), form="vb", **_DRAWN, **_SUMS),
-    Score("importance_gibbs", importance_gibbs, (*_CHAINS, "log_likelihoods"), form="vb", **_DRAWN),
+    Score("exact", exact, ("enumeration",), **_EXACT),
+    Score("ais", anchored_ais, _CHAINS, form="vb", **_DRAWN),
+    Score("ais_prior", partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024), _CHAINS, **_DRAWN),
+    Score("ais_metropolis", metropolis_ais, ("points", "metropolis"), random=True),
+    Score("importance", importance, _DRAWS, form="vb", **_DRAWN, **_SUMS),
+    Score("importance_gibbs", importance_gibbs, _CHAINS, form="vb", **_DRAWN),
     Score("smc", smc, _CHAINS, form="vb", **_DRAWN),
 )
 

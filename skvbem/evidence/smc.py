@@ -66,14 +66,14 @@ def smc(
     if n_steps is not None:
         check_at_least(kind, n_steps=(n_steps, 1))
     starts, which = make_starts(evaluation, shares, n_fits).dealt(n_runs)
-    paths = evaluation.model.paths(evaluation.program, starts.statistics.T)
+    paths = evaluation.capability("annealing").paths(evaluation.data, starts.statistics.T)
     if n_steps is None:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess)
     else:
         schedule = nonlinear_schedule(n_steps, bend)
     seeds = evaluation.seeds(n_runs)
 
-    at_once = max(evaluation.model.lanes_at_once(evaluation.program) // n_particles, 1)
+    at_once = max(evaluation.capability("annealing").lanes_at_once(evaluation.data) // n_particles, 1)
     tasks = batches(n_runs, at_once, evaluation.n_jobs)
     found = run_tasks(
         lambda runs: _populations(
@@ -103,12 +103,12 @@ def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles,
 
     Particles of run after run are lanes.
     """
-    model, n_runs = evaluation.model, len(seeds)
+    annealing, n_runs = evaluation.capability("annealing"), len(seeds)
     rngs = [np.random.default_rng(seed) for seed in seeds]
     streams = np.concatenate([rng.integers(0, 2**64, size=(4, n_particles), dtype=np.uint64) for rng in rngs], axis=1)
     mine = np.repeat(which, n_particles)
-    log_points = model.draw_points(starts.statistics_of(mine), streams)
-    workspace, paths = model.workspace(evaluation.program, len(mine)), paths[mine]
+    log_points = evaluation.capability("points").draw_points(starts.statistics_of(mine), streams)
+    workspace, paths = annealing.workspace(evaluation.data, len(mine)), paths[mine]
     log_shares = np.full((n_runs, n_particles), -np.log(n_particles))
     trace = np.zeros((len(schedule), n_runs))
     for step in range(len(schedule) - 1):
@@ -118,7 +118,7 @@ def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles,
             for run in np.flatnonzero(uneven):
                 lanes[run] = lanes[run, systematic(np.exp(log_shares[run]), rngs[run])]
             log_points, log_shares[uneven] = np.ascontiguousarray(log_points[:, lanes.ravel()]), -np.log(n_particles)
-        log_ratios, _ = model.anneal(workspace, paths, schedule[step : step + 2], streams, log_points)
+        log_ratios, _ = annealing.anneal(workspace, paths, schedule[step : step + 2], streams, log_points)
         log_shares += log_ratios.reshape(n_runs, n_particles)
         grown = log_sum_exp(log_shares, axis=1)
         trace[step + 1] = trace[step] + grown

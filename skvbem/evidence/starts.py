@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem.capabilities import Relabelings
 from skvbem.evidence.evaluation import Evaluation
 
 # One chain in so many starts from the prior.
@@ -49,14 +50,14 @@ class Starts:
     prior: Any
     shares: np.ndarray
     statistics: np.ndarray
-    relabelings: Any
+    relabelings: Relabelings | None
 
     def __len__(self) -> int:
         return len(self.shares)
 
-    def __getitem__(self, some) -> Starts:
+    def __getitem__(self, which) -> Starts:
         """Some of the starts, by slice or by index."""
-        return replace(self, shares=self.shares[some], statistics=self.statistics[some])
+        return replace(self, shares=self.shares[which], statistics=self.statistics[which])
 
     @property
     def n_labelings(self) -> int | None:
@@ -90,14 +91,15 @@ class Starts:
         """ln of the part that start `which` has of the weight of each point, (n_points,)."""
         log_scales = -(self.prior + self.statistics.T).log_normalizer()
         inner = self.statistics @ log_points
-        own = log_scales[which] + inner[which, np.arange(len(which))]
-        relabelings, correction = self.relabelings, 0.0
+        of_start = log_scales[which] + inner[which, np.arange(len(which))]
+        relabelings = self.relabelings
+        correction: float | np.ndarray = 0.0
         if relabelings is not None and relabelings.n > 1 and self.shares.any():
             if np.isfinite(relabelings.cost):
                 inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n)
             else:
                 correction = relabelings.correction(self.statistics[int(np.argmax(self.shares))], log_points)
-        return own - logsumexp(log_scales[:, None] + inner, axis=0) + correction
+        return of_start - logsumexp(log_scales[:, None] + inner, axis=0) + correction
 
 
 def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) -> Starts:
@@ -115,7 +117,7 @@ def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) ->
     if not len(shares) or not all(0.0 <= share <= 1.0 for share in shares):
         raise ValueError(f"Starts keep shares between 0 and 1 of expected counts. Got {shares!r} instead.")
     model = evaluation.model
-    certain = model.certain_statistics(evaluation.program, evaluation.generator(_ANYWHERE))
+    certain = evaluation.capability("points").certain_statistics(evaluation.data, evaluation.generator(_ANYWHERE))
     fits = list(evaluation.fit("vb").optima.T[:n_fits]) if any(shares) else []
     pairs = [(share, counts) for counts in fits for share in shares if share]
     if not fits or np.allclose(fits[0], certain, rtol=1e-9, atol=1e-9):
@@ -125,7 +127,7 @@ def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) ->
     # subtracting rounds, and a count may not be negative
     least = np.where(model.prior.signed, -np.inf, 0.0)
     statistics = np.stack([certain + share * np.maximum(counts - certain, least) for share, counts in pairs])
-    relabelings = model.relabelings(evaluation.hidden)
+    relabelings = evaluation.capability("relabelings").relabelings(evaluation.hidden)
     return Starts(model.prior, np.array([share for share, _ in pairs]), statistics, relabelings)
 
 

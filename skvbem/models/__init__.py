@@ -1,6 +1,20 @@
-"""p(x, y | theta): latent structures, their E steps, and what can be asked of a row's hidden variables."""
+"""p(x, y | theta): latent variable models, their E steps, and what each can do for scores of the evidence.
 
+`skvbem.models.base` says what a model owes, `skvbem.capabilities` what it may offer beyond, and `MODELS` which there
+are.
+"""
+
+from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.network.ascent import DirichletAscent
 from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.registry import MODELS, RegisteredModel, capabilities_of
 
-__all__ = ["DirichletAscent", "DiscreteDAG"]
+__all__ = [
+    "MODELS",
+    "DirichletAscent",
+    "DiscreteDAG",
+    "Expectation",
+    "LatentModel",
+    "RegisteredModel",
+    "capabilities_of",
+]

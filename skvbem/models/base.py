@@ -1,23 +1,101 @@
-"""The outcome of an E step, the same of every model."""
+r"""What a model owes: a prior, and an E step that is exact given expected natural parameters.
+
+A latent variable model here is conjugate exponential, :math:`\ln p(x, y \mid \theta) = \phi(\theta) \cdot u(x, y) +
+\ln f(x, y)`, with a prior :math:`p(\theta)` conjugate to it. Then q(theta) is the prior after expected statistics, and
+q(x) the posterior of the hidden variables at expected natural parameters [Beal theorem 2.2]. So the one loop
+(`skvbem.vbem`) and every form of q(theta) need of a model no more than `LatentModel` has.
+
+What scores may ask beyond are the capabilities of `skvbem.capabilities`, which the room of a model composes over it in
+its `capabilities.py`; `skvbem.models.registry` lists the models. The E step, `LatentModel.expect`, comes first: what is
+not here (families, forms, convergence, restarts, scores) no model needs to know.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from math import exp, floor, log
+from typing import Any, Self
 
 import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What an E step returns: expected statistics (n_cells, n_lanes) and ln Z of q(x) (n_lanes,), nats."""
+    """The outcome of an E step: expected statistics, and ln Z of q(x).
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (n_cells, n_lanes)
+    log_normalizer : ndarray of shape (n_lanes,)
+        Nats; at the natural parameters of a point the log likelihood.
+    is_exact : bool, default=True
+        Whether the log normalizer is exact; else it is a lower bound, and so is the objective of the loop, while scores
+        that take the likelihood of a point refuse the model.
+    """
 
     statistics: np.ndarray
     log_normalizer: np.ndarray
+    is_exact: bool = True
 
 
-def figure(log_n: float) -> str:
-    """A number of any size, from its logarithm."""
+class LatentModel(ABC):
+    """A model with hidden variables, and its prior.
+
+    Attributes
+    ----------
+    prior : ConjugateFamily
+        p(theta), a single family or a product of them.
+    """
+
+    prior: Any
+
+    @abstractmethod
+    def compile(self, *args: Any, **options: Any) -> Any:
+        """Rows of data made ready for many E steps, with `total_weight` and `has_whole_weights`.
+
+        What rows are, and what else there is to say of them, is the model's own.
+        """
+
+    @abstractmethod
+    def expect(self, natural: np.ndarray, data: Any, n_threads: int = 1) -> Expectation:
+        """The E step under natural parameters that need not be normalized [Beal (2.54)].
+
+        Law: the derivatives of the log normalizer by the natural parameters are the expected statistics.
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells, n_lanes)
+            Of several points or posteriors side by side, independent of each other.
+        data : object
+            As `compile` made them.
+        n_threads : int, default=1
+            Threads among which rows may be shared; the result does not depend on it.
+        """
+
+    @abstractmethod
+    def magnitude(self, data: Any) -> float:
+        """Size of the terms whose sum is the log normalizer, nats: the scale of its rounding."""
+
+    def updated(self, statistics: np.ndarray) -> Self:
+        """The model whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
+        return self.with_prior(self.prior + statistics)
+
+    def with_prior(self, prior: Any) -> Self:
+        """The model with another prior of the same family."""
+        later = copy(self)
+        later.prior = prior
+        return later
+
+    @property
+    def n_cells(self) -> int:
+        """Numbers that statistics take."""
+        return len(self.prior.coordinates)
+
+
+def in_words(log_n: float) -> str:
+    """A number of any size, from its logarithm, for a message."""
     if log_n < log(1e15):
         return f"{exp(log_n):.4g}"
     power = floor(log_n / log(10.0))

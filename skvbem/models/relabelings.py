@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from itertools import permutations
 from math import factorial, lgamma
 
 import numpy as np
 
 from skvbem._numerics import log_sum_exp
+from skvbem.capabilities import Relabelings
 
 # Numbers that one intermediate array of a sum over relabelings may hold.
 _CHUNK = 2**21
@@ -16,60 +16,6 @@ _CHUNK = 2**21
 
 # Most states of a hidden node whose labelings are summed over subsets of states.
 _MOST_STATES = 14
-
-
-class Relabelings(ABC):
-    """All relabelings that leave graph, prior and data as they are.
-
-    Parameters
-    ----------
-    n : int
-        How many there are, the identity included.
-    cost : float
-        Operations of a sum over all of them, for one vector of statistics and one point; inf where there is none.
-    """
-
-    n: int
-    cost: float
-
-    @abstractmethod
-    def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """ln of the sum over relabelings g of exp(statistics . g ln theta), for all statistics and points.
-
-        Parameters
-        ----------
-        statistics : ndarray of shape (n_statistics, n_cells)
-        log_points : ndarray of shape (n_cells, n_points)
-
-        Returns
-        -------
-        ndarray of shape (n_statistics, n_points)
-        """
-
-    @abstractmethod
-    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """g ln theta for a g drawn in proportion to exp(statistics . g ln theta), (n_cells,)."""
-
-    def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        r"""ln h, where h(theta) >= 0 averages to one over the labelings of every theta and is large near an anchor.
-
-        What has weights w that are right for all labelings together has weights w h that are right for them too, and
-        steady where only the labeling of the anchor is visited: :math:`h(\theta) = n\,r(\theta) / \sum_g r(g\theta)`
-        with :math:`r = e^{N \cdot \ln\theta}`.
-
-        Parameters
-        ----------
-        statistics : ndarray of shape (n_cells,)
-            N, of the anchor.
-        log_points : ndarray of shape (n_cells, n_points)
-
-        Returns
-        -------
-        ndarray of shape (n_points,)
-        """
-        if self.n == 1:
-            return np.zeros(log_points.shape[1])
-        return np.log(self.n) + statistics @ log_points - self.log_sums(statistics[None], log_points)[0]
 
 
 class ListedRelabelings(Relabelings):

@@ -9,7 +9,7 @@ from skvbem.data import Rows
 from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.graphs.dag import DAG
-from skvbem.models import DirichletAscent, DiscreteDAG
+from skvbem.models import DirichletAscent, DiscreteDAG, capabilities_of
 from skvbem.models.network import queries
 from skvbem.vbem.fit import best_of
 
@@ -46,7 +46,9 @@ def evaluate(
         return replace(fit, converged=True)  # tests score points before the end of a run too, and want no warning of it
 
     fit = run(FORMS[method], None)
-    return Evaluation(model, program, run, fit, method, rows.total_weight, tuple(hidden), [seed], n_jobs)
+    return Evaluation(
+        model, capabilities_of(model), program, run, fit, method, rows.total_weight, tuple(hidden), [seed], n_jobs
+    )
 
 
 def evaluation_of(problem, **options):
@@ -69,7 +71,8 @@ def evaluation_from(starts, ascent, model, data, hidden, *, seed=0, tol=1e-6):
     def run(form, fit):
         return fit_of(form, np.column_stack([fit.statistics, starts]))
 
-    return Evaluation(model, data, run, fit_of(FORMS["vb"], starts), "vb", data.total_weight, hidden, (seed,))
+    fit = fit_of(FORMS["vb"], starts)
+    return Evaluation(model, capabilities_of(model), data, run, fit, "vb", data.total_weight, hidden, (seed,))
 
 
 def uniform_model(dag, cardinalities, concentration=1.0):

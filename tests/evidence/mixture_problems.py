@@ -11,6 +11,7 @@ from reference import mixtures
 
 from skvbem.estimators.mixture.fitted import MixtureMethod
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.models import capabilities_of
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.vbem import posteriors
@@ -47,6 +48,8 @@ def case(name, rng, n=5, n_components=2, *, gaps=0.0, alpha=None, weight=None, n
         return plan.refit(model, data, form, fit)
 
     fit = plan.run(model, data, posteriors.VB)
-    evaluation = Evaluation(model, data, run, fit, "vb", data.total_weight, ("component",), (1,))
+    evaluation = Evaluation(
+        model, capabilities_of(model), data, run, fit, "vb", data.total_weight, ("component",), (1,)
+    )
     repeats = data.weight.astype(int) if data.has_whole_weights else observed.astype(int)
     return Case(evaluation, np.repeat(values, repeats, axis=0), of_weights, problem.of_groups)

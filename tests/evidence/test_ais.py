@@ -18,6 +18,7 @@ from skvbem.evidence.ais import adaptive_schedule, anchored_ais
 from skvbem.evidence.chains import Stratum, batches, nonlinear_schedule, pooled, run_tasks, summary
 from skvbem.evidence.exact import exact
 from skvbem.evidence.starts import Starts, first_of_each, make_starts
+from skvbem.models import capabilities_of
 
 approx = pytest.approx
 LC2 = facts.latent_class(2, (2, 2, 2))
@@ -54,11 +55,13 @@ def test_ratios_of_densities_along_a_path(rng):
         anchors = [random_counts(rng, network) for _ in range(2)]
         points = [random_tables(rng, network) for _ in range(2)]
         temperatures = np.array([0.0, 1.0, *rng.random(2), 0.0])
-        paths = fast.model.paths(program, fast.lanes(*anchors))
+        paths = capabilities_of(fast.model).annealing.paths(program, fast.lanes(*anchors))
         for here, there in itertools.pairwise(temperatures):
             log_points = np.log(fast.lanes(*points))
-            workspace = fast.model.workspace(program, 2)
-            found, _ = fast.model.anneal(workspace, paths, np.array([here, there]), streams_of(rng, 2), log_points)
+            workspace = capabilities_of(fast.model).annealing.workspace(program, 2)
+            found, _ = capabilities_of(fast.model).annealing.anneal(
+                workspace, paths, np.array([here, there]), streams_of(rng, 2), log_points
+            )
             for lane, (anchor, tables) in enumerate(zip(anchors, points)):
                 log_tables = {node: np.log(t) for node, t in tables.items()}
                 low, high = (log_annealed_density(network, data, prior, anchor, log_tables, t) for t in (here, there))
@@ -71,11 +74,13 @@ def test_parameters_given_hidden_states_are_drawn_at_the_interpolated_concentrat
     program, n = fast.program(facts.TWENTY_ROWS), 60_000
     anchor = fast.flat(random_counts(rng, LC2))
     point = np.log(fast.flat(random_tables(rng, LC2)))
-    paths = fast.model.paths(program, anchor[:, None])[np.zeros(n, dtype=int)]
+    paths = capabilities_of(fast.model).annealing.paths(program, anchor[:, None])[np.zeros(n, dtype=int)]
     for t in (0.0, 0.4, 1.0):
         log_points = np.repeat(point[:, None], n, axis=1)
-        workspace = fast.model.workspace(program, n)
-        _, counts = fast.model.anneal(workspace, paths, np.array([t, t]), streams_of(rng, n), log_points)
+        workspace = capabilities_of(fast.model).annealing.workspace(program, n)
+        _, counts = capabilities_of(fast.model).annealing.anneal(
+            workspace, paths, np.array([t, t]), streams_of(rng, n), log_points
+        )
         natural = (1 - t) * paths.natural[:, 0] + t * point
         expected_counts = fast.model.expect(natural[:, None], program).statistics[:, 0]
         assert counts.mean(axis=1) == approx(expected_counts, abs=5 * 2.5 / math.sqrt(n))
@@ -93,7 +98,9 @@ def test_one_step_from_the_prior_is_importance_sampling_from_the_prior():
     (stratum,) = found.details["strata"]
     streams = np.ascontiguousarray(evaluation.seeds(50).T)
     model = evaluation.model
-    points = model.draw_points(np.repeat(1.0 - model.prior.concentration[:, None], 50, 1), streams)
+    points = capabilities_of(model).points.draw_points(
+        np.repeat(1.0 - model.prior.concentration[:, None], 50, 1), streams
+    )
     fast = FastNetwork(LC2, uniform_prior(LC2))
     expected = [log_likelihood(LC2, fast.tables(point), facts.TWENTY_ROWS) for point in points.T]
     assert stratum.log_weights == approx(expected, rel=1e-11)
@@ -213,10 +220,10 @@ def test_adaptive_schedules(rng):
     assert len(finer) == 401
     assert np.interp(np.linspace(0, 1, len(coarse)), np.linspace(0, 1, 401), finer) == approx(coarse, abs=1e-2)
     # particles that start with equal weights keep as much as was asked for, in the long run
-    path = model.paths(evaluation.program, starts.statistics[-1:].T)[np.zeros(4000, dtype=int)]
-    streams, workspace = streams_of(rng, 4000), model.workspace(evaluation.program, 4000)
-    points = model.draw_points(starts.statistics_of(np.full(4000, len(starts) - 1)), streams)
-    log_ratios, _ = model.anneal(workspace, path, coarse, streams, points)
+    path = capabilities_of(model).annealing.paths(evaluation.data, starts.statistics[-1:].T)[np.zeros(4000, dtype=int)]
+    streams, workspace = streams_of(rng, 4000), capabilities_of(model).annealing.workspace(evaluation.data, 4000)
+    points = capabilities_of(model).points.draw_points(starts.statistics_of(np.full(4000, len(starts) - 1)), streams)
+    log_ratios, _ = capabilities_of(model).annealing.anneal(workspace, path, coarse, streams, points)
     ratios = np.exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
     kept = ratios.mean(axis=1) ** 2 / (ratios**2).mean(axis=1)
     assert 0.8 < np.median(kept[:-1]) < 0.97
@@ -379,7 +386,7 @@ def test_tasks_are_done_in_order_as_far_as_the_time_allows(n_threads):
 
 def test_a_time_budget_leaves_every_start_two_chains_and_the_rest_out(monkeypatch):
     evaluation = twenty_rows(n_init=10)
-    monkeypatch.setattr(type(evaluation.model), "lanes_at_once", lambda self, program: 1)
+    monkeypatch.setattr(type(evaluation.capabilities.annealing), "lanes_at_once", lambda self, data: 1)
     told = []
     found = anchored_ais(evaluation, n_steps=64, time_budget=0.0, progress=lambda *x: told.append(x))
     sizes = [len(s.log_weights) for s in found.details["strata"]]

@@ -18,6 +18,7 @@ from skvbem.evidence.aliasing import alias_correction, alias_gain
 from skvbem.evidence.collapsed import collapsed
 from skvbem.evidence.exact import exact
 from skvbem.evidence.lower_bound import lower_bound
+from skvbem.models import capabilities_of
 
 approx = pytest.approx
 LC2 = facts.latent_class(2, (2, 2, 2))
@@ -26,7 +27,7 @@ BOUNDS = ("lower_bound", "collapsed", "collapsed_ascent", "cheeseman_stutz", "ml
 
 def log_n(network, columns, prior):
     hidden = [node for node in network.cards if node not in columns]
-    return FastNetwork(network, prior).model.log_n_labelings(hidden)
+    return capabilities_of(FastNetwork(network, prior).model).relabelings.log_n_relabelings(hidden)
 
 
 # --- how many ---------------------------------------------------------------------------------------------------------
@@ -34,7 +35,9 @@ def log_n(network, columns, prior):
 
 @pytest.mark.parametrize(("parents", "n_labeled", "d_free", "d", "n"), facts.BIPARTITE_DIMENSIONS)
 def test_bipartite_structures(parents, n_labeled, d_free, d, n):
-    assert bipartite_network(parents).log_n_labelings(["s1", "s2"]) == approx(math.log(n), abs=1e-12)
+    assert capabilities_of(bipartite_network(parents)).relabelings.log_n_relabelings(["s1", "s2"]) == approx(
+        math.log(n), abs=1e-12
+    )
 
 
 def test_hidden_parents_of_one_node():
@@ -60,7 +63,7 @@ def test_random_networks(rng):
 
 def test_too_many_to_list_are_counted_from_the_graph():
     model = naive_bayes(32, 6)
-    assert model.log_n_labelings(["c"]) == approx(math.lgamma(33), rel=1e-12)
+    assert capabilities_of(model).relabelings.log_n_relabelings(["c"]) == approx(math.lgamma(33), rel=1e-12)
     # two latents of seven states each with the same children: 2 x 7!^2
     cards = {"s": 7, "t": 7, "a": 2, "b": 3}
     network = Network(cards, {"s": (), "t": (), "a": ("s", "t"), "b": ("s", "t")})

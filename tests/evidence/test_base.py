@@ -1,6 +1,7 @@
 """The value a score returns, what a score asks for, and the registry."""
 
 import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from evidence.evaluations import evaluation_of
 from reference import facts
 from reference.discrete_network import Data, Problem, uniform_prior
 
+from skvbem.capabilities import Capabilities
 from skvbem.evidence import SCORES, get_score
 from skvbem.evidence.base import Evidence, Score
+from skvbem.evidence.evaluation import Evaluation
 
 LC2 = facts.latent_class(2, (2, 2, 2))
 
@@ -47,17 +50,68 @@ def test_an_evidence_is_never_nan():
         evidence(math.nan)
 
 
+def lacking(evaluation, *names):
+    """The evaluation of a model without some capabilities."""
+    without = replace(evaluation.capabilities, **dict.fromkeys(names))
+    fit = evaluation.fit("vb")
+    return Evaluation(
+        evaluation.model, without, evaluation.data, lambda form, fit: None, fit, "vb", 20.0, evaluation.hidden, [0]
+    )
+
+
 def test_a_model_that_lacks_what_a_score_needs_gets_one_error(evaluation):
-    score = Score("sums", lambda evaluation: evidence(0.0), ("row_marginals", "forward_messages"))
+    score = Score("sums", lambda evaluation: evidence(0.0), ("marginals", "information"))
+    assert score(evaluation) == 0.0
     with pytest.raises(
-        TypeError, match=r"score 'sums' needs forward_messages of a model, which DiscreteDAG does not have"
+        TypeError, match=r"score 'sums' needs the capability 'information' of a model, which DiscreteDAG does not have"
     ):
-        score(evaluation)
+        score(lacking(evaluation, "information"))
+
+
+@pytest.mark.parametrize(("name", "need"), [(name, need) for name in SCORES for need in SCORES[name].needs])
+def test_every_score_refuses_a_model_without_a_capability_it_needs(name, need, evaluation):
+    with pytest.raises(TypeError, match=rf"score {name!r} needs the capability {need!r} of a model, which DiscreteDAG"):
+        get_score(name)(lacking(evaluation, need))
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_the_needs_of_the_registry_are_methods_of_the_network(name, evaluation):
-    assert all(callable(getattr(evaluation.model, need)) for need in SCORES[name].needs)
+def test_scores_do_with_the_capabilities_they_name(name, evaluation, monkeypatch):
+    """And without all others, as far as no option asks for more."""
+    others = {field.name for field in fields(Capabilities)} - {*SCORES[name].needs}
+    needed = replace(evaluation.capabilities, **dict.fromkeys(others))
+    monkeypatch.setattr(evaluation, "capabilities", needed)
+    assert np.isfinite(get_score(name)(evaluation).value)
+
+
+def test_a_score_may_only_need_what_is_a_capability():
+    with pytest.raises(ValueError, match=r"'sums' needs 'row_marginals', which is no capability. These are points, "):
+        Score("sums", lambda evaluation: evidence(0.0), ("row_marginals",))
+
+
+@pytest.mark.parametrize(
+    ("option", "lacks"), [({"alias": True}, "relabelings"), ({"dimension": "identifiable"}, "dimension")]
+)
+def test_options_that_need_more_say_so(option, lacks, evaluation):
+    (what,) = (f"{name}={value!r}" for name, value in option.items())
+    with pytest.raises(TypeError, match=rf"{what} needs the capability {lacks!r} of a model, which DiscreteDAG does"):
+        get_score("bic")(lacking(evaluation, lacks), form="vb", **option)
+
+
+@pytest.mark.parametrize("name", ["bic", "laplace", "mled", "cheeseman_stutz", "collapsed", "draper"])
+def test_scores_of_a_point_refuse_an_e_step_that_is_a_bound(name, evaluation, monkeypatch):
+    evaluation.fit("map"), evaluation.fit("ml")
+    expect = evaluation.model.expect
+    monkeypatch.setattr(
+        evaluation.model, "expect", lambda natural, data: replace(expect(natural, data), is_exact=False)
+    )
+    with pytest.raises(ValueError, match=rf"The score {name!r} needs an exact log likelihood; the E step of DiscreteD"):
+        get_score(name)(evaluation)
+    assert get_score("lower_bound")(evaluation).is_lower_bound
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_network_has_what_scores_of_the_registry_need(name, evaluation):
+    assert all(getattr(evaluation.capabilities, need) is not None for need in SCORES[name].needs)
     found = get_score(name)(evaluation)
     assert found.kind == SCORES[name].name == name
     assert found.form == SCORES[name].form

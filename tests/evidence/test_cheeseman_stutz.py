@@ -44,15 +44,15 @@ def test_definitions_at_any_point(form, rng):
 def test_vb_started_from_its_posterior_starts_at_its_value():
     evaluation = evaluation_of(Problem(LC2, facts.TWENTY_ROWS, uniform_prior(LC2)), n_init=10)
     for form in ("ml", "map"):
-        ascent = DirichletAscent(evaluation.model, evaluation.program, FORMS["vb"])
+        ascent = DirichletAscent(evaluation.model, evaluation.data, FORMS["vb"])
         point = evaluation.point(form)
-        counts = evaluation.model.expect(np.log(point)[:, None], evaluation.program).statistics
+        counts = evaluation.model.expect(np.log(point)[:, None], evaluation.data).statistics
         q = evaluation.model.prior + counts[:, 0]
         # after the M step the plain bound is H(q) + ln BD; after the next E step it is no less
         first = run(ascent, counts, tol=0.0, max_iter=2).traces[0][0]
         assert first >= cheeseman_stutz(evaluation, form=form).value - 1e-12
         assert first == approx(
-            float(evaluation.model.expect(q.expected_natural()[:, None], evaluation.program).log_normalizer[0])
+            float(evaluation.model.expect(q.expected_natural()[:, None], evaluation.data).log_normalizer[0])
             - float(q.kl(evaluation.model.prior)),
             abs=1e-11,
         )

@@ -18,6 +18,7 @@ from skvbem._kernels._collapsed import expected_log_rising
 from skvbem.data import Rows
 from skvbem.evidence.collapsed import collapsed
 from skvbem.evidence.exact import exact
+from skvbem.models import capabilities_of
 
 approx = pytest.approx
 LC2 = facts.latent_class(2, (2, 2, 2))
@@ -199,8 +200,8 @@ def test_wide_tables_with_many_contexts():
     rows = drawn_rows(model, 60, np.random.default_rng(0), ("c",))
     evaluation = evaluate(model, rows, ("c",), n_init=1, max_iter=5)
     natural = (model.prior + evaluation.fit("vb").statistics).expected_natural()
-    marginals = model.row_marginals(natural, evaluation.program)
-    counts = model.expect(natural[:, None], evaluation.program).statistics[:, 0]
+    marginals = capabilities_of(model).marginals.row_marginals(natural, evaluation.data)
+    counts = model.expect(natural[:, None], evaluation.data).statistics[:, 0]
     weight = marginals.weight[marginals.context] * marginals.probability
     sums = np.array([weight[a:b].sum() for a, b in zip(marginals.starts[:-1], marginals.starts[1:])])
     assert sums[: len(counts)] == approx(counts, abs=1e-10)

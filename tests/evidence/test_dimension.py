@@ -17,6 +17,7 @@ from skvbem.errors import TooLargeError
 from skvbem.evidence.dimension import dimension_of
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.dimension import identifiable_dimension
+from skvbem.models import capabilities_of
 
 
 def dimension(network, columns, **options):
@@ -36,7 +37,7 @@ def test_latent_class_models(n_classes, cards, d_free, d):
 @pytest.mark.parametrize(("parents", "n_labeled", "d_free", "d", "n_aliases"), facts.BIPARTITE_DIMENSIONS)
 def test_classes_of_bipartite_structures(parents, n_labeled, d_free, d, n_aliases):
     model = bipartite_network(parents)
-    assert model.identifiable_dimension(["s1", "s2"]) == d
+    assert capabilities_of(model).dimension(["s1", "s2"]) == d
     assert model.prior.n_free_parameters == d_free
 
 
@@ -50,7 +51,7 @@ def test_all_136_bipartite_structures_within_seconds():
     structures = {min(s, tuple(map(swapped.get, s))) for s in itertools.product(swapped, repeat=4)}
     assert len(structures) == 136
     began = time.perf_counter()
-    found = {s: bipartite_network(s).identifiable_dimension(["s1", "s2"]) for s in structures}
+    found = {s: capabilities_of(bipartite_network(s)).dimension(["s1", "s2"]) for s in structures}
     assert time.perf_counter() - began < 5
     assert found == {s: expected[s] for s in structures}
 
@@ -79,7 +80,7 @@ def test_parts_that_share_no_hidden_node_add_up():
 def test_more_arcs_never_lower_it(rng):
     order = {"": ("1", "2"), "1": ("12",), "2": ("12",), "12": ()}
     for structure in itertools.product(order, repeat=3):
-        d = bipartite_network(structure, (3, 3, 3)).identifiable_dimension(["s1", "s2"])
+        d = capabilities_of(bipartite_network(structure, (3, 3, 3))).dimension(["s1", "s2"])
         for k, here in enumerate(structure):
             for more in order[here]:
                 larger = bipartite_network((*structure[:k], more, *structure[k + 1 :]), (3, 3, 3))
@@ -87,8 +88,8 @@ def test_more_arcs_never_lower_it(rng):
 
 
 def test_a_latent_over_one_observed_node_is_not_identified():
-    assert bipartite_network(("1", "", "", "")).identifiable_dimension(["s1", "s2"]) == 16
-    assert bipartite_network(("", "", "", "")).identifiable_dimension(["s1", "s2"]) == 16
+    assert capabilities_of(bipartite_network(("1", "", "", ""))).dimension(["s1", "s2"]) == 16
+    assert capabilities_of(bipartite_network(("", "", "", ""))).dimension(["s1", "s2"]) == 16
 
 
 def test_the_order_of_nodes_does_not_matter():
@@ -108,7 +109,7 @@ def test_complete_networks_have_d_as_they_count(rng):
 def test_thousands_of_joint_states_are_no_trouble():
     """2**64 of them: nothing the size of the table is made."""
     model = naive_bayes(4, 64)
-    assert model.identifiable_dimension(["c"]) == model.prior.n_free_parameters == 4 * 65 - 1
+    assert capabilities_of(model).dimension(["c"]) == model.prior.n_free_parameters == 4 * 65 - 1
 
 
 def test_a_clique_beyond_the_limit_is_refused_with_its_size():
@@ -121,7 +122,7 @@ def test_a_clique_beyond_the_limit_is_refused_with_its_size():
 
 def test_the_largest_model_of_chickering_and_heckerman():
     began = time.perf_counter()
-    assert naive_bayes(32, 64).identifiable_dimension(["c"]) == 2079
+    assert capabilities_of(naive_bayes(32, 64)).dimension(["c"]) == 2079
     assert time.perf_counter() - began < 20
 
 

@@ -15,9 +15,11 @@ from models.test_hmm import chain_of, sequences_of
 from reference import hidden_markov
 from reference.hidden_markov import log_joints
 
-from skvbem.emissions import Categorical, Gaussian
+from skvbem.emissions import Gaussian
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.errors import TooLargeError
 from skvbem.evidence import get_score
+from skvbem.models import capabilities_of
 from skvbem.models.hmm import enumeration, information
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions, left_to_right
@@ -51,7 +53,7 @@ def test_exact_is_the_sum_over_all_paths(name, rng, monkeypatch):
         expected = hidden_markov.log_evidence(*of_paths)
         for batch in (2**12, 3):
             monkeypatch.setattr(enumeration, "_BATCH", batch)
-            assert model.log_evidence_by_enumeration(data, 2**20)[0] == approx(expected, rel=1e-11, abs=1e-10)
+            assert capabilities_of(model).enumeration(data, 2**20)[0] == approx(expected, rel=1e-11, abs=1e-10)
 
 
 def test_only_paths_that_there_are_are_terms(rng):
@@ -111,8 +113,8 @@ def test_the_collapsed_bound_is_its_definition_for_chains(name, rng):
         model = HMM(emission, initial, transitions, emission.default_prior(2, **problem.options))
         evaluation = evaluation_with(model, emission.prepare(problem.values), lengths, rng)
         natural = (model.prior + evaluation.fit("vb").statistics).expected_natural()
-        logs = emission.expected_log_likelihood(evaluation.program.table, model.prior.split(natural)[2])
-        chain, data = chain_of(model, natural), evaluation.program
+        logs = emission.expected_log_likelihood(evaluation.data.table, model.prior.split(natural)[2])
+        chain, data = chain_of(model, natural), evaluation.data
         of_paths = [hidden_markov.by_enumeration(*chain, logs[a:b])[4] for a, b in sequences_of(data)]
         priors = initial.concentration[0], transitions.concentration
         expected = collapsed_over_paths(problem, *priors, lengths, of_paths)
@@ -169,9 +171,9 @@ def test_the_covariance_of_scores_is_that_over_all_paths(name, rng, monkeypatch)
         natural, jacobian = model.prior.natural(point), model.prior.jacobian(point)
         expected = jacobian.T @ covariance_over_paths(problem, model, data, natural) @ jacobian
         monkeypatch.setattr(information, "_BLOCK", [2**20, 50, 500, 1][k])
-        (found,) = model.score_covariance(point, data)
+        (found,) = capabilities_of(model).information(point, data)
         assert found.covariance == approx(expected, rel=1e-9, abs=1e-10 * abs(expected).max())
-        blocks = model.score_covariance(point, data, joint=False)
+        blocks = capabilities_of(model).information(point, data, joint=False)
         assert sorted(np.concatenate([block.free for block in blocks])) == found.free.tolist()
         for block in blocks:
             assert block.covariance == approx(expected[np.ix_(block.free, block.free)], abs=1e-9)
@@ -202,7 +204,7 @@ def test_laplace_is_the_gaussian_of_the_hessian_for_chains(name, rng):
 def test_covariances_where_probabilities_leave_the_range_of_doubles(rng):
     """Two states that are out of reach by thousands of nats until the last row, which is theirs."""
     problem = PROBLEMS["diag"](rng, n_rows=6)
-    emission = Gaussian.for_data(rng.normal(size=(50, 1)), covariance_type="diag")
+    emission = Gaussian("diag").for_data(rng.normal(size=(50, 1)))
     problem = problem._replace(emission=emission, values=np.array([[0.0]] * 5 + [[3000.0]]))
     model, data = hmm(
         problem, (Transitions(np.ones((1, 3))), Transitions(np.array([[1.0, 0, 0], [0, 1, 1], [0, 1, 1]]))), [6]
@@ -217,7 +219,7 @@ def test_covariances_where_probabilities_leave_the_range_of_doubles(rng):
     assert 0.01 < shares[0, 1] < 0.99
     assert model.filtered(natural, data)[:5, 1:].max() == 0.0
     expected = jacobian.T @ covariance_over_paths(problem, model, data, natural) @ jacobian
-    (found,) = model.score_covariance(point, data)
+    (found,) = capabilities_of(model).information(point, data)
     assert found.covariance == approx(expected, rel=1e-8, abs=1e-9 * abs(expected).max())
 
 
@@ -256,10 +258,10 @@ def rank_by_derivatives(allowed_first, allowed_pairs, sizes, n_steps, rng):
     [(2, 2, 1, 1), (2, 2, 2, 3), (2, 2, 3, 5), (2, 2, 5, 5), (2, 3, 3, 7), (3, 2, 5, 11), (3, 3, 4, 14)],
 )
 def test_known_dimensions_of_sequences_of_symbols(n_states, n_symbols, n_steps, d, rng):
-    emission, ones = Categorical((n_symbols,)), np.ones((n_states, n_states))
+    emission, ones = CategoricalEmission((n_symbols,)), np.ones((n_states, n_states))
     model = HMM(emission, Transitions(ones[:1]), Transitions(ones), emission.default_prior(n_states))
     data = model.compile(emission.prepare(np.zeros((n_steps + 1, 1), dtype=int)), [n_steps, 1])
-    assert model.identifiable_dimension(("state",), data) == d
+    assert capabilities_of(model).dimension(("state",), data) == d
     assert rank_by_derivatives(ones[0] > 0, ones > 0, (n_symbols,), n_steps, rng) == d
 
 
@@ -268,12 +270,12 @@ def test_dimensions_of_sequences_of_categories(rng):
     for k in range(16):
         n_states, sizes = 2 + k % 2, [(2,), (3,), (2, 2)][k % 3]
         initial, transitions = random_prior(rng, n_states)
-        emission = Categorical(sizes)
+        emission = CategoricalEmission(sizes)
         model = HMM(emission, initial, transitions, emission.default_prior(n_states))
         for n_steps in range(1, 2 * n_states + (len(sizes) < 2)):
             data = model.compile(emission.prepare(np.zeros((n_steps, len(sizes)), dtype=int)), [n_steps])
             expected = rank_by_derivatives(initial.allowed[0], transitions.allowed, sizes, n_steps, rng)
-            assert model.identifiable_dimension(("state",), data) == expected
+            assert capabilities_of(model).dimension(("state",), data) == expected
 
 
 def test_dimensions_where_measurements_tell_states_apart(rng):
@@ -282,11 +284,11 @@ def test_dimensions_where_measurements_tell_states_apart(rng):
     n_own = 2 * problem.values.shape[1]
     for lengths, d in (([1, 1, 1, 1], 2 + 3 * n_own), ([2, 2], 8 + 3 * n_own), ([4], 8 + 3 * n_own)):
         model, data = hmm(problem, symmetric(rng, 3), lengths)
-        assert model.identifiable_dimension(("state",), data) == d
+        assert capabilities_of(model).dimension(("state",), data) == d
     prior = Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 1.0, left_to_right(3))
     for lengths, d in (([1, 1, 1, 1], n_own), ([2, 2], 1 + 2 * n_own), ([3, 1], 2 + 3 * n_own), ([4], 2 + 3 * n_own)):
         model, data = hmm(problem, prior, lengths)
-        assert model.identifiable_dimension(("state",), data) == d
+        assert capabilities_of(model).dimension(("state",), data) == d
     shares = evaluation_of(PROBLEMS["multinomial"](rng, n_rows=6), symmetric(rng, 2), [6], rng)
     with pytest.raises(ValueError, match="hangs on the totals of the rows, and is not known here"):
         get_score("bic")(shares, dimension="identifiable")
@@ -309,6 +311,6 @@ def test_chains_of_single_steps_are_a_mixture(rng):
     ours = evaluation_of(problem, chain, np.ones(7, dtype=int), rng, tol=1e-12)
     mixture = Mixture(problem.emission, FiniteWeights(concentration), problem.emission.default_prior(2))
     theirs = mixture.compile(problem.emission.prepare(problem.values), None, seen(problem.values))
-    exact, _ = mixture.log_evidence_by_enumeration(theirs, 2**20)
+    exact, _ = capabilities_of(mixture).enumeration(theirs, 2**20)
     assert get_score("exact")(ours).value == approx(exact, rel=1e-12)
-    assert mixture.identifiable_dimension(()) == ours.model.identifiable_dimension((), ours.program)
+    assert capabilities_of(mixture).dimension(()) == ours.capabilities.dimension((), ours.data)

@@ -7,6 +7,7 @@ from evidence.evaluations import evaluation_from
 from laws.chains import hmm, symmetric
 from laws.labels import random_starts
 
+from skvbem.models import capabilities_of
 from skvbem.models.hmm.model import HMMAscent
 from skvbem.models.hmm.transitions import Transitions, left_to_right
 
@@ -40,7 +41,7 @@ def test_relabelings_are_those_that_leave_the_prior_alone(name, rng):
         ((Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 1.0, left_to_right(3))), 1),
     ):
         model, data = hmm(problem, prior, [4, 2])
-        found = model.relabelings(("state",))
+        found = capabilities_of(model).relabelings.relabelings(("state",))
         assert found.n == n
         start = random_starts(model, data, rng, 1)[:, 0]
         for cells in found.cells:
@@ -55,7 +56,10 @@ def test_more_states_than_permutations_can_be_listed(rng):
     """States pick their places in turn: the correction averages to one over the labelings of a point."""
     problem = PROBLEMS["categorical"](rng, n_rows=12)
     model, data = hmm(problem, symmetric(rng, 4), [12])
-    listed, picked = model.relabelings(("state",)), model.relabelings(("state",), limit=10)
+    listed, picked = (
+        capabilities_of(model).relabelings.relabelings(("state",)),
+        capabilities_of(model).relabelings.relabelings(("state",), limit=10),
+    )
     statistics = random_starts(model, data, rng, 1)[:, 0]
     point = model.prior.natural((model.prior + statistics).sample(rng))
     of_labelings = np.stack([point[cells] for cells in listed.cells], axis=1)

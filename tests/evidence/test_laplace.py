@@ -143,7 +143,7 @@ def test_wide_components_go_through_several_cliques(rng):
     cells = np.array([[rng.integers(2 + i % 2) for i in range(5)] for _ in range(9)])
     problem = Problem(network, Data(tuple(f"y{i}" for i in range(5)), cells), uniform_prior(network, 1.3))
     evaluation = evaluation_of(problem)
-    assert len(evaluation.program.plans[0].tree.cliques) > 1
+    assert len(evaluation.data.plans[0].tree.cliques) > 1
     assert laplace(evaluation).value == approx(expected_value(problem, evaluation, "full"), abs=1e-8)
     with pytest.raises(TooLargeError, match=r"all 32 joint states of h0, h1, h2, h3, h4 in a row of data"):
         laplace(evaluation, max_states=31)
@@ -195,7 +195,9 @@ def test_a_point_that_is_no_maximum_in_any_direction_is_an_error():
     """Both classes say 1 with probability 0.99, and all rows say 0: far from any fit."""
     evaluation = saddle(np.array([[0]]), np.array([500.0]))
     far = replace(evaluation.fit("map"), statistics=np.array([500.0, 500.0, 10.0, 990.0, 10.0, 990.0]))
-    evaluation = Evaluation(evaluation.model, evaluation.program, None, far, "map", 500.0, ("c",), [0])
+    evaluation = Evaluation(
+        evaluation.model, evaluation.capabilities, evaluation.data, None, far, "map", 500.0, ("c",), [0]
+    )
     with pytest.raises(
         ValueError, match=r"does not exist at this MAP fit.*full: .*; block: .*; diagonal: 2 entries are not"
     ):

@@ -12,8 +12,11 @@ from scipy.special import gammaln
 
 from skvbem import StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma
+from skvbem.emissions import Gaussian, Poisson
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, certify_evidence, get_score, score_of
+from skvbem.models import capabilities_of
+from skvbem.models.mixture.responsibilities import responsibilities as responsibilities_of
 
 approx = pytest.approx
 
@@ -80,7 +83,7 @@ def test_components_with_priors_of_their_own(rng):
     shape, rate = emission_prior.shape.copy(), emission_prior.rate.copy()
     shape[1], rate[1] = 2.5, 3.0
     other = type(model)(model.emission, model.weights, type(emission_prior).from_parameters(shape, rate))
-    value, _ = other.log_evidence_by_enumeration(found.evaluation.program, 10**6)
+    value, _ = capabilities_of(other).enumeration(found.evaluation.data, 10**6)
     unit = model.emission.unit
 
     def of_groups(groups):
@@ -108,7 +111,7 @@ def test_exact_lies_between_the_sides_of_a_certificate():
 
 
 def responsibilities(evaluation, natural):
-    return np.concatenate([q for _, q in evaluation.model.responsibilities(natural, evaluation.program)])
+    return np.concatenate([q for _, q in responsibilities_of(evaluation.model, natural, evaluation.data)])
 
 
 @pytest.mark.parametrize("name", DEFINED)
@@ -119,7 +122,7 @@ def test_the_collapsed_bound_is_its_definition(name, rng):
         found = case(name, rng, 5, 2 + k % 2, gaps=0.3 * (k % 2) * (name in CONJUGATE), alpha=(None, 0.7)[k == 3])
         evaluation = found.evaluation
         natural = (evaluation.model.prior + evaluation.fit("vb").statistics).expected_natural()
-        q = responsibilities(evaluation, natural)[evaluation.program.weight > 0]
+        q = responsibilities(evaluation, natural)[evaluation.data.weight > 0]
         expected = mixtures.collapsed_bound(found.rows, q, found.of_weights, found.of_groups)
         value = get_score("collapsed")(evaluation, n_draws=800)
         assert value.value >= evaluation.fit("vb").objective - 1e-7
@@ -214,7 +217,10 @@ def log_posterior(evaluation, free):
     """ln p(y, theta) with respect to unconstrained coordinates (d, n_points), from log likelihoods alone."""
     prior = evaluation.model.prior
     point = prior.from_unconstrained(free)
-    found = [evaluation.model.log_likelihoods(evaluation.program, prior.natural(point)), prior.log_density(point)]
+    found = [
+        evaluation.capabilities.points.log_likelihoods(evaluation.data, prior.natural(point)),
+        prior.log_density(point),
+    ]
     return sum(found)
 
 
@@ -261,15 +267,15 @@ def test_blocks_are_components(rng):
     """Parameters of different components, and weights, have no part in each other's block."""
     evaluation = case("independent", rng, 15, 3, gaps=0.2).evaluation
     model, point = evaluation.model, evaluation.point("map")
-    (whole,) = model.score_covariance(point, evaluation.program)
-    blocks = model.score_covariance(point, evaluation.program, joint=False)
+    (whole,) = capabilities_of(model).information(point, evaluation.data)
+    blocks = capabilities_of(model).information(point, evaluation.data, joint=False)
     assert sorted(np.concatenate([block.free for block in blocks])) == whole.free.tolist()
     assert [len(block.free) for block in blocks] == [2, 10, 10, 10]
     assert whole.covariance == approx(whole.covariance.T, abs=1e-12)
     for block in blocks:
         assert block.covariance == approx(whole.covariance[np.ix_(block.free, block.free)], abs=1e-12)
     shared = case("tied", rng, 15, 3).evaluation
-    blocks = shared.model.score_covariance(shared.point("map"), shared.program, joint=False)
+    blocks = shared.capabilities.information(shared.point("map"), shared.data, joint=False)
     assert [len(block.free) for block in blocks] == [2, 2, 2, 2, 3]
 
 
@@ -289,7 +295,7 @@ def test_laplace_nears_the_closed_form_as_data_grow(name, rng):
 def test_laplace_in_rates():
     """Posterior Gamma(a, b): mode (a - 1) / b, curvature (a - 1) / mode^2, the density that of the rate."""
     X = np.array([[3.0], [1.0], [4.0], [2.0]])
-    model = VBMixture(1, emission="poisson", shape_prior=2.0, rate_prior=0.5, method="map", map_basis="probability")
+    model = VBMixture(1, emission=Poisson(2.0, 0.5), method="map", map_basis="probability")
     found = model.fit(X).log_evidence(X, kind="laplace", form="map_probability")
     a, b = 2.0 + X.sum(), 0.5 + len(X)
     mode = (a - 1) / b
@@ -300,7 +306,7 @@ def test_laplace_in_rates():
 def test_laplace_of_components_that_lie_apart(rng):
     """The evidence is that of the two groups, times two for their names."""
     X = np.concatenate([rng.normal(size=(150, 1)), 1000 + rng.normal(size=(250, 1))])
-    model = VBMixture(2, mean_prior=[500.0], covariance_prior=[[1e4]], random_state=0).fit(X)
+    model = VBMixture(2, emission=Gaussian(mean_prior=[500.0], covariance_prior=[[1e4]]), random_state=0).fit(X)
     found = model.log_evidence(X, kind="laplace", alias=True)
     groups = mixtures.full([X[:150], X[150:]], mean=[500.0], kappa=1.0, dof=1.0, scale=np.array([[1e4]]))
     assert found.value == approx(groups + mixtures.dirichlet([150, 250], 1.0) + np.log(2), abs=0.02)
@@ -345,9 +351,11 @@ def test_metropolis_chains_stay_in_the_prior_where_data_say_nothing(name, rng):
     """At inverse temperature 0: means of natural parameters, which the family knows."""
     evaluation = case(name, rng, 4, 2).evaluation
     model, streams = evaluation.model, rng.integers(0, 2**64, size=(4, 1000), dtype=np.uint64)
-    point = model.draw_points(np.zeros((model.n_cells, 1000)), streams)
+    point = capabilities_of(model).points.draw_points(np.zeros((model.n_cells, 1000)), streams)
     before, likelihood = point.copy(), np.zeros(1000)
-    ratios, accepted = model.metropolis(evaluation.program, np.zeros(13), np.full(12, 2.0), streams, point, likelihood)
+    ratios, accepted = capabilities_of(model).metropolis.metropolis(
+        evaluation.data, np.zeros(13), np.full(12, 2.0), streams, point, likelihood
+    )
     assert 0.05 < accepted.mean() < 0.9
     assert ratios.tolist() == np.zeros((12, 1000)).tolist()
     assert (point != before).any(axis=0).mean() > 0.5
@@ -361,14 +369,14 @@ def test_metropolis_chains_stay_in_the_prior_where_data_say_nothing(name, rng):
 def test_identifiable_dimensions(rng):
     """Of categories that of the network; measurements tell components apart; of shares it is not known."""
     found = case("bernoulli", rng, 6, 3).evaluation
-    assert found.model.identifiable_dimension(("component",)) == 7  # of 11: three columns have 2^3 - 1 directions
+    assert found.capabilities.dimension(("component",)) == 7  # of 11: three columns have 2^3 - 1 directions
     for name in ("full", "tied", "poisson", "exponential", "independent"):
         model = case(name, rng, 6, 3).evaluation.model
-        assert model.identifiable_dimension(("component",)) == model.prior.n_free_parameters
+        assert capabilities_of(model).dimension(("component",)) == model.prior.n_free_parameters
     shares = case("multinomial", rng, 6, 2).evaluation
     with pytest.raises(ValueError, match="hangs on the totals of the rows, and is not known here"):
         get_score("bic")(shares, dimension="identifiable")
-    assert case("multinomial", rng, 6, 1).evaluation.model.identifiable_dimension(()) == 2
+    assert case("multinomial", rng, 6, 1).evaluation.capabilities.dimension(()) == 2
 
 
 KINDS = [kind for kind in SCORES if not SCORES[kind].random]

@@ -4,6 +4,7 @@ import numpy as np
 from emissions.members import PROBLEMS
 from laws.mixtures import mixture
 
+from skvbem.models import capabilities_of
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 
 
@@ -15,4 +16,4 @@ def test_sticks_and_unequal_priors_have_one_labeling(rng):
         (StickBreaking(3, 1.0), 1),
     ):
         model, _, _ = mixture(problem, weights)
-        assert model.relabelings(("component",)).n == n
+        assert capabilities_of(model).relabelings.relabelings(("component",)).n == n

@@ -15,6 +15,7 @@ from scipy import stats
 
 from skvbem.data import Rows
 from skvbem.graphs.dag import DAG
+from skvbem.models import capabilities_of
 from skvbem.models.network import queries
 
 approx = pytest.approx
@@ -44,7 +45,9 @@ def chi_square(observed, expected):
 def check_draws(fast, data, natural, rng, n_draws=2000):
     """Whole vectors of complete-data counts, as often as q(x) says."""
     program = fast.program(data)
-    drawn = fast.model.sample_latent(np.repeat(natural[:, None], n_draws, axis=1), program, streams_of(rng, n_draws))
+    drawn = capabilities_of(fast.model).annealing.sample_latent(
+        np.repeat(natural[:, None], n_draws, axis=1), program, streams_of(rng, n_draws)
+    )
     q = latent_posterior(fast.network, fast.tables(natural), data)
     distribution = counts_distribution(fast.network, q)
     position = {counts: k for k, counts in enumerate(distribution)}
@@ -96,7 +99,9 @@ def test_rows_that_count_many_times(weight, rng):
     data = Data(("y0", "y1"), np.array([[0, 1]]), np.array([weight]))
     natural = np.log(fast.flat(random_tables(rng, network)))
     lanes = np.repeat(natural[:, None], 20_000, axis=1)
-    drawn = fast.model.tables(fast.model.sample_latent(lanes, fast.program(data), streams_of(rng, 20_000)))["c"]
+    drawn = fast.model.tables(
+        capabilities_of(fast.model).annealing.sample_latent(lanes, fast.program(data), streams_of(rng, 20_000))
+    )["c"]
     ((_, of_row),) = latent_posterior(network, fast.tables(natural), data)
     for state, (_, p) in enumerate(of_row):
         expected = 20_000 * stats.binom(weight, p).pmf(np.arange(weight + 1))
@@ -112,10 +117,12 @@ def test_draws_of_a_lane_do_not_depend_on_other_lanes(rng):
         program, streams = fast.program(data), streams_of(rng, 4)
         natural = -rng.random((fast.model.layout.n_cells, 4)) * np.array([2.0, 1500.0, 30.0, 400.0])
         before = streams.copy()
-        together = fast.model.sample_latent(natural, program, streams)
+        together = capabilities_of(fast.model).annealing.sample_latent(natural, program, streams)
         for lane in range(4):
             alone = np.ascontiguousarray(before[:, [lane]])
-            found = fast.model.sample_latent(np.ascontiguousarray(natural[:, [lane]]), program, alone)
+            found = capabilities_of(fast.model).annealing.sample_latent(
+                np.ascontiguousarray(natural[:, [lane]]), program, alone
+            )
             assert np.array_equal(found[:, 0], together[:, lane])
             assert np.array_equal(alone[:, 0], streams[:, lane])
 
@@ -150,22 +157,28 @@ def gibbs(model, program, log_points, n_sweeps, rng):
     n = log_points.shape[1]
     nothing = np.zeros(log_points.shape)
     log_points = np.array(log_points, order="C")
-    paths = model.paths(program, nothing[:, :1])[np.zeros(n, dtype=int)]
-    model.anneal(model.workspace(program, n), paths, np.ones(n_sweeps + 1), streams_of(rng, n), log_points)
+    paths = capabilities_of(model).annealing.paths(program, nothing[:, :1])[np.zeros(n, dtype=int)]
+    capabilities_of(model).annealing.anneal(
+        capabilities_of(model).annealing.workspace(program, n),
+        paths,
+        np.ones(n_sweeps + 1),
+        streams_of(rng, n),
+        log_points,
+    )
     return log_points
 
 
 def metropolis(model, program, log_points, n_sweeps, rng):
     """Metropolis steps at the posterior, some small and some large."""
     log_points = np.array(log_points, order="C")
-    log_likelihoods = model.log_likelihoods(program, log_points)
+    log_likelihoods = capabilities_of(model).points.log_likelihoods(program, log_points)
     strengths = np.resize([3.0, 30.0, 0.0], 5 * n_sweeps)
-    workspace = model.workspace(program, log_points.shape[1])
+    workspace = capabilities_of(model).annealing.workspace(program, log_points.shape[1])
     temperatures = np.ones(len(strengths) + 1)
-    model.metropolis(
+    capabilities_of(model).metropolis.metropolis(
         workspace, temperatures, strengths, streams_of(rng, log_points.shape[1]), log_points, log_likelihoods
     )
-    assert log_likelihoods == approx(model.log_likelihoods(program, log_points), rel=1e-11)
+    assert log_likelihoods == approx(capabilities_of(model).points.log_likelihoods(program, log_points), rel=1e-11)
     return log_points
 
 
@@ -176,7 +189,11 @@ def functionals(model, program, log_points):
     """What is looked at: some parameters, symmetric functions of them, and the likelihood, (n_functionals, n)."""
     cells = [0, model.layout.n_cells // 2, model.layout.n_cells - 1]
     return np.stack(
-        [*log_points[cells], (np.exp(log_points) ** 2).sum(axis=0), model.log_likelihoods(program, log_points)]
+        [
+            *log_points[cells],
+            (np.exp(log_points) ** 2).sum(axis=0),
+            capabilities_of(model).points.log_likelihoods(program, log_points),
+        ]
     )
 
 
@@ -240,16 +257,21 @@ def test_a_chain_does_not_depend_on_other_chains_nor_on_the_pieces_it_is_run_in(
     model, hidden, n_rows = MODELS["two latents"]
     program = model.compile(drawn_rows(model, n_rows, rng, hidden))
     statistics = rng.exponential(size=(model.layout.n_cells, 5))
-    paths, temperatures = model.paths(program, statistics), np.array([0.0, 0.1, 0.3, 0.3, 0.7, 1.0, 1.0])
-    start = model.draw_points(statistics, streams_of(rng, 5))
+    paths, temperatures = (
+        capabilities_of(model).annealing.paths(program, statistics),
+        np.array([0.0, 0.1, 0.3, 0.3, 0.7, 1.0, 1.0]),
+    )
+    start = capabilities_of(model).points.draw_points(statistics, streams_of(rng, 5))
     streams = streams_of(rng, 5)
     before, together = streams.copy(), start.copy()
-    log_ratios, last = model.anneal(model.workspace(program, 5), paths, temperatures, streams, together)
+    log_ratios, last = capabilities_of(model).annealing.anneal(
+        capabilities_of(model).annealing.workspace(program, 5), paths, temperatures, streams, together
+    )
     for lane in range(5):
         alone, mine = np.ascontiguousarray(before[:, [lane]]), np.ascontiguousarray(start[:, [lane]])
-        workspace, pieces = model.workspace(program, 1), []
+        workspace, pieces = capabilities_of(model).annealing.workspace(program, 1), []
         for piece in (temperatures[:3], temperatures[2:4], temperatures[3:]):
-            of_piece, counts = model.anneal(workspace, paths[[lane]], piece, alone, mine)
+            of_piece, counts = capabilities_of(model).annealing.anneal(workspace, paths[[lane]], piece, alone, mine)
             pieces.append(of_piece)
         assert np.array_equal(np.concatenate(pieces)[:, 0], log_ratios[:, lane])
         assert np.array_equal(mine[:, 0], together[:, lane])
@@ -260,10 +282,14 @@ def test_a_chain_does_not_depend_on_other_chains_nor_on_the_pieces_it_is_run_in(
 def test_likelihoods_of_many_points_do_not_depend_on_how_many(rng):
     model, hidden, n_rows = MODELS["two latents"]
     program = model.compile(drawn_rows(model, n_rows, rng, hidden))
-    points = model.draw_points(np.repeat(1.0 - model.prior.concentration[:, None], 77, 1), streams_of(rng, 77))
-    every = model.log_likelihoods(program, points)
+    points = capabilities_of(model).points.draw_points(
+        np.repeat(1.0 - model.prior.concentration[:, None], 77, 1), streams_of(rng, 77)
+    )
+    every = capabilities_of(model).points.log_likelihoods(program, points)
     for some in (slice(0, 1), slice(3, 40), slice(32, 64), slice(76, 77)):
-        assert np.array_equal(model.log_likelihoods(program, np.ascontiguousarray(points[:, some])), every[some])
+        assert np.array_equal(
+            capabilities_of(model).points.log_likelihoods(program, np.ascontiguousarray(points[:, some])), every[some]
+        )
 
 
 def test_statistics_that_are_certain(rng):
@@ -271,7 +297,7 @@ def test_statistics_that_are_certain(rng):
     network = Network({"c": 2, "y0": 2, "y1": 2, "y2": 2}, {"c": (), "y0": ("c",), "y1": (), "y2": ("y1",)})
     fast = FastNetwork(network, uniform_prior(network))
     data = Data(("y0", "y1", "y2"), np.array([[0, 1, 1], [1, 0, 1], [0, 1, -1], [0, 1, 1]]))
-    found = fast.tables(fast.model.certain_statistics(fast.program(data), rng))
+    found = fast.tables(capabilities_of(fast.model).points.certain_statistics(fast.program(data), rng))
     assert found["y1"].tolist() == [1, 3]
     assert found["y2"].tolist() == [[0, 1], [0, 2]]
     assert not found["c"].any()
@@ -279,6 +305,6 @@ def test_statistics_that_are_certain(rng):
     one_class = Network({**network.cards, "c": 1}, network.parents)
     fast = FastNetwork(one_class, uniform_prior(one_class))
     program = fast.model.compile(rows_of(data))
-    found = fast.tables(fast.model.certain_statistics(program, rng))
+    found = fast.tables(capabilities_of(fast.model).points.certain_statistics(program, rng))
     assert found["c"].tolist() == [4]
     assert found["y0"].tolist() == [[3, 1]]

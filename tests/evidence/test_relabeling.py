@@ -17,7 +17,8 @@ from scipy.special import logsumexp
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.exact import exact
 from skvbem.evidence.starts import Starts, make_starts
-from skvbem.models.network import relabelings as relabelings_module
+from skvbem.models import capabilities_of
+from skvbem.models import relabelings as relabelings_module
 
 approx = pytest.approx
 LC2 = facts.latent_class(2, (2, 2, 2))
@@ -38,7 +39,7 @@ def some_networks(rng, n, max_hidden=3):
 def of_both(network, columns, prior):
     """The relabelings of the network, and all of them one by one as functions of flat arrays (n_cells,)."""
     fast = FastNetwork(network, prior)
-    found = fast.model.relabelings([node for node in network.cards if node not in columns])
+    found = capabilities_of(fast.model).relabelings.relabelings([node for node in network.cards if node not in columns])
     listed = [lambda flat, g=g: fast.flat(g(fast.tables(flat))) for g in relabelings(network, columns, prior)]
     return fast, found, listed
 
@@ -65,7 +66,9 @@ def test_data_do_not_see_a_relabeling(rng):
         data = random_data(rng, network, columns, 6, missing_rate=0.2)
         tables = random_tables(rng, network)
         point = np.log(fast.flat(tables))
-        values = fast.model.log_likelihoods(fast.program(data), np.stack([g(point) for g in listed], axis=1))
+        values = capabilities_of(fast.model).points.log_likelihoods(
+            fast.program(data), np.stack([g(point) for g in listed], axis=1)
+        )
         expected = log_likelihood(network, {node: np.log(t) for node, t in tables.items()}, data)
         assert values == approx(expected, rel=1e-11)
 
@@ -76,7 +79,7 @@ def test_permanents_are_the_sums_over_permutations(n_states, rng):
     network = facts.latent_class(n_states, (3, 2))
     network = Network({**network.cards, "z": 2}, {**network.parents, "z": ("y0",)})
     fast = FastNetwork(network, uniform_prior(network))
-    by_subsets = fast.model.relabelings(["c"])
+    by_subsets = capabilities_of(fast.model).relabelings.relabelings(["c"])
     assert isinstance(by_subsets, relabelings_module.StateRelabelings)
     assert by_subsets.n == math.factorial(n_states)
     orders = itertools.permutations(range(n_states))
@@ -85,7 +88,7 @@ def test_permanents_are_the_sums_over_permutations(n_states, rng):
         row[by_subsets.cells] = by_subsets.cells[list(order)]
     one_by_one = relabelings_module.ListedRelabelings(cells)
     statistics = rng.exponential(5.0, size=(3, len(cells[0])))
-    points = fast.model.draw_points(
+    points = capabilities_of(fast.model).points.draw_points(
         np.repeat(1.0 - fast.model.prior.concentration[:, None], 4, 1), rng.integers(0, 2**64, (4, 4), dtype=np.uint64)
     )
     assert by_subsets.log_sums(statistics, points) == approx(one_by_one.log_sums(statistics, points), rel=1e-13)
@@ -97,7 +100,7 @@ def test_sums_are_the_same_in_pieces(rng, monkeypatch):
     for n_states, parents in ((4, None), (2, ("12", "1", "12"))):
         network = facts.latent_class(4, (2, 2)) if parents is None else facts.bipartite(parents, (2, 2, 2))
         hidden = [v for v in network.cards if not v.startswith("y")]
-        found = FastNetwork(network, uniform_prior(network)).model.relabelings(hidden)
+        found = capabilities_of(FastNetwork(network, uniform_prior(network)).model).relabelings.relabelings(hidden)
         assert found.n == (math.factorial(n_states) if parents is None else 4)
         n_cells = sum(np.size(t) for t in network.full(0.0).values())
         statistics, points = rng.exponential(size=(3, n_cells)), np.log(rng.random((n_cells, 7)))
@@ -113,7 +116,7 @@ def test_what_has_no_observed_descendant_is_left_alone(rng):
     network = Network(cards, {"s": (), "t": (), "z": ("s",), "y0": ("s", "t"), "y1": ("s", "t")})
     fast, found, listed = of_both(network, ("y0", "y1"), uniform_prior(network))
     assert found.n == len(listed) == 8
-    assert math.exp(fast.model.log_n_labelings(["s", "t", "z"])) == approx(8)
+    assert math.exp(capabilities_of(fast.model).relabelings.log_n_relabelings(["s", "t", "z"])) == approx(8)
     point = np.log(fast.flat(random_tables(rng, network)))
     assert all(np.array_equal(fast.tables(g(point))["z"], fast.tables(point)["z"]) for g in listed)
     alone = Network({"z": 3, "y0": 2}, {"z": ("y0",), "y0": ()})
@@ -190,7 +193,7 @@ def test_picks_in_turn_stand_for_many_labelings(rng, monkeypatch):
 def test_as_many_states_as_a_class_may_have(rng):
     network = facts.latent_class(20, (2, 2, 2))
     fast, data = FastNetwork(network, uniform_prior(network)), facts.TWENTY_ROWS
-    found = fast.model.relabelings(["c"])
+    found = capabilities_of(fast.model).relabelings.relabelings(["c"])
     assert (found.n, found.cost) == (math.factorial(20), math.inf)
     evaluation = evaluate(fast.model, rows_of(data), ["c"], n_init=2, tol=1e-3)
     assert np.isfinite(anchored_ais(evaluation, n_chains=8, n_steps=4, shares=(0.0,)).value)
@@ -201,7 +204,7 @@ def test_as_many_states_as_a_class_may_have(rng):
 def test_too_many_labelings_of_several_nodes_are_said_to_be_too_many():
     network = Network({"s": 8, "t": 7, "y": 2}, {"s": (), "t": ("s",), "y": ("t",)})
     model = FastNetwork(network, uniform_prior(network)).model
-    assert model.relabelings(["s", "t"]) is None
+    assert capabilities_of(model).relabelings.relabelings(["s", "t"]) is None
     data = Data(("y",), np.array([[0], [1], [1]]))
     evaluation = evaluate(model, rows_of(data), ["s", "t"], n_init=2, tol=1e-3)
     found = anchored_ais(evaluation, n_steps=64)

@@ -239,7 +239,7 @@ def test_one_step_from_the_prior_is_importance_sampling_from_the_prior():
     found, _ = asked("ais_prior", evaluation, n_chains=4000, n_steps=1)
     rng = np.random.default_rng(5)
     points = np.stack([evaluation.model.prior.sample(rng) for _ in range(4000)], axis=1)
-    direct = evaluation.model.log_likelihoods(evaluation.program, np.log(points))
+    direct = evaluation.capabilities.points.log_likelihoods(evaluation.data, np.log(points))
     ours = found.details["log_weights"]
     error = np.hypot(ours.std(), direct.std()) / np.sqrt(4000)
     assert abs(ours.mean() - direct.mean()) < 4 * error

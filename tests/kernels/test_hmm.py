@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from reference.hidden_markov import best_path, by_enumeration, forward_backward
 
-from skvbem.models.hmm.forward_backward import Passes
-from skvbem.models.sequences.segments import stretches
+from skvbem.models.hmm.forward_backward import ForwardBackward
+from skvbem.models.sequences.segments import segments
 
 approx = pytest.approx
 
@@ -37,7 +37,7 @@ def sequences(rng, n_sequences, longest, shortest=1):
 
 
 def passes_over(log_initial, log_transition, log_likelihood):
-    return Passes(log_initial, log_transition, lambda rows: np.array(log_likelihood[:, :, rows], order="C"))
+    return ForwardBackward(log_initial, log_transition, lambda rows: np.array(log_likelihood[:, :, rows], order="C"))
 
 
 def everything(chain, log_likelihood, starts, ends, weight, size):
@@ -45,7 +45,7 @@ def everything(chain, log_likelihood, starts, ends, weight, size):
     passes = passes_over(*chain, log_likelihood)
     n_lanes, n_states, n_rows = log_likelihood.shape
     log_z, shares = np.zeros((n_lanes, len(ends))), np.zeros((n_lanes, n_states, n_rows))
-    for pieces in stretches(starts, ends, size, 3 * size):
+    for pieces in segments(starts, ends, size, 3 * size):
         some = pieces[0].sequences
         found = np.zeros((n_lanes, some.stop - some.start))
         for piece, of_piece in passes.smoothed(pieces, weight[some], found):
@@ -158,7 +158,7 @@ def test_best_paths(size, rng):
         if k % 2:
             chain = np.zeros((1, n_states)), np.zeros((1, n_states, n_states))
         passes = passes_over(*chain, log_likelihood)
-        for pieces in stretches(starts, starts[1:], size, 3 * size):
+        for pieces in segments(starts, starts[1:], size, 3 * size):
             states, log_joint = passes.best(pieces)
             first = pieces[0].rows.start
             for s in range(pieces[0].sequences.start, pieces[0].sequences.stop):
@@ -179,7 +179,7 @@ def test_filters_know_the_rows_so_far(size, spread, rng):
         starts, _ = sequences(rng, 3, 5)
         log_likelihood = spread * rng.normal(size=(1, n_states, starts[-1]))
         passes, found = passes_over(*chain, log_likelihood), np.zeros((starts[-1], n_states))
-        for pieces in stretches(starts, starts[1:], size, 3 * size):
+        for pieces in segments(starts, starts[1:], size, 3 * size):
             passes.forward(pieces, found)
         for a, b in itertools.pairwise(starts):
             for t in range(a, b):
@@ -199,13 +199,13 @@ def test_draws_follow_the_posterior_of_paths(size, logs, rng):
         log_likelihood[0, :, 2] += [-1600.0, 0.0, 0.0]
     starts, ends = np.array([0, n]), np.array([n])
     exact = by_enumeration(chain[0][0], chain[1][0], log_likelihood[0].T)
-    passes = Passes(
+    passes = ForwardBackward(
         np.repeat(chain[0], n_draws, axis=0),
         np.repeat(chain[1], n_draws, axis=0),
         lambda rows: np.ascontiguousarray(np.repeat(log_likelihood[:, :, rows], n_draws, axis=0)),
     )
     paths, log_z = np.empty((n_draws, n), dtype=int), np.zeros((n_draws, 1))
-    for pieces in stretches(starts, ends, size, 3 * size):
+    for pieces in segments(starts, ends, size, 3 * size):
         for piece, states in passes.drawn(pieces, lambda m: rng.random((n_draws, m)), log_z):
             paths[:, piece.rows] = states
     assert log_z[:, 0] == approx(exact[0])
@@ -227,7 +227,7 @@ def test_rows_are_cut_into_stretches_once(rng):
         starts, ends = sequences(rng, int(rng.integers(1, 30)), int(rng.integers(1, 40)))
         size = int(rng.integers(1, 50))
         covered, seen = np.zeros(starts[-1], dtype=int), []
-        for pieces in stretches(starts, ends, size, 3 * size):
+        for pieces in segments(starts, ends, size, 3 * size):
             seen += range(pieces[0].sequences.start, pieces[0].sequences.stop)
             assert pieces[0].begins
             assert not pieces[-1].goes_on
@@ -254,7 +254,7 @@ def test_logarithms_are_for_those_who_need_them(size, rng):
         changed = log_likelihood.copy()
         changed[0, [0, 2], 20] += late  # state 1, say the rows, and then state 0, where it does not lead
         changed[0, [1, 2], 21] += late
-        (pieces,) = stretches(starts, ends, size, 3 * size)
+        (pieces,) = segments(starts, ends, size, 3 * size)
         found = passes_over(*chain, changed).forward(pieces)
         exact = forward_backward(chain[0][0], chain[1][0], changed[0].T)
         assert found[0][0, 0] == approx(exact[0], rel=1e-10)
@@ -270,11 +270,11 @@ def test_passes_that_are_kept_are_those_made_again(spread, rng, monkeypatch):
         log_likelihood = spread * rng.normal(size=(3, n_states, 100))
         found = []
         for most in (0, 4000, 2**24):
-            monkeypatch.setattr("skvbem.models.hmm.forward_backward._MOST_KEPT", most)
+            monkeypatch.setattr("skvbem.models.hmm.forward_backward._MAX_KEPT_DOUBLES", most)
             passes, kept = passes_over(*chain, log_likelihood), []
             for _ in range(2):
                 results = []
-                for pieces in stretches(starts, ends, 10, 20):
+                for pieces in segments(starts, ends, 10, 20):
                     log_z = np.zeros((3, len(pieces[0].starts)))
                     for _, shares in passes.smoothed(pieces, np.full(len(pieces[0].starts), 2.0), log_z):
                         results.append(shares.ravel())

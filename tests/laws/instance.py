@@ -24,7 +24,7 @@ CAPABILITIES = {
     "maximum_likelihood": "a likelihood that is bounded for any data, so that its maximum is a fixed point",
     "one_by_one": "data with whole weights written out, `data.one_by_one`",
     "row_posteriors": "posteriors of the labels of rows, `row_posteriors(natural, data)`",
-    "identifiable_dimension": "a dimension of what data can tell, `model.identifiable_dimension`",
+    "dimension": "a dimension of what data can tell, for any data",
     "finite_cells": "a missing cell with finitely many values, `filled(rng)`",
 }
 

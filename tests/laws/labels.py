@@ -19,7 +19,7 @@ def lacks_of(emission):
     if emission in (*COVARIANCE_TYPES, "independent"):
         lacks["maximum_likelihood"] = NO_MAXIMUM
     if emission == "multinomial":
-        lacks["identifiable_dimension"] = "it hangs on the totals of the rows"
+        lacks["dimension"] = "it hangs on the totals of the rows"
     if emission not in ("categorical", "bernoulli"):
         lacks["finite_cells"] = NO_FINITE_CELLS
     return lacks

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 from skvbem.evidence import get_score
+from skvbem.models import capabilities_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import RELATIVE_SLACK, run
 
@@ -137,10 +138,14 @@ def missing_cell_is_the_sum_over_its_values(case, rng):
     for k in range(4):
         missing, others = case.tiny(rng, 2 * k).filled(rng)
         point = missing.point(missing.compile(), rng)[:, None]
-        likelihoods = [instance.model.log_likelihoods(instance.compile(), point)[0] for instance in others]
-        assert missing.model.log_likelihoods(missing.compile(), point)[0] == approx(logsumexp(likelihoods), rel=1e-12)
+        likelihoods = [
+            capabilities_of(instance.model).points.log_likelihoods(instance.compile(), point)[0] for instance in others
+        ]
+        assert capabilities_of(missing.model).points.log_likelihoods(missing.compile(), point)[0] == approx(
+            logsumexp(likelihoods), rel=1e-12
+        )
         of_missing, *of_others = (
-            instance.model.log_evidence_by_enumeration(instance.compile(), 2**20)[0] for instance in (missing, *others)
+            capabilities_of(instance.model).enumeration(instance.compile(), 2**20)[0] for instance in (missing, *others)
         )
         assert of_missing == approx(logsumexp(of_others), rel=1e-11)
 

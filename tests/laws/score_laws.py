@@ -8,6 +8,7 @@ import pytest
 from evidence.evaluations import check_standard_normal, deviations
 
 from skvbem.evidence import SCORES, get_score
+from skvbem.models import capabilities_of
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
@@ -37,7 +38,7 @@ def closed_forms_are_in_their_order(case, rng):
     for k in range(case.n_ordered):
         instance = case.tiny(rng, k)
         evaluation, exact = instance.evaluation(rng), instance.log_evidence()
-        model, data = evaluation.model, evaluation.program
+        model, data = evaluation.model, evaluation.data
         slack = 1e-9 * (1 + abs(exact))
         mled, cs, draper, bic = (get_score(kind)(evaluation, form="map") for kind in CLOSED)
         natural = model.prior.natural(evaluation.point("map"))[:, None]
@@ -58,16 +59,20 @@ def chains_do_not_depend_on_others(case, rng):
     """Nor on the pieces they are run in."""
     instance = case.long(rng)
     evaluation = instance.evaluation(rng)
-    model, data = evaluation.model, evaluation.program
-    paths = model.paths(data, np.repeat(evaluation.fit("vb").statistics[:, None], 4, axis=1))
+    model, data = evaluation.model, evaluation.data
+    paths = capabilities_of(model).annealing.paths(data, np.repeat(evaluation.fit("vb").statistics[:, None], 4, axis=1))
     streams = rng.integers(0, 2**64, size=(4, 4), dtype=np.uint64)
-    start = model.draw_points(paths.statistics, streams.copy())
+    start = capabilities_of(model).points.draw_points(paths.statistics, streams.copy())
     temperatures = np.array([0.0, 0.3, 0.7, 1.0])
     together = start.copy()
-    ratios, last = model.anneal(model.workspace(data, 4), paths, temperatures, streams.copy(), together)
+    ratios, last = capabilities_of(model).annealing.anneal(
+        capabilities_of(model).annealing.workspace(data, 4), paths, temperatures, streams.copy(), together
+    )
     for lane in range(4):
         alone, own = np.ascontiguousarray(start[:, [lane]]), np.ascontiguousarray(streams[:, [lane]])
-        one, statistics = model.anneal(model.workspace(data, 1), paths[[lane]], temperatures, own, alone)
+        one, statistics = capabilities_of(model).annealing.anneal(
+            capabilities_of(model).annealing.workspace(data, 1), paths[[lane]], temperatures, own, alone
+        )
         assert one[:, 0] == approx(ratios[:, lane], rel=1e-9, abs=1e-9)
         assert statistics[:, 0] == approx(last[:, lane], rel=1e-9, abs=1e-9)
         assert alone[:, 0] == approx(together[:, lane], rel=1e-9, abs=1e-9)
@@ -98,7 +103,7 @@ def enumeration_is_the_definition(case, rng):
             repeats[np.argmin(instance.unit_sizes)] = 2.0
         units = np.repeat(np.arange(instance.n_units), repeats.astype(int))
         exact = instance.log_evidence(units) if len(units) else 0.0
-        value, n_terms = instance.model.log_evidence_by_enumeration(instance.compile(weight=repeats), 2**20)
+        value, n_terms = capabilities_of(instance.model).enumeration(instance.compile(weight=repeats), 2**20)
         assert value == approx(exact, rel=1e-11, abs=1e-10)
         assert n_terms >= 1
 

@@ -28,7 +28,7 @@ def test_what_families_lack():
             "map_probability": False,
             "finite_cells": finite,
             "maximum_likelihood": bounded,
-            "identifiable_dimension": emission != "multinomial",
+            "dimension": emission != "multinomial",
         }
         assert lacking == {capability for capability, has in expected.items() if not has}, name
     for case in MODELS.values():

@@ -98,9 +98,9 @@ def test_rows_of_each_component_weigh_their_share(four, rng):
     joint = np.exp(model.log_joint(posterior, data.table))
     expected = joint / joint.sum(axis=1, keepdims=True)
     marks = rng.permutation(len(data)).astype(np.uint64)
-    data = replace(data, marks=marks.__getitem__)
+    data = replace(data, row_hashes=marks.__getitem__)
     for k, rows in enumerate(share_of_each(model, statistics, data, 0)):
         held = np.flatnonzero(expected[:, k] > 1e-3)
-        assert np.array_equal(rows.marks(slice(None)), marks[held])
+        assert np.array_equal(rows.row_hashes(slice(None)), marks[held])
         assert rows.weight == approx(expected[held, k])
         assert rows.total_weight == approx(expected[held, k].sum())

@@ -113,7 +113,7 @@ def test_threads_change_no_bit(any_form, rng, monkeypatch):
     results = []
     for n_threads in (1, 2, 3):
         ascent = fast.ascent(data, any_form, n_threads)
-        assert ascent.program.contraction.n_blocks > 8
+        assert ascent.data.contraction.n_blocks > 8
         assert (ascent._pool is not None) == (n_threads > 1)
         statistics = fast.random_starts(ascent, np.random.default_rng(0), 4)
         trace = ascent.advance(statistics, 5)

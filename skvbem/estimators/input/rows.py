@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -58,13 +58,13 @@ class TableReading(Reading):
         """The rows."""
         return self
 
-    def emission(self, options: Mapping[str, Mapping[str, Any]]) -> Emission:
-        """The emission of the values; options by family."""
+    def emission(self) -> Emission:
+        """The emission of the values."""
         if isinstance(self.blocks, Blocks):
             by_group = [self.blocks.map(partial(_of_group, k)) for k in range(len(self.columns.groups))]
-            return self.columns.emission(by_group, None, options)
+            return self.columns.emission(by_group, None)
         ((values, weight),) = self.blocks
-        return self.columns.emission(values, weight, options)
+        return self.columns.emission(values, weight)
 
     def compiled(self, model: Mixture) -> MixtureData | MixtureBlocks:
         """The rows as a mixture takes them."""

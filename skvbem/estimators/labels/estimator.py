@@ -19,6 +19,7 @@ from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.tables import Table
 from skvbem.estimators.input.values import _some
+from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.estimators.labels.priors import warn_of_oddities
 from skvbem.estimators.reports import states_of_components
@@ -28,7 +29,7 @@ from skvbem.families.normal_gamma import VARIANCE_FLOOR
 class EmissionEstimator(EvidenceEstimator):
     """What `VBMixture` and `VBHMM` have in common."""
 
-    reading_parameters = EvidenceEstimator.reading_parameters | {"emission"}
+    reading_parameters = EvidenceEstimator.reading_parameters | {"emission", "covariance_type"}
     #: What the label of a row is called.
     _label: ClassVar[str]
 
@@ -36,13 +37,6 @@ class EmissionEstimator(EvidenceEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "emission": "no_validation",
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
-        "mean_prior": "no_validation",
-        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
-        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
-        "covariance_prior": "no_validation",
-        "concentration_prior": "no_validation",
-        "shape_prior": "no_validation",
-        "rate_prior": "no_validation",
         "categories": "no_validation",
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
@@ -59,6 +53,49 @@ class EmissionEstimator(EvidenceEstimator):
         "verbose": ["verbose"],
     }
 
+    def get_params(self, deep=True):
+        """Parameters of this estimator and, by nested names, of its emissions.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether those of emissions are among them, such as "emission__covariance_type" of an object, or
+            "emission__visits__shape_prior" of the emission named "visits" in a list.
+
+        Returns
+        -------
+        dict of str to object
+        """
+        params = super().get_params(deep=deep)
+        return params | nested_parameters(params.get("emission")) if deep else params
+
+    def set_params(self, **params):
+        """Set parameters of this estimator or, by nested names, of its emissions.
+
+        Parameters
+        ----------
+        **params
+            By the names that `get_params` has.
+
+        Returns
+        -------
+        self : estimator instance
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter; of one that emissions have the message says where it is.
+        """
+        nested = {name: value for name, value in params.items() if name.startswith("emission__")}
+        own = {name: value for name, value in params.items() if name not in nested}
+        where = moved(type(self).__name__, own.keys() - self.get_params(deep=False).keys())
+        if where:
+            raise ValueError(where)
+        super().set_params(**own)
+        if nested:
+            self.emission = set_nested(self.emission, nested, type(self).__name__)
+        return self
+
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
         columns, values = ColumnGroups.learned(table, self.emission, type(self).__name__, **self._reading_options())
@@ -69,20 +106,17 @@ class EmissionEstimator(EvidenceEstimator):
     def _reading_options(self) -> dict:
         """How columns are read."""
         return {
+            "covariance_type": self.covariance_type,
             "categories": self.categories,
             "missing_values": self.missing_values,
             "handle_unknown": self.handle_unknown,
         }
 
-    def _emission_options(self) -> dict:
-        """What each family needs to know of the estimator, by family."""
-        return {"gaussian": {"covariance_type": self.covariance_type}}
-
     def _compiled(self, model, reading: Any, n_starts: int) -> Any:
         return reading.compiled(model)
 
     def _continued_model(self, fitted: Fitted) -> Any:
-        return fitted.model.after(fitted.statistics)
+        return fitted.model.updated(fitted.statistics)
 
     def _warn_of_data(self, reading, model, data) -> None:
         warn_of_one_row(len(data))
@@ -103,11 +137,11 @@ class EmissionEstimator(EvidenceEstimator):
     @staticmethod
     def _emission_state(fitted: FittedEmissions) -> dict:
         """The attributes that tell of the columns and of what their values are like given the label."""
-        parameters = {group.family: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
+        parameters = {group.name: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
         state: dict[str, Any] = {
             "_fitted_": fitted,
             "parameters_": parameters,
-            "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
+            "groups_": {group.name: list(group.names) for group in fitted.groups.groups},
             "categories_": {
                 name: levels
                 for group in fitted.groups.groups
@@ -116,7 +150,6 @@ class EmissionEstimator(EvidenceEstimator):
             },
             "n_free_parameters_": fitted.model.prior.n_free_parameters,
         }
-        state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
         return state | fitted.hyperparameters()
 
     def _data_state(self, fitted: FittedEmissions, reading, data, *, is_batch: bool = False) -> dict:
@@ -171,7 +204,7 @@ class EmissionEstimator(EvidenceEstimator):
         Returns
         -------
         dict of str to dict of str to tuple of two ndarrays
-            By family and parameter, the lower and upper ends, of the shapes of `parameters_`.
+            By group and parameter, the lower and upper ends, of the shapes of `parameters_`.
 
         Raises
         ------
@@ -190,6 +223,6 @@ class EmissionEstimator(EvidenceEstimator):
                 "method='vb'."
             )
         return {
-            group.family: {name: (lower[name], upper[name]) for name in lower}
+            group.name: {name: (lower[name], upper[name]) for name in lower}
             for group, lower, upper in zip(fitted.groups.groups, *fitted.quantiles(0.5 - level / 2, 0.5 + level / 2))
         }

@@ -87,7 +87,7 @@ class Growth:
     model_of : callable of int to Mixture
         The mixture of so many components.
     data : MixtureData
-        With marks.
+        With row hashes.
     n_init : int
         Starts from nothing, of each number of components that they are tried with.
     init : str
@@ -118,8 +118,8 @@ class Growth:
         self.model_of, self.data = model_of, data
         self.n_init, self.init, self.seed, self.limits = n_init, init, seed, limits
         self.n_threads, self.stop, self.stopped = n_threads, stop, stopped
-        assert data.marks is not None
-        self.most = len(np.unique(data.marks(slice(None))[data.weight > 0]))
+        assert data.row_hashes is not None
+        self.most = len(np.unique(data.row_hashes(slice(None))[data.weight > 0]))
 
     def run(self) -> tuple[State, list[Move]]:
         """Where no move raises the bound any more, and the moves that did."""

@@ -10,8 +10,7 @@ import numpy as np
 from skvbem._numerics import safe_log
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.network.tables import levels_of
-from skvbem.families import Dirichlet
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 from skvbem.graphs.network import Network
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.tables import LabeledTable
@@ -154,10 +153,4 @@ class NetworkMethod(FitMethod):
         layout = model.layout
         rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities)]
         group_starts = np.concatenate([[0], np.cumsum(rows)])
-        return with_prior(model, strengthened(model.prior, statistics, base.prior, group_starts))
-
-
-def with_prior(model: DiscreteDAG, prior: Dirichlet) -> DiscreteDAG:
-    """The network model with another prior."""
-    cardinalities = dict(zip(model.dag.nodes, model.layout.cardinalities))
-    return DiscreteDAG(model.dag, cardinalities, model.tables(prior.concentration))
+        return model.with_prior(strengthened(model.prior, statistics, base.prior, group_starts))

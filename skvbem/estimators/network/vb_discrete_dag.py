@@ -21,7 +21,7 @@ from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.network.fitted import FittedNetwork
-from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of, with_prior
+from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
 from skvbem.estimators.network.parameters import CandidateNetwork, check_size, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices, table_summary
@@ -404,7 +404,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         return self._method.statistics_to_start_from(last.statistics)
 
     def _continued_model(self, fitted: FittedNetwork) -> DiscreteDAG:
-        return with_prior(fitted.model, fitted.posterior)
+        return fitted.model.updated(fitted.statistics)
 
     def _hidden(self, fitted: FittedNetwork) -> tuple:
         return fitted.latents

@@ -15,27 +15,27 @@ are expected to be in each state; see `skvbem.graphs.dimension`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from skvbem._kernels import _modular
-
-if TYPE_CHECKING:
-    from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.model import HMM
+from skvbem.models.sequences.data import HMMData
 
 _PRIME = np.uint64(2**31 - 1)
 
 
-def identifiable_dimension(model: HMM, longest: int) -> int:
-    """The rank for sequences of up to so many steps.
+def identifiable_dimension(model: HMM, hidden: Sequence, data: HMMData) -> int:
+    """The generic rank of the map from parameters to the distribution of the longest sequence of the data.
 
     Raises
     ------
     ValueError
         If it is not known for the emission.
     """
-    n_steps = min(longest, 2 * model.n_components - 1)
+    lengths = (data.ends - data.starts[:-1])[data.weight > 0]
+    n_steps = min(int(lengths.max(initial=0)), 2 * model.n_components - 1)
     if n_steps == 0:
         return 0
     if model.n_components == 1:

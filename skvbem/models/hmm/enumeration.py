@@ -15,18 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import exp, log
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.errors import TooLargeError
-from skvbem.models.base import figure
+from skvbem.models.base import in_words
+from skvbem.models.hmm.model import HMM
 from skvbem.models.labels.row_sets import log_evidences_of_sets, statistics_of_rows
-
-if TYPE_CHECKING:
-    from skvbem.models.hmm.model import HMM
-    from skvbem.models.sequences.data import HMMData
+from skvbem.models.sequences.data import HMMData
 
 # Paths whose evidences are found at once.
 _BATCH = 2**12
@@ -51,7 +48,7 @@ def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tu
     log_n = float(data.weight @ _log_n_paths(model, data))
     if log_n > log(max_terms) + 1e-9:
         raise TooLargeError(
-            f"The exact evidence is a sum over {figure(log_n)} paths of the {data.total_weight:g} steps; 'max_terms' "
+            f"The exact evidence is a sum over {in_words(log_n)} paths of the {data.total_weight:g} steps; 'max_terms' "
             f"allows {max_terms}. Take a score that approximates it, fewer or shorter sequences, or fewer states."
         )
     data, n_terms = data.one_by_one, round(exp(log_n))
@@ -120,7 +117,7 @@ class _OfRows:
     def __init__(self, model: HMM, data: HMMData, n_terms: int):
         self.prior, self.n_states = model.prior.blocks[-1], model.n_components
         self.statistics, self.log_base = statistics_of_rows(model, data, data.row_weight)
-        self.cells = [cells - sum(model.prior.n_cells[:-1]) for cells in model.cells_of_components()]
+        self.cells = [cells - model.first_emission_cell for cells in model.cells_of_components()]
         shared = (model.emission.component_of_cell(self.n_states) == -1).any()
         self.of_sets = None
         if not shared and 2 ** len(data) <= n_terms:

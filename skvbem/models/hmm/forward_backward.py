@@ -1,6 +1,6 @@
-"""Rows of sequences in stretches that stay in cache, and passes over them.
+"""The forward-backward algorithm over segments of sequences that stay in cache.
 
-A stretch is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
+A segment is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
 over twice: once forward, and then piece by piece from the end, backward within the piece. Of the forward pass the last
 pieces are kept, as many as take 134 MB in each thread; of those before them only what each hands on to the next, so
 that they are passed over forward once more. Then no sum needs an array that grows with rows times states. A best path
@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from skvbem._kernels import _hmm
-from skvbem.models.sequences.segments import Rooms, Stretch
+from skvbem.models.sequences.segments import BufferPool, Segment
 
 # Doubles of forward passes that a long sequence may keep, 134 MB.
-_MOST_KEPT = 2**24
+_MAX_KEPT_DOUBLES = 2**24
 
 
-class Passes:
-    """Passes over stretches at natural parameters of several lanes.
+class ForwardBackward:
+    """Passes over segments at natural parameters of several lanes.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Passes:
         (Expected) logarithms, -inf for transitions that do not exist.
     log_likelihood : callable of slice
         Log likelihoods of rows, (n_lanes, n_states, n_rows), an array of its own.
-    rooms : Rooms, optional
+    buffers : BufferPool, optional
         Memory for forward passes that are kept.
     """
 
@@ -39,9 +39,9 @@ class Passes:
         log_initial: np.ndarray,
         log_transition: np.ndarray,
         log_likelihood: Callable[[slice], np.ndarray],
-        rooms: Rooms | None = None,
+        buffers: BufferPool | None = None,
     ):
-        self.rooms = Rooms() if rooms is None else rooms
+        self.buffers = BufferPool() if buffers is None else buffers
         self.log_likelihood = log_likelihood
         self.log_initial = np.ascontiguousarray(log_initial)
         self.log_transition = np.ascontiguousarray(log_transition)
@@ -53,14 +53,14 @@ class Passes:
         self._kept: dict[int, np.ndarray] = {}
 
     def forward(
-        self, pieces: list[Stretch], filtered: np.ndarray | None = None, again: bool = False
+        self, pieces: list[Segment], filtered: np.ndarray | None = None, again: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What is known on the way forward.
+        """The forward pass: ln Z of sequences, and what every piece takes up from those before.
 
         Parameters
         ----------
-        pieces : list of Stretch
-            An item of `stretches`.
+        pieces : list of Segment
+            An item of `skvbem.models.sequences.segments.segments`.
         filtered : ndarray of shape (n_rows, n_states), optional
             Filled with the posteriors of the states given the rows so far, of a single lane.
         again : bool
@@ -78,28 +78,28 @@ class Passes:
         m = len(pieces[0].starts)
         log_z, in_logs = np.zeros((self.n_lanes, m)), np.zeros((self.n_lanes, m), dtype=np.uint8)
         carries = np.zeros((len(pieces) + 1, self.n_lanes, 2 * self.width + 2))
-        self._kept = dict(self._rooms(pieces)) if again else {}
+        self._kept = dict(self._kept_buffers(pieces)) if again else {}
         for _ in range(2):
             before = in_logs.copy()
             for k, piece in enumerate(pieces):
                 carries[k + 1] = carries[k]
-                found, work = self.log_likelihood(piece.rows), self._kept.get(piece.rows.start)
-                of_rows, room = self._rows_of(filtered, piece), self._room(piece) if work is None else work
-                self._call(_hmm.forward, piece, found, carries[k + 1], in_logs, log_z, of_rows, room)
+                logs, work = self.log_likelihood(piece.rows), self._kept.get(piece.rows.start)
+                of_rows, buffer = self._rows_of(filtered, piece), self._buffer(piece) if work is None else work
+                self._call(_hmm.forward, piece, logs, carries[k + 1], in_logs, log_z, of_rows, buffer)
             if len(pieces) == 1 or (before == in_logs).all():
                 break
         return log_z, in_logs, carries
 
     def smoothed(
-        self, pieces: list[Stretch], weight: np.ndarray, log_z: np.ndarray
-    ) -> Iterator[tuple[Stretch, np.ndarray]]:
+        self, pieces: list[Segment], weight: np.ndarray, log_z: np.ndarray
+    ) -> Iterator[tuple[Segment, np.ndarray]]:
         """Posteriors of the states of rows, times the weights of sequences, (n_lanes, n_states, n_rows).
 
         Expected first states and transitions are added to `first_counts` and `counts`.
 
         Parameters
         ----------
-        pieces : list of Stretch
+        pieces : list of Segment
         weight : ndarray of shape (n_sequences,)
         log_z : ndarray of shape (n_lanes, n_sequences)
             Filled with the ln Z of the sequences, nats.
@@ -107,22 +107,22 @@ class Passes:
         in_logs, carries = self._taken_forward(pieces, log_z)
         after = np.zeros((self.n_lanes, self.width))
         for k in reversed(range(len(pieces))):
-            shares, passed = self._taken_up(pieces[k], in_logs)
-            counted = self.first_counts, self.counts
-            self._call(_hmm.smooth, pieces[k], shares, weight, carries[k], after, in_logs, log_z, *counted, *passed)
-            self._leave(*passed)
-            yield pieces[k], shares
+            logs, kept = self._taken_up(pieces[k], in_logs)  # where the posteriors are then written
+            counts = self.first_counts, self.counts
+            self._call(_hmm.smooth, pieces[k], logs, weight, carries[k], after, in_logs, log_z, *counts, *kept)
+            self._leave(*kept)
+            yield pieces[k], logs
 
     def drawn(
-        self, pieces: list[Stretch], uniform: Callable[[int], np.ndarray], log_z: np.ndarray
-    ) -> Iterator[tuple[Stretch, np.ndarray]]:
+        self, pieces: list[Segment], uniform: Callable[[int], np.ndarray], log_z: np.ndarray
+    ) -> Iterator[tuple[Segment, np.ndarray]]:
         """State paths drawn from the posterior, (n_lanes, n_rows); 0 in rows of no sequence.
 
         First states and transitions drawn are added to `first_counts` and `counts`.
 
         Parameters
         ----------
-        pieces : list of Stretch
+        pieces : list of Segment
         uniform : callable of int
             Uniform numbers for so many rows, (n_lanes, n_rows).
         log_z : ndarray of shape (n_lanes, n_sequences)
@@ -131,31 +131,31 @@ class Passes:
         in_logs, carries = self._taken_forward(pieces, log_z)
         after = np.zeros(self.n_lanes, dtype=np.int64)
         for k in reversed(range(len(pieces))):
-            (found, passed), numbers = self._taken_up(pieces[k], in_logs), uniform(pieces[k].n_rows)
+            (logs, kept), numbers = self._taken_up(pieces[k], in_logs), uniform(pieces[k].n_rows)
             states = np.zeros(numbers.shape, dtype=np.int64)
-            counted = states, self.first_counts, self.counts
-            self._call(_hmm.draw, pieces[k], found, carries[k], after, in_logs, log_z, numbers, *counted, *passed)
-            self._leave(*passed)
+            drawn = states, self.first_counts, self.counts
+            self._call(_hmm.draw, pieces[k], logs, carries[k], after, in_logs, log_z, numbers, *drawn, *kept)
+            self._leave(*kept)
             yield pieces[k], states
 
-    def best(self, pieces: list[Stretch]) -> tuple[np.ndarray, np.ndarray]:
+    def best(self, pieces: list[Segment]) -> tuple[np.ndarray, np.ndarray]:
         """The most probable path of each sequence at the first lane, (n_rows,), and its ln p, nats, (n_sequences,)."""
         n_rows = pieces[-1].rows.stop - pieces[0].rows.start
         bounds = np.append(pieces[0].starts, n_rows)
         source = np.empty((n_rows, self.n_states), dtype=np.uint16)
         best, reached = np.zeros(3 * self.n_states), np.zeros(2 * len(pieces[0].starts))
         for piece in pieces:
-            found = np.ascontiguousarray(self.log_likelihood(piece.rows)[0])
+            logs = np.ascontiguousarray(self.log_likelihood(piece.rows)[0])
             within = np.append(piece.starts, piece.n_rows)
             rows = slice(piece.rows.start - pieces[0].rows.start, piece.rows.stop - pieces[0].rows.start)
             _hmm.best_forward(
-                found, self.log_initial[0], self.log_transition[0], within, piece.begins, best, source[rows], reached
+                logs, self.log_initial[0], self.log_transition[0], within, piece.begins, best, source[rows], reached
             )
         states = np.empty(n_rows, dtype=np.int64)
         _hmm.best_backward(source, bounds, reached, states)
         return states, reached[: len(pieces[0].starts)]
 
-    def _taken_forward(self, pieces: list[Stretch], log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _taken_forward(self, pieces: list[Segment], log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the way back takes up of the way forward, which fills ln Z: of whole sequences nothing, yet."""
         if len(pieces) > 1:
             log_z[...], in_logs, carries = self.forward(pieces, again=True)
@@ -163,43 +163,43 @@ class Passes:
         in_logs = np.zeros((self.n_lanes, len(pieces[0].starts)), dtype=np.uint8)
         return in_logs, np.zeros((1, self.n_lanes, 2 * self.width + 2))
 
-    def _rooms(self, pieces: list[Stretch]) -> Iterator[tuple[int, np.ndarray]]:
+    def _kept_buffers(self, pieces: list[Segment]) -> Iterator[tuple[int, np.ndarray]]:
         """Memory in which the forward pass over a piece, by its first row, is kept, of the last pieces."""
-        left = _MOST_KEPT
+        left = _MAX_KEPT_DOUBLES
         for piece in reversed(pieces):
             size = _hmm.work_size(self.n_states, piece.at_once)
             left -= size * self.n_lanes
             if left < 0:
                 return
-            yield piece.rows.start, self.rooms.take(self.n_lanes, size)
+            yield piece.rows.start, self.buffers.take(self.n_lanes, size)
 
-    def _taken_up(self, piece: Stretch, in_logs: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, bool]]:
-        """Log likelihoods of a stretch, memory to work in, and whether its forward pass was kept there.
+    def _taken_up(self, piece: Segment, in_logs: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, bool]]:
+        """Log likelihoods of a segment, memory to work in, and whether its forward pass was kept there.
 
         If so, log likelihoods are needed in logarithms alone.
         """
         work = self._kept.pop(piece.rows.start, None)
         if work is None:
-            return self.log_likelihood(piece.rows), (self._room(piece), False)
+            return self.log_likelihood(piece.rows), (self._buffer(piece), False)
         if in_logs.any():
             return self.log_likelihood(piece.rows), (work, True)
         return np.empty((self.n_lanes, self.n_states, piece.n_rows)), (work, True)
 
-    def _leave(self, room: np.ndarray, was_kept: bool) -> None:
+    def _leave(self, buffer: np.ndarray, was_kept: bool) -> None:
         if was_kept:
-            self.rooms.give_back(room)
+            self.buffers.give_back(buffer)
 
-    def _room(self, piece: Stretch) -> np.ndarray:
-        """Memory to work in on a stretch, one lane after the other."""
+    def _buffer(self, piece: Segment) -> np.ndarray:
+        """Memory to work in on a segment, one lane after the other."""
         size = _hmm.work_size(self.n_states, piece.at_once)
         if self._work.shape[1] < size:
             self._work = np.empty((1, size))
         return self._work
 
-    def _rows_of(self, filtered: np.ndarray | None, piece: Stretch) -> np.ndarray:
+    def _rows_of(self, filtered: np.ndarray | None, piece: Segment) -> np.ndarray:
         return np.empty((self.n_lanes, 0, self.n_states)) if filtered is None else filtered[None, piece.rows]
 
-    def _call(self, kernel: Callable, piece: Stretch, found: np.ndarray, *arguments) -> None:
-        """A kernel on a stretch of log likelihoods."""
+    def _call(self, kernel: Callable, piece: Segment, logs: np.ndarray, *arguments) -> None:
+        """A kernel on a segment of log likelihoods."""
         of_piece = piece.starts, piece.ends, piece.begins, piece.goes_on
-        kernel(found, self.log_initial, self.log_transition, *of_piece, *arguments, piece.at_once)
+        kernel(logs, self.log_initial, self.log_transition, *of_piece, *arguments, piece.at_once)

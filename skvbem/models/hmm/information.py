@@ -27,25 +27,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skvbem.models.information import ScoreCovariance, apart
-
-if TYPE_CHECKING:
-    from skvbem.models.hmm.model import HMM
-    from skvbem.models.sequences.data import HMMData
+from skvbem.capabilities import ScoreCovariance
+from skvbem.models.hmm.model import HMM
+from skvbem.models.information import coordinate_blocks
+from skvbem.models.sequences.data import HMMData
 
 # Numbers that one array of a block of steps holds.
 _BLOCK = 2**20
 
 
-def hmm_covariance(model: HMM, point: tuple, data: HMMData, joint: bool) -> list[ScoreCovariance]:
-    """The covariance of complete-data scores at a point; see `skvbem.models.DiscreteDAG.score_covariance`.
+def score_covariance(
+    model: HMM, point: tuple, data: HMMData, *, joint: bool = True, max_states: int = 4096
+) -> list[ScoreCovariance]:
+    """The covariance of complete-data scores at a point; see `skvbem.capabilities.Information`.
 
     Without `joint` there is a block for the first states, one for the transitions, one for each state, and one for
-    what all states share.
+    what all states share. `max_states` makes no difference.
     """
     scores = _Scores(model, point, data)
     posterior, n_states, d = model.smoothed(scores.natural, data), model.n_components, scores.d
@@ -82,8 +82,8 @@ class _Scores:
         model, prior = self.model, self.model.prior
         n_states, n_chain = model.n_components, model.initial.n_cells + model.transitions.n_cells
         self.natural, jacobian = prior.natural(self.point), prior.jacobian(self.point)
-        self.d, self.step = jacobian.shape[1], model.step_at(self.natural, self.data)
-        self.log_first, self.log_pairs = (logs[0] for logs in model._log_chain(self.natural[:, None]))
+        self.d, self.step = jacobian.shape[1], model.step(self.natural, self.data)
+        self.log_first, self.log_pairs = (logs[0] for logs in model.log_chain(self.natural[:, None]))
         self.of_first = model.initial.matrix(jacobian[: model.initial.n_cells])[0]
         self.of_pairs = model.transitions.matrix(jacobian[model.initial.n_cells : n_chain])
         own = model.cells_of_components()
@@ -182,7 +182,11 @@ class _Scores:
             return [np.arange(self.d)]
         first, pairs, _ = self.model.prior.blocks
         ends = np.cumsum([first.n_free_parameters, pairs.n_free_parameters])
-        return [block for block in (*np.split(np.arange(ends[-1]), ends[:-1]), *apart(self.free, self.d)) if len(block)]
+        return [
+            block
+            for block in (*np.split(np.arange(ends[-1]), ends[:-1]), *coordinate_blocks(self.free, self.d))
+            if len(block)
+        ]
 
     def _back(self, begins: bool, logs: np.ndarray, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the states before, (n_steps, n_sequences, from, to), and ln of how far it is known."""

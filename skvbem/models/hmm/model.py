@@ -11,25 +11,25 @@ Statistics are flat: those of the initial distribution, of the transitions, of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
-from skvbem.models.hmm.forward_backward import Passes
-from skvbem.models.hmm.sampling import HMMSampling
-from skvbem.models.hmm.scoring import HMMScoring
+from skvbem.models.hmm.forward_backward import ForwardBackward
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.ascent import EmissionAscent
+from skvbem.models.labels.divergence import symmetric_divergences
+from skvbem.models.labels.model import LabelModel
 from skvbem.models.partial_sums import summed
 from skvbem.models.sequences.data import HMMData
-from skvbem.models.sequences.segments import Stretch, stretches
+from skvbem.models.sequences.segments import Segment, segments
 
 # Rows times states times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**16
@@ -37,7 +37,7 @@ _WORTH_THREADS = 2**16
 _PER_STATE = 4
 
 
-class HMM(HMMSampling, HMMScoring):
+class HMM(LabelModel):
     """A hidden Markov model with its prior.
 
     Parameters
@@ -53,12 +53,12 @@ class HMM(HMMSampling, HMMScoring):
     Examples
     --------
     >>> import numpy as np
-    >>> from skvbem.emissions import Categorical
+    >>> from skvbem.emissions.categorical import CategoricalEmission
     >>> from skvbem.models.hmm.model import HMM, HMMAscent
     >>> from skvbem.models.hmm.transitions import Transitions
     >>> from skvbem.vbem import posteriors
     >>> symbols = np.array([[0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1]]).T
-    >>> emission = Categorical((2,))
+    >>> emission = CategoricalEmission((2,))
     >>> ones = Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2)))
     >>> model = HMM(emission, *ones, emission.default_prior(2))
     >>> data = model.compile(emission.prepare(symbols), lengths=[12])
@@ -70,25 +70,16 @@ class HMM(HMMSampling, HMMScoring):
     [0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1]
     """
 
+    labels = "states"
+
     def __init__(
         self, emission: Emission, initial: Transitions, transitions: Transitions, emission_prior: ConjugateFamily
     ):
-        self.emission, self.initial, self.transitions = emission, initial, transitions
-        self.n_components = transitions.n_states
-        cells = emission.component_of_cell(self.n_components)
+        self.initial, self.transitions = initial, transitions
+        cells = emission.component_of_cell(transitions.n_states)
         blocks = (initial.prior, transitions.prior, emission_prior)
-        self.prior = Product(blocks, (initial.n_cells, transitions.n_cells, len(cells)))
-
-    @property
-    def n_cells(self) -> int:
-        """Numbers that statistics take."""
-        return sum(self.prior.n_cells)
-
-    def after(self, statistics: np.ndarray) -> Self:
-        """The model whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
-        later = copy(self)
-        later.prior = self.prior + statistics
-        return later
+        prior = Product(blocks, (initial.n_cells, transitions.n_cells, len(cells)))
+        super().__init__(emission, transitions.n_states, prior)
 
     def compile(
         self,
@@ -132,75 +123,75 @@ class HMM(HMMSampling, HMMScoring):
     def expect(self, natural: np.ndarray, data: HMMData, n_threads: int = 1) -> Expectation:
         """The E step [Beal §3.4] under natural parameters (n_cells, n_lanes) that need not be normalized."""
         n_lanes = natural.shape[1]
-        step = self._step(natural, data)
+        step = self.step(natural, data)
 
-        def sums(part: Sequence[list[Stretch]]) -> tuple:
-            total, passes = step.zeros(), self._passes(natural, data, step)
+        def sums(part: Sequence[list[Segment]]) -> tuple:
+            total, passes = step.zeros(), self.forward_backward(natural, data, step)
             first = part[0][0].sequences.start if part else 0
             weight = data.weight[first : part[-1][0].sequences.stop] if part else np.empty(0)
             log_z = np.zeros((n_lanes, len(weight)))
             for pieces in part:
-                some = slice(pieces[0].sequences.start - first, pieces[0].sequences.stop - first)
-                of_sequences = np.zeros((n_lanes, some.stop - some.start))
-                for piece, shares in passes.smoothed(pieces, weight[some], of_sequences):
-                    step.add(data.table[piece.rows], shares.swapaxes(-1, -2), total)
-                log_z[:, some] = of_sequences
+                sequences = slice(pieces[0].sequences.start - first, pieces[0].sequences.stop - first)
+                of_sequences = np.zeros((n_lanes, sequences.stop - sequences.start))
+                for piece, smoothed in passes.smoothed(pieces, weight[sequences], of_sequences):
+                    step.add(data.table[piece.rows], smoothed.swapaxes(-1, -2), total)
+                log_z[:, sequences] = of_sequences
             return total, (weight * np.where(weight > 0, log_z, 0.0)).sum(axis=1), passes.first_counts, passes.counts
 
         worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
-        units = data.stretches(*self._stretch_rows(n_lanes))
+        units = data.segments(*self.segment_rows(n_lanes))
         total, log_z, first, pairs = summed(sums, units, n_threads if worth else 1)
-        return Expectation(self._statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes)), log_z)
+        return Expectation(self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes)), log_z)
 
     def log_normalizers_of_sequences(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """ln Z of each sequence, nats, (n_sequences,), weights left aside, at natural parameters (n_cells,).
 
         At the natural parameters of a point these are log likelihoods.
         """
-        passes, found = self._passes(natural[:, None], data), np.zeros(data.n_sequences)
-        for pieces in data.stretches(*self._stretch_rows()):
-            found[pieces[0].sequences] = passes.forward(pieces)[0][0]
-        return found
+        passes, log_z = self.forward_backward(natural[:, None], data), np.zeros(data.n_sequences)
+        for pieces in data.segments(*self.segment_rows()):
+            log_z[pieces[0].sequences] = passes.forward(pieces)[0][0]
+        return log_z
 
     def smoothed(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """p(state of a step | its whole sequence), (n_rows, n_states), at natural parameters (n_cells,).
 
         0 in sequences that no path can make.
         """
-        passes, found = self._passes(natural[:, None], data), np.zeros((len(data), self.n_components))
+        passes, probability = self.forward_backward(natural[:, None], data), np.zeros((len(data), self.n_components))
         weight, log_z = np.ones(data.n_sequences), np.zeros((1, data.n_sequences))
-        for pieces in data.stretches(*self._stretch_rows()):
-            some = pieces[0].sequences
-            of_sequences = np.zeros((1, some.stop - some.start))
-            for piece, shares in passes.smoothed(pieces, weight[some], of_sequences):
-                found[piece.rows] = shares[0].T
-            log_z[:, some] = of_sequences
-        self._go_on(natural, data, found)
-        found[np.repeat(~np.isfinite(log_z[0]), data.lengths)] = 0.0
-        return found
+        for pieces in data.segments(*self.segment_rows()):
+            sequences = pieces[0].sequences
+            of_sequences = np.zeros((1, sequences.stop - sequences.start))
+            for piece, smoothed in passes.smoothed(pieces, weight[sequences], of_sequences):
+                probability[piece.rows] = smoothed[0].T
+            log_z[:, sequences] = of_sequences
+        self._go_on(natural, data, probability)
+        probability[np.repeat(~np.isfinite(log_z[0]), data.lengths)] = 0.0
+        return probability
 
-    def _go_on(self, natural: np.ndarray, data: HMMData, found: np.ndarray) -> None:
+    def _go_on(self, natural: np.ndarray, data: HMMData, probability: np.ndarray) -> None:
         """Fill the posteriors of steps after the last observed one, by what the step before says of the next."""
-        initial, transition = (np.exp(x[0]) for x in self._log_chain(natural[:, None]))
-        some = np.flatnonzero(data.ends < data.starts[1:])
-        rows, empty = data.ends[some], data.ends[some] == data.starts[some]
-        states = np.where(empty[:, None], initial, found[rows - 1] @ transition)
-        while len(some):
+        initial, transition = (np.exp(x[0]) for x in self.log_chain(natural[:, None]))
+        sequences = np.flatnonzero(data.ends < data.starts[1:])
+        rows, empty = data.ends[sequences], data.ends[sequences] == data.starts[sequences]
+        states = np.where(empty[:, None], initial, probability[rows - 1] @ transition)
+        while len(sequences):
             states /= np.maximum(states.sum(axis=1, keepdims=True), 1e-300)
-            found[rows] = states
+            probability[rows] = states
             rows = rows + 1
-            going = rows < data.starts[some + 1]
-            some, rows, states = some[going], rows[going], states[going] @ transition
+            going = rows < data.starts[sequences + 1]
+            sequences, rows, states = sequences[going], rows[going], states[going] @ transition
 
     def filtered(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """p(state of a step | the sequence up to it), (n_rows, n_states), at natural parameters (n_cells,).
 
         0 from the first step on that no path can make.
         """
-        passes, found = self._passes(natural[:, None], data), np.zeros((len(data), self.n_components))
-        for pieces in stretches(data.starts, data.starts[1:], *self._stretch_rows()):
-            passes.forward(pieces, found)
-        return found
+        passes, probability = self.forward_backward(natural[:, None], data), np.zeros((len(data), self.n_components))
+        for pieces in segments(data.starts, data.starts[1:], *self.segment_rows()):
+            passes.forward(pieces, probability)
+        return probability
 
     def decoded(self, natural: np.ndarray, data: HMMData) -> tuple[np.ndarray, np.ndarray]:
         """The most probable path of each sequence (Viterbi) at natural parameters (n_cells,); the first of equals.
@@ -211,9 +202,9 @@ class HMM(HMMSampling, HMMScoring):
         log_joint : ndarray of shape (n_sequences,)
             ln p(rows, path), nats.
         """
-        passes = self._passes(natural[:, None], data)
+        passes = self.forward_backward(natural[:, None], data)
         states, log_joint = np.zeros(len(data), dtype=np.int64), np.zeros(data.n_sequences)
-        for pieces in stretches(data.starts, data.starts[1:], *self._stretch_rows()):
+        for pieces in segments(data.starts, data.starts[1:], *self.segment_rows()):
             rows = slice(pieces[0].rows.start, pieces[-1].rows.stop)
             states[rows], log_joint[pieces[0].sequences] = passes.best(pieces)
         return states, log_joint
@@ -236,9 +227,9 @@ class HMM(HMMSampling, HMMScoring):
         def nothing_observed(rows: slice) -> np.ndarray:
             return np.zeros((1, self.n_components, rows.stop - rows.start))
 
-        passes = Passes(*self._log_matrices(*(part[:, None] for part in parts)), nothing_observed)
+        passes = ForwardBackward(*self._log_matrices(*(part[:, None] for part in parts)), nothing_observed)
         states = np.empty(starts[-1], dtype=np.int64)
-        for pieces in stretches(starts, starts[1:], *self._stretch_rows()):
+        for pieces in segments(starts, starts[1:], *self.segment_rows()):
             log_z = np.zeros((1, len(pieces[0].starts)))
             for piece, drawn in passes.drawn(pieces, lambda n: rng.random((1, n)), log_z):
                 states[piece.rows] = drawn[0]
@@ -253,8 +244,8 @@ class HMM(HMMSampling, HMMScoring):
             responsibilities = np.concatenate(list(responsibilities))
         return self.statistics_from(lambda rows: responsibilities[rows].T[None], data, 1)[:, 0]
 
-    def statistics_from(self, shares_of: Callable[[slice], np.ndarray], data: HMMData, n_lanes: int) -> np.ndarray:
-        """Statistics (n_cells, n_lanes) of the shares of states in a block of rows, (n_lanes, n_states, n_rows)."""
+    def statistics_from(self, smoothed_of: Callable[[slice], np.ndarray], data: HMMData, n_lanes: int) -> np.ndarray:
+        """Statistics (n_cells, n_lanes) of probabilities of states in blocks of rows, (n_lanes, n_states, n_rows)."""
         natural = np.repeat(self.prior.blocks[2].expected_natural()[:, None], n_lanes, axis=1)
         step = self.emission.step(natural, data.table)
         total, n_states = step.zeros(), self.n_components
@@ -264,24 +255,68 @@ class HMM(HMMSampling, HMMScoring):
         size = self.emission.block_rows(n_states, n_lanes)
         for at in range(0, len(data), size):
             rows = slice(at, at + size)
-            shares = shares_of(rows)
-            step.add(data.table[rows], (shares * data.row_weight[rows]).swapaxes(-1, -2), total)
-            left = np.concatenate([before, shares[..., :-1]], axis=-1)
-            pairs += (left * data.pair_weight[rows]) @ shares.swapaxes(-1, -2)
-            first += shares @ begins[rows]
-            before = shares[..., -1:]
-        return self._statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes))
+            smoothed = smoothed_of(rows)
+            step.add(data.table[rows], (smoothed * data.row_weight[rows]).swapaxes(-1, -2), total)
+            left = np.concatenate([before, smoothed[..., :-1]], axis=-1)
+            pairs += (left * data.pair_weight[rows]) @ smoothed.swapaxes(-1, -2)
+            first += smoothed @ begins[rows]
+            before = smoothed[..., -1:]
+        return self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes))
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the states in another order."""
-        return statistics[self.places_of(order)]
+        return statistics[self.cells_in_order(order)]
 
-    def _statistics(self, first: np.ndarray, pairs: np.ndarray, of_emission: np.ndarray) -> np.ndarray:
+    def cells_in_order(self, orders: np.ndarray) -> np.ndarray:
+        """For each cell the one that takes its place where states are put in another order, (..., n_cells).
+
+        Parameters
+        ----------
+        orders : ndarray of int, shape (..., n_states)
+        """
+        state, n_initial = self.emission.component_of_cell(self.n_components), self.initial.n_cells
+        cells = np.stack([np.flatnonzero(state == k) for k in range(self.n_components)])
+        of_emission = np.tile(np.arange(len(state)), (*orders.shape[:-1], 1))
+        of_emission[..., cells.ravel()] = cells[orders].reshape(*orders.shape[:-1], -1)
+        parts = [self.initial.cells_in_order(orders), n_initial + self.transitions.cells_in_order(orders)]
+        return np.concatenate([*parts, n_initial + self.transitions.n_cells + of_emission], axis=-1)
+
+    def divergences(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
+        """How unlike states are, (n_states, n_states), nats a step, 0 on the diagonal.
+
+        What rows say (see `symmetric_divergences`; NaN for states without any), and the symmetric divergence of where
+        the two go, where it makes no difference to which of the two: states at 0 could be one state.
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+        data : HMMData
+        """
+        n, passes = self.n_components, self.forward_backward(natural[:, None], data)
+        divergences = symmetric_divergences(n, self.smoothed_blocks(passes, data))
+        transition = softmax(self.log_chain(natural[:, None])[1][0], axis=1)
+        for a in range(n):
+            for b in range(a):
+                both = transition[[a, b]]
+                both = np.column_stack([both[:, [a, b]].sum(axis=1), np.delete(both, [a, b], axis=1)])
+                logs = np.log(np.maximum(both, np.exp(-700.0)))
+                away = float(((both[0] - both[1]) * (logs[0] - logs[1])).sum())
+                divergences[a, b], divergences[b, a] = divergences[a, b] + away, divergences[b, a] + away
+        return divergences
+
+    def smoothed_blocks(self, passes: ForwardBackward, data: HMMData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Posteriors of states times weights, and log likelihoods of rows, (n_states, n_rows), of blocks of rows."""
+        for pieces in data.segments(*self.segment_rows()):
+            of_sequences = np.zeros((1, len(pieces[0].starts)))
+            for piece, smoothed in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
+                yield smoothed[0], passes.log_likelihood(piece.rows)[0]
+
+    def joined_statistics(self, first: np.ndarray, pairs: np.ndarray, of_emission: np.ndarray) -> np.ndarray:
         """Statistics of counts of first states (n_lanes, n_states) and transitions (n_lanes, n_states, n_states)."""
         of_initial = self.initial.statistics(first.T[None])
         return np.concatenate([of_initial, self.transitions.statistics(np.moveaxis(pairs, 0, -1)), of_emission])
 
-    def _log_chain(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def log_chain(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Logs of first states (n_lanes, n_states) and transitions (n_lanes, n_states, n_states)."""
         return self._log_matrices(*self.prior.split(natural)[:2])
 
@@ -289,26 +324,22 @@ class HMM(HMMSampling, HMMScoring):
         of_initial, of_pairs = self.initial.matrix(first, -np.inf)[0], self.transitions.matrix(pairs, -np.inf)
         return of_initial.T, np.moveaxis(of_pairs, -1, 0)
 
-    def _step(self, natural: np.ndarray, data: HMMData) -> Step:
-        """The emission at natural parameters (n_cells, n_lanes)."""
-        return self.emission.step(np.ascontiguousarray(self.prior.split(natural)[2]), data.table)
-
-    def _passes(self, natural: np.ndarray, data: HMMData, step: Step | None = None) -> Passes:
-        """Passes at natural parameters (n_cells, n_lanes)."""
-        at = self._step(natural, data) if step is None else step
+    def forward_backward(self, natural: np.ndarray, data: HMMData, step: Step | None = None) -> ForwardBackward:
+        """Passes over segments at natural parameters (n_cells, n_lanes)."""
+        at = self.step(natural, data) if step is None else step
 
         def log_likelihood(rows: slice) -> np.ndarray:
             return np.ascontiguousarray(at.log_likelihood(data.table[rows]).swapaxes(-1, -2))
 
-        return Passes(*self._log_chain(natural), log_likelihood, data.rooms)
+        return ForwardBackward(*self.log_chain(natural), log_likelihood, data.buffers)
 
-    def _stretch_rows(self, n_lanes: int = 1) -> tuple[int, int]:
-        """Rows that are passed over at once, and rows of a stretch, for which log likelihoods are found."""
+    def segment_rows(self, n_lanes: int = 1) -> tuple[int, int]:
+        """Rows that are passed over at once, and rows of a segment, for which log likelihoods are found."""
         of_emission = self.emission.block_rows(self.n_components, n_lanes)
         return self.emission.block_rows(self.n_components, n_lanes + _PER_STATE), of_emission
 
 
-class HMMAscent(EmissionAscent):
+class HMMAscent(EmissionAscent[HMM]):
     """Full steps of one hidden Markov model on its data."""
 
     label = "state"

@@ -3,7 +3,7 @@
 A row goes to the state of the nearest of some seeds (see `skvbem.models.labels.seeding`), and with a share that changes
 from start to start to states drawn for that seed. In all starts but the first, where a state leads to is drawn, too: in
 sequences of few symbols no row tells states apart by itself, but the ways on from them do.
-In one start of four, stretches of time share a state that is drawn for them: where states overlap and stay, rows say
+In one start of four, runs of time share a state that is drawn for them: where states overlap and stay, rows say
 little of where they are, and neighbors much. The state depends on the rows and their time alone.
 Where a mask rules transitions out, states are put in the order, of a few, that loses the fewest counts. Where none
 leads back, every other start cuts the sequences into as many pieces, one for each state: the first into equal ones.
@@ -12,31 +12,28 @@ leads back, every other start cuts the sequences into as many pieces, one for ea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from skvbem.data import mixed
+from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.labels.distinct_rows import HashedRows
 from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds
-from skvbem.models.mixture.data import MixtureData
-
-if TYPE_CHECKING:
-    from skvbem.models.hmm.model import HMM
-    from skvbem.models.sequences.data import HMMData
+from skvbem.models.sequences.data import HMMData
 
 # The share of a row that does not go to the state of its seed, from start to start.
 _ELSEWHERE = (0.1, 0.5, 0.9)
 # The share of transitions that are those of the rows so shared out, where they are drawn.
 _AS_FOUND = 0.1
-# Rows of stretches of time that share a state, and how often starts have them.
+# Rows of runs of time that share a state, and how often starts have them.
 _SHORTEST, _LONGEST, _EVERY = 2, 64, 4
 
 
 def seeded_starts(
     model: HMM,
     data: HMMData,
-    marks: Callable[[slice], np.ndarray],
+    row_hashes: Callable[[slice], np.ndarray],
     n_starts: int,
     *,
     spread: bool,
@@ -48,14 +45,14 @@ def seeded_starts(
     ----------
     model : HMM
     data : HMMData
-    marks : callable
+    row_hashes : callable
         Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
     n_starts : int
     spread : bool
         Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
-    rows = MixtureData(data.table, data.row_weight, data.total_weight, data.has_whole_weights, marks)
+    rows = HashedRows(data.table, data.row_weight, row_hashes)
     n_states = model.n_components
     if not rows.weight.any():  # nothing was observed
         return np.zeros((model.n_cells, n_starts))
@@ -65,30 +62,30 @@ def seeded_starts(
     blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(rngs)])
 
     times, cuts = _times(data), _cuts(model, rngs)
-    pieces = {} if cuts or n_states == 1 else _pieces(model, data, marks, rngs)
+    pieces = {} if cuts or n_states == 1 else _pieces(model, data, row_hashes, rngs)
     cut_up = cuts.keys() | pieces.keys()
 
-    def shares_of(block: slice) -> np.ndarray:
-        own = nearest_seeds(model.emission, data.table[block], seeds)
-        found = np.stack([shares[seed].T for shares, seed in zip(blurred, own)])
+    def smoothed_of(block: slice) -> np.ndarray:
+        nearest = nearest_seeds(model.emission, data.table[block], seeds)
+        probability = np.stack([of_seeds[seed].T for of_seeds, seed in zip(blurred, nearest)])
         for lane in cut_up:
-            own = pieces[lane][block] if lane in pieces else np.searchsorted(cuts[lane], times[block], side="right")
-            found[lane] = (1 - _ELSEWHERE[0]) * (own == np.arange(n_states)[:, None]) + _ELSEWHERE[0] / n_states
-        return found
+            state = pieces[lane][block] if lane in pieces else np.searchsorted(cuts[lane], times[block], side="right")
+            probability[lane] = (1 - _ELSEWHERE[0]) * (state == np.arange(n_states)[:, None]) + _ELSEWHERE[0] / n_states
+        return probability
 
     if not (model.transitions.allowed.all() and model.initial.allowed.all()):
-        blurred = _in_order(model, data, shares_of, blurred)
-    found = model.statistics_from(shares_of, data, n_starts)
+        blurred = _in_order(model, data, smoothed_of, blurred)
+    statistics = model.statistics_from(smoothed_of, data, n_starts)
     pairs = slice(model.initial.n_cells, model.initial.n_cells + model.transitions.n_cells)
     for lane in set(range(1, n_starts)) - cut_up:
-        found[pairs, lane] = _led_elsewhere(model.transitions, found[pairs, lane], rngs[lane])
-    return found
+        statistics[pairs, lane] = _led_elsewhere(model.transitions, statistics[pairs, lane], rngs[lane])
+    return statistics
 
 
 def _blurred(n_states: int, number: int, rng: np.random.Generator) -> np.ndarray:
-    """Shares of states in rows of each seed, (n_states, n_states)."""
-    share = _ELSEWHERE[number % len(_ELSEWHERE)]
-    return (1 - share) * np.eye(n_states) + share * rng.dirichlet(np.ones(n_states), n_states)
+    """Probabilities of states in rows of each seed, (n_states, n_states)."""
+    fraction = _ELSEWHERE[number % len(_ELSEWHERE)]
+    return (1 - fraction) * np.eye(n_states) + fraction * rng.dirichlet(np.ones(n_states), n_states)
 
 
 def _times(data: HMMData) -> np.ndarray:
@@ -108,40 +105,40 @@ def _cuts(model: HMM, rngs: list[np.random.Generator]) -> dict[int, np.ndarray]:
 
 
 def _pieces(
-    model: HMM, data: HMMData, marks: Callable[[slice], np.ndarray], rngs: list[np.random.Generator]
+    model: HMM, data: HMMData, row_hashes: Callable[[slice], np.ndarray], rngs: list[np.random.Generator]
 ) -> dict[int, np.ndarray]:
-    """The states of rows, (n_rows,), by start, of the starts in which stretches of time share one."""
+    """The states of rows, (n_rows,), by start, of the starts in which runs of time share one."""
     lanes = range(_EVERY - 1, len(rngs), _EVERY)
     if not lanes:
         return {}
-    of_rows, first = marks(slice(None)), np.repeat(data.starts[:-1], data.lengths)
-    time, found = np.arange(len(data)) - first, {}
+    of_rows, first = row_hashes(slice(None)), np.repeat(data.starts[:-1], data.lengths)
+    time, states = np.arange(len(data)) - first, {}
     for lane in lanes:
         length = int(np.exp(rngs[lane].uniform(np.log(_SHORTEST), np.log(_LONGEST))))
         number = (time // length).astype(np.uint64) ^ rngs[lane].integers(2**63, dtype=np.uint64)
         word = mixed(mixed(of_rows[first + time // length * length]) ^ mixed(number))
-        found[lane] = (word % np.uint64(model.n_components)).astype(np.int64)
-    return found
+        states[lane] = (word % np.uint64(model.n_components)).astype(np.int64)
+    return states
 
 
 def _led_elsewhere(transitions: Transitions, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Counts of transitions (n_cells,), as many from each state, most of them to states drawn."""
     n = transitions.n_states
     drawn = rng.dirichlet(np.ones(n), n) * transitions.allowed
-    found = transitions.matrix(counts)
-    drawn *= found.sum(axis=1, keepdims=True) / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-300)
-    return transitions.statistics(_AS_FOUND * found + (1 - _AS_FOUND) * drawn)
+    matrix = transitions.matrix(counts)
+    drawn *= matrix.sum(axis=1, keepdims=True) / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-300)
+    return transitions.statistics(_AS_FOUND * matrix + (1 - _AS_FOUND) * drawn)
 
 
-def _in_order(model: HMM, data: HMMData, shares_of: Callable, blurred: np.ndarray) -> np.ndarray:
-    """The same shares with the states of each start in an order in which the masks rule out little."""
+def _in_order(model: HMM, data: HMMData, smoothed_of: Callable, blurred: np.ndarray) -> np.ndarray:
+    """Probabilities of states of seeds, the states of each start in an order in which the masks rule out little."""
     n_starts, n = len(blurred), model.n_components
     all_of_them = Transitions(np.ones((1, n))), Transitions(np.ones((n, n)))
     free = type(model)(model.emission, *all_of_them, model.prior.blocks[2])
-    counts = free.statistics_from(shares_of, data, n_starts)
+    counts = free.statistics_from(smoothed_of, data, n_starts)
     first, pairs = counts[:n], counts[n : n + n * n].reshape(n, n, n_starts)
-    times, may_begin = _mean_times(model, data, shares_of, n_starts), model.initial.allowed[0]
-    found = np.empty_like(blurred)
+    times, may_begin = _mean_times(model, data, smoothed_of, n_starts), model.initial.allowed[0]
+    ordered = np.empty_like(blurred)
     for lane in range(n_starts):
         orders = [np.arange(n), np.argsort(times[lane], kind="stable")]
         along = _along(pairs[..., lane])
@@ -150,20 +147,20 @@ def _in_order(model: HMM, data: HMMData, shares_of: Callable, blurred: np.ndarra
             first[order, lane][~may_begin].sum() + pairs[np.ix_(order, order)][~model.transitions.allowed, lane].sum()
             for order in orders
         ]
-        found[lane] = blurred[lane][:, orders[int(np.argmin(lost))]]
-    return found
+        ordered[lane] = blurred[lane][:, orders[int(np.argmin(lost))]]
+    return ordered
 
 
-def _mean_times(model: HMM, data: HMMData, shares_of: Callable, n_starts: int) -> np.ndarray:
+def _mean_times(model: HMM, data: HMMData, smoothed_of: Callable, n_starts: int) -> np.ndarray:
     """When, between the begin (0) and the end (1) of its sequence, a row of each state is met, (n_starts, n_states)."""
     time = _times(data)
     total, mass = np.zeros((2, n_starts, model.n_components))
     size = model.emission.block_rows(model.n_components, n_starts)
     for at in range(0, len(data), size):
         rows = slice(at, at + size)
-        shares = shares_of(rows) * data.row_weight[rows]
-        total += shares @ time[rows]
-        mass += shares.sum(axis=-1)
+        weighted = smoothed_of(rows) * data.row_weight[rows]
+        total += weighted @ time[rows]
+        mass += weighted.sum(axis=-1)
     return total / np.maximum(mass, 1e-300)
 
 

@@ -103,7 +103,7 @@ class Transitions:
         rows = order if len(self.concentration) > 1 else np.arange(1)
         return type(self)(self.concentration[np.ix_(rows, order)])
 
-    def place_of(self, orders: np.ndarray) -> np.ndarray:
+    def cells_in_order(self, orders: np.ndarray) -> np.ndarray:
         """For each cell the one that takes its place where states are put in another order, (..., n_cells).
 
         Parameters

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any, Generic, TypeVar
+
 import numpy as np
 
 from skvbem.errors import NoInteriorModeError
+from skvbem.models.labels.model import LabeledRows, LabelModel
+
+_Model = TypeVar("_Model", bound=LabelModel)
 
 
-class EmissionAscent:
+class EmissionAscent(Generic[_Model]):
     """Full steps of one model on its data, for one form of q(theta); see `skvbem.vbem.driver.Ascent`.
 
     Parameters
     ----------
-    model : Mixture or HMM
-    data : MixtureData or HMMData
+    model : LabelModel
+    data : LabeledRows
         As the model compiled them.
     form : Form
     n_threads : int
@@ -23,10 +28,9 @@ class EmissionAscent:
     #: What the label of a row is called.
     label: str
 
-    def __init__(self, model, data, form, n_threads: int = 1):
+    def __init__(self, model: _Model, data: LabeledRows, form: Any, n_threads: int = 1):
         self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
-        blocks = data.blocks(model.emission.block_rows(model.n_components))
-        self.magnitude = data.total_weight + sum(model.emission.size_of_terms(*block) for block in blocks)
+        self.magnitude = model.magnitude(data)
         if not form.density and form.prior_share:  # of a log density, whose normalizer cancels what strong priors say
             self.magnitude += float(np.abs(model.prior.coordinates).sum())
         self.signed = model.prior.signed
@@ -43,9 +47,9 @@ class EmissionAscent:
                 natural, penalty = self.form.of(prior, at)
             except NoInteriorModeError:
                 raise self.failure() from None
-            found = self.model.expect(natural, self.data, self.n_threads)
-            trace[step, live] = found.log_normalizer + penalty
-            statistics[:, live] = found.statistics
+            expectation = self.model.expect(natural, self.data, self.n_threads)
+            trace[step, live] = expectation.log_normalizer + penalty
+            statistics[:, live] = expectation.statistics
         return trace
 
     def expect(self, natural: np.ndarray) -> np.ndarray:

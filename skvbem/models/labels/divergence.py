@@ -20,13 +20,13 @@ def symmetric_divergences(n: int, blocks: Iterable[tuple[np.ndarray, np.ndarray]
     ----------
     n : int
     blocks : iterable of pairs of ndarray of shape (n, n_rows)
-        Shares of components in blocks of rows, and log likelihoods of these, nats.
+        Responsibilities of components for blocks of rows, and log likelihoods of these, nats.
     """
     total, counts = np.zeros((n, n)), np.zeros(n)
-    for shares, logs in blocks:
-        counts += shares.sum(axis=-1)
-        total += shares @ np.where(np.isfinite(logs), logs, _LOWEST).T
+    for responsibilities, logs in blocks:
+        counts += responsibilities.sum(axis=-1)
+        total += responsibilities @ np.where(np.isfinite(logs), logs, _LOWEST).T
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / counts[:, None]
-    own = np.diagonal(mean)
-    return own[:, None] - mean + own - mean.T
+    diagonal = np.diagonal(mean)
+    return diagonal[:, None] - mean + diagonal - mean.T

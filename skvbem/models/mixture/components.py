@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from scipy.special import softmax
 
-from skvbem.models.labels.candidates import elect
+from skvbem.models.labels.distinct_rows import HashedRows, sample_distinct_rows
 from skvbem.models.mixture.data import MixtureData
 from skvbem.models.mixture.model import Mixture
 
@@ -111,25 +111,25 @@ def pairs_by_evidence(model: Mixture, fewer: Mixture, statistics: np.ndarray, mo
 def share_of_each(model: Mixture, statistics: np.ndarray, data: MixtureData, seed: int) -> Iterator[MixtureData]:
     """The rows of each component: those that q(x) gives it a share of, which is what they weigh there.
 
-    Of many distinct ones those are taken that a race elects; see `skvbem.models.labels.candidates`.
+    Of many distinct ones those are taken that a race samples; see `skvbem.models.labels.distinct_rows`.
     """
-    assert data.marks is not None
-    marks = data.marks(slice(None))
+    assert data.row_hashes is not None
+    hashes = data.row_hashes(slice(None))
     natural = (model.prior + statistics).expected_natural()
     rows: list[list[np.ndarray]] = [[] for _ in range(model.n_components)]
-    shares: list[list[np.ndarray]] = [[] for _ in range(model.n_components)]
+    weights: list[list[np.ndarray]] = [[] for _ in range(model.n_components)]
     at = 0
     for block, weight in data.blocks(model.emission.block_rows(model.n_components)):
-        share = softmax(model.log_joint(natural, block), axis=1)
-        for k, column in enumerate(share.T):
+        responsibilities = softmax(model.log_joint(natural, block), axis=1)
+        for k, column in enumerate(responsibilities.T):
             held = np.flatnonzero((column > _LEAST_SHARE) & (weight > 0))
             rows[k].append(at + held)
-            shares[k].append(column[held] * weight[held])
+            weights[k].append(column[held] * weight[held])
         at += len(weight)
-    for of_rows, of_shares in zip(rows, shares):
+    for of_rows, of_weights in zip(rows, weights):
         held = np.concatenate(of_rows)
-        voters = MixtureData(None, np.concatenate(of_shares), 0.0, marks=marks[held].__getitem__)
-        _, elected, counts = elect(voters.segments, len(voters), seed)
-        order = np.argsort(elected)
-        held, counts = held[elected[order]], counts[order]
-        yield MixtureData(data.table[held], counts, float(counts.sum()), False, marks[held].__getitem__)
+        weighted = HashedRows(None, np.concatenate(of_weights), hashes[held].__getitem__)
+        _, sampled, counts = sample_distinct_rows(weighted.chunks, len(weighted), seed)
+        order = np.argsort(sampled)
+        held, counts = held[sampled[order]], counts[order]
+        yield MixtureData(data.table[held], counts, float(counts.sum()), False, hashes[held].__getitem__)

@@ -23,7 +23,7 @@ class MixtureData:
     total_weight : float
         The n of every score, of all rows.
     has_whole_weights : bool
-    marks : callable or None
+    row_hashes : callable or None
         Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
     """
 
@@ -31,7 +31,7 @@ class MixtureData:
     weight: np.ndarray
     total_weight: float
     has_whole_weights: bool = True
-    marks: Callable[[slice], np.ndarray] | None = None
+    row_hashes: Callable[[slice], np.ndarray] | None = None
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -44,8 +44,8 @@ class MixtureData:
         rows = np.repeat(np.arange(len(self)), self.weight.astype(np.int64))
         return replace(self, table=self.table[rows], weight=np.ones(len(rows)))
 
-    def segments(self) -> Iterator[MixtureData]:
-        """The rows, for a pass over all of them: one segment."""
+    def chunks(self) -> Iterator[MixtureData]:
+        """The rows, for a pass over all of them: one chunk."""
         yield self
 
     def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
@@ -56,14 +56,14 @@ class MixtureData:
 
 @dataclass(frozen=True, eq=False)
 class MixtureBlocks:
-    """Rows of which one segment at a time is in memory.
+    """Rows of which one chunk at a time is in memory.
 
     Parameters
     ----------
     table : Table
         Without rows; what the emission must know of all.
     source : iterable of MixtureData
-        The segments, the same whenever it is iterated.
+        The chunks, the same whenever it is iterated.
     n_rows : int
     total_weight : float
     has_whole_weights : bool
@@ -81,11 +81,11 @@ class MixtureBlocks:
     def __len__(self) -> int:
         return self.n_rows
 
-    def segments(self) -> Iterator[MixtureData]:
+    def chunks(self) -> Iterator[MixtureData]:
         """The rows, for a pass over all of them."""
         return iter(self.source)
 
     def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
         """Tables of at most so many rows, and the weights of these."""
-        for segment in self.segments():
-            yield from segment.blocks(size)
+        for chunk in self.chunks():
+            yield from chunk.blocks(size)

@@ -17,17 +17,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import comb, prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from skvbem._numerics import log_rising
 from skvbem.errors import TooLargeError
-from skvbem.models.labels.row_sets import _BATCH, log_evidences_of_sets, statistics_of_rows
-
-if TYPE_CHECKING:
-    from skvbem.models.mixture.model import Mixture, MixtureData
+from skvbem.models.labels.row_sets import BATCH, log_evidences_of_sets, statistics_of_rows
+from skvbem.models.mixture.data import MixtureData
+from skvbem.models.mixture.model import Mixture
 
 # Pairs of a set and a subset that are held at once.
 _PAIRS = 2**16
@@ -146,8 +144,8 @@ def _by_allocations(model: Mixture, statistics: np.ndarray, weight: np.ndarray) 
     log_ways = [gammaln(w + 1.0) - gammaln(of + 1.0).sum(axis=1) for w, of in zip(weight, choices)]
     ends = np.cumprod([1, *map(len, choices)])
     found = -np.inf
-    for at in range(0, ends[-1], _BATCH):
-        which = np.arange(at, min(at + _BATCH, ends[-1]))
+    for at in range(0, ends[-1], BATCH):
+        which = np.arange(at, min(at + BATCH, ends[-1]))
         added = np.zeros((model.n_cells - first, len(which)))
         counts, log_terms = np.zeros((n_components, len(which))), np.zeros(len(which))
         for row, of, ways, (below, above) in zip(statistics, choices, log_ways, pairwise(ends)):

@@ -14,20 +14,22 @@ moments.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from skvbem.models.information import ScoreCovariance, apart
+from skvbem.capabilities import ScoreCovariance
+from skvbem.models.information import coordinate_blocks
+from skvbem.models.mixture.data import MixtureData
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.responsibilities import responsibilities
 
-if TYPE_CHECKING:
-    from skvbem.models.mixture.model import Mixture, MixtureData
 
-
-def mixture_covariance(model: Mixture, point: tuple, data: MixtureData, joint: bool) -> list[ScoreCovariance]:
-    """The covariance of complete-data scores at a point; see `skvbem.models.DiscreteDAG.score_covariance`.
+def score_covariance(
+    model: Mixture, point: tuple, data: MixtureData, *, joint: bool = True, max_states: int = 4096
+) -> list[ScoreCovariance]:
+    """The covariance of complete-data scores at a point; see `skvbem.capabilities.Information`.
 
     Without `joint` there is a block for the weights, one for each component, and one for what all components share.
+    `max_states` makes no difference.
     """
     own = model.cells_of_components()
     natural, jacobian = model.prior.natural(point), model.prior.jacobian(point)
@@ -37,23 +39,23 @@ def mixture_covariance(model: Mixture, point: tuple, data: MixtureData, joint: b
     derivatives = [jacobian[np.ix_(cells, of)] for cells, of in zip(own, free)]
     d = jacobian.shape[1]
     second, squared_mean = np.zeros((d, d)), np.zeros((d, d))
-    step = model.step_at(natural, data)
-    for rows, responsibilities in model.responsibilities(natural, data):
+    step = model.step(natural, data)
+    for rows, q in responsibilities(model, natural, data):
         block, weight = data.table[rows], data.weight[rows]
-        shares = weight[:, None] * responsibilities
-        mean, statistics = responsibilities @ of_weights, step.of_rows(block)
-        second += of_weights.T @ (shares.sum(axis=0)[:, None] * of_weights)
-        hidden = step.hidden_covariance(block, shares)
+        weighted = weight[:, None] * q
+        mean, statistics = q @ of_weights, step.of_rows(block)
+        second += of_weights.T @ (weighted.sum(axis=0)[:, None] * of_weights)
+        hidden = step.hidden_covariance(block, weighted)
         for k, (of, derivative) in enumerate(zip(free, derivatives)):
             score = statistics[:, k] @ derivative
-            second[np.ix_(of, of)] += (score.T * shares[:, k]) @ score
+            second[np.ix_(of, of)] += (score.T * weighted[:, k]) @ score
             if hidden is not None:
                 second[np.ix_(of, of)] += derivative.T @ hidden[k] @ derivative
-            crossed = np.outer(of_weights[k, weights], shares[:, k] @ score)
+            crossed = np.outer(of_weights[k, weights], weighted[:, k] @ score)
             second[np.ix_(weights, of)] += crossed
             second[np.ix_(of, weights)] += crossed.T
-            mean[:, of] += responsibilities[:, [k]] * score
+            mean[:, of] += q[:, [k]] * score
         squared_mean += (mean.T * weight) @ mean
     covariance = second - squared_mean
-    blocks = [np.arange(d)] if joint else [block for block in (weights, *apart(free, d)) if len(block)]
+    blocks = [np.arange(d)] if joint else [block for block in (weights, *coordinate_blocks(free, d)) if len(block)]
     return [ScoreCovariance(block, covariance[np.ix_(block, block)]) for block in blocks]

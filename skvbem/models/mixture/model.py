@@ -10,22 +10,20 @@ Statistics are flat: those of the weights first, then those of the emission.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from skvbem._kernels import _mixture
-from skvbem.emissions import Emission, relabeled
-from skvbem.emissions.base import Step
+from skvbem.emissions import Emission
+from skvbem.emissions.base import Step, relabeled
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
 from skvbem.models.labels.ascent import EmissionAscent
 from skvbem.models.labels.divergence import symmetric_divergences
+from skvbem.models.labels.model import LabelModel
 from skvbem.models.mixture.data import MixtureBlocks, MixtureData
-from skvbem.models.mixture.sampling import MixtureSampling
-from skvbem.models.mixture.scoring import MixtureScoring
 from skvbem.models.mixture.weights import Weights
 from skvbem.models.partial_sums import added, sums_of_parts
 
@@ -33,7 +31,7 @@ from skvbem.models.partial_sums import added, sums_of_parts
 _WORTH_THREADS = 2**18
 
 
-class Mixture(MixtureSampling, MixtureScoring):
+class Mixture(LabelModel):
     """A mixture with its prior.
 
     Parameters
@@ -44,29 +42,20 @@ class Mixture(MixtureSampling, MixtureScoring):
     emission_prior : ConjugateFamily
     """
 
+    labels = "components"
+
     def __init__(self, emission: Emission, weights: Weights, emission_prior: ConjugateFamily):
-        self.emission, self.weights = emission, weights
-        self.n_components = weights.n_components
-        cells = emission.component_of_cell(self.n_components)
-        self.prior = Product((weights.prior, emission_prior), (weights.n_cells, len(cells)))
-
-    def after(self, statistics: np.ndarray) -> Self:
-        """The mixture whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
-        later = copy(self)
-        later.prior = self.prior + statistics
-        return later
-
-    @property
-    def n_cells(self) -> int:
-        """Numbers that statistics take."""
-        return sum(self.prior.n_cells)
+        self.weights = weights
+        cells = emission.component_of_cell(weights.n_components)
+        prior = Product((weights.prior, emission_prior), (weights.n_cells, len(cells)))
+        super().__init__(emission, weights.n_components, prior)
 
     def compile(
         self,
         table: Any,
         weight: np.ndarray | None = None,
         observed: np.ndarray | None = None,
-        marks: Callable[[slice], np.ndarray] | None = None,
+        row_hashes: Callable[[slice], np.ndarray] | None = None,
     ) -> MixtureData:
         """Rows made ready for many E steps.
 
@@ -78,23 +67,23 @@ class Mixture(MixtureSampling, MixtureScoring):
             How often each row counts.
         observed : ndarray of bool, shape (n_rows,), optional
             Whether a row has any observed cell.
-        marks : callable, optional
+        row_hashes : callable, optional
             Numbers of a slice of rows, equal for equal rows alone: what starts around rows need.
         """
         once = np.broadcast_to(1.0, len(table))
-        counts = once if weight is None else np.asarray(weight, dtype=float)
-        counted = counts if observed is None else np.where(observed, counts, 0.0)
-        whole = weight is None or bool((counts == np.floor(counts)).all())
-        return MixtureData(table, counted, float(counts.sum()), whole, marks)
+        given = once if weight is None else np.asarray(weight, dtype=float)
+        effective = given if observed is None else np.where(observed, given, 0.0)
+        whole = weight is None or bool((given == np.floor(given)).all())
+        return MixtureData(table, effective, float(given.sum()), whole, row_hashes)
 
     def expect(self, natural: np.ndarray, data: MixtureData | MixtureBlocks, n_threads: int = 1) -> Expectation:
         """The E step [Beal (2.54)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        log_weights, step = self._at(natural, data)
+        log_weights, step = self.log_weights(natural), self.step(natural, data)
         n_lanes = natural.shape[1]
         size = self.emission.block_rows(self.n_components, n_lanes)
         sums = (step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components)))
-        for segment in data.segments():
-            for other in self._sums(segment, log_weights, step, size, n_threads):
+        for chunk in data.chunks():
+            for other in self._sums(chunk, log_weights, step, size, n_threads):
                 sums = added(sums, other)
         total, log_z, counts = sums
         of_emission = step.statistics(total).reshape(-1, n_lanes)
@@ -109,26 +98,30 @@ class Mixture(MixtureSampling, MixtureScoring):
             for at in part:
                 rows = slice(at, at + size)
                 block = data.table[rows]
-                shares = self._shares(step, block, log_weights, data.weight[rows], log_z)
-                counts += shares.sum(axis=-1)
-                step.add(block, shares.swapaxes(-1, -2), total)
+                weighted = self._weighted(step, block, log_weights, data.weight[rows], log_z)
+                counts += weighted.sum(axis=-1)
+                step.add(block, weighted.swapaxes(-1, -2), total)
             return total, log_z, counts
 
         worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
         return sums_of_parts(sums, range(0, len(data), size), n_threads if worth else 1)
 
     @staticmethod
-    def _shares(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
+    def _weighted(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
         """Responsibilities times weights, (n_lanes, n_components, n_rows); ln Z of the block is added."""
-        shares = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
-        _mixture.shares(log_weights, np.ascontiguousarray(weight), shares, log_z)
-        return shares
+        responsibilities = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+        _mixture.shares(log_weights, np.ascontiguousarray(weight), responsibilities, log_z)
+        return responsibilities
+
+    def log_weights(self, natural: np.ndarray) -> np.ndarray:
+        """(Expected) log weights of components at natural parameters (n_cells, n_lanes), (n_lanes, n_components)."""
+        return np.ascontiguousarray(self.weights.log_weights(self.prior.split(natural)[0]).T)
 
     def log_joint(self, natural: np.ndarray, table: Any) -> np.ndarray:
         """ln of pi_k p(row | k) under natural parameters (n_cells,) of one lane, nats, (n_rows, n_components)."""
         of_weights, of_emission = self.prior.split(natural)
-        found = self.emission.expected_log_likelihood(table, of_emission)
-        return found + self.weights.log_weights(of_weights[:, None])[:, 0]
+        log_likelihood = self.emission.expected_log_likelihood(table, of_emission)
+        return log_likelihood + self.weights.log_weights(of_weights[:, None])[:, 0]
 
     def divergences(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
         """How unlike the rows find their components, (n_components, n_components), nats a row, 0 on the diagonal.
@@ -140,22 +133,22 @@ class Mixture(MixtureSampling, MixtureScoring):
         natural : ndarray of shape (n_cells,)
         data : MixtureData or MixtureBlocks
         """
-        log_weights, step = self._at(natural[:, None], data)
+        log_weights, step = self.log_weights(natural[:, None]), self.step(natural[:, None], data)
         n = self.n_components
 
-        def shares_and_logs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        def responsibilities_and_logs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for block, weight in data.blocks(self.emission.block_rows(n)):
                 logs = np.array(step.log_likelihood(block)[0].T)
-                yield self._shares(step, block, log_weights, weight, np.zeros(1))[0], logs
+                yield self._weighted(step, block, log_weights, weight, np.zeros(1))[0], logs
 
-        return symmetric_divergences(n, shares_and_logs())
+        return symmetric_divergences(n, responsibilities_and_logs())
 
     def statistics_of(
         self, responsibilities: np.ndarray | Iterable[np.ndarray], data: MixtureData | MixtureBlocks
     ) -> np.ndarray:
         """Statistics (n_cells,) of responsibilities (n_rows, n_components), in the order of the rows of the data.
 
-        They may come in pieces, none of which goes on into another segment of the data. Missing cells that have
+        They may come in pieces, none of which goes on into another chunk of the data. Missing cells that have
         statistics are taken as they are expected under the prior.
         """
         whole = responsibilities if isinstance(responsibilities, np.ndarray) else None
@@ -164,17 +157,17 @@ class Mixture(MixtureSampling, MixtureScoring):
         step = self.emission.step(of_emission, data.table)
         total, counts, n_before = step.zeros(), np.zeros(self.n_components), 0
         size = self.emission.block_rows(self.n_components)
-        for segment in data.segments():
+        for chunk in data.chunks():
             first = 0
-            while first < len(segment):
-                piece = next(pieces) if whole is None else whole[n_before : n_before + len(segment)]
+            while first < len(chunk):
+                piece = next(pieces) if whole is None else whole[n_before : n_before + len(chunk)]
                 for at in range(0, len(piece), size):
                     rows = slice(first + at, first + min(at + size, len(piece)))
-                    shares = piece[at : at + size] * segment.weight[rows, None]
-                    counts = np.vstack([counts, shares]).sum(axis=0)  # row after row, wherever blocks end
-                    step.add(segment.table[rows], shares, total)
+                    weighted = piece[at : at + size] * chunk.weight[rows, None]
+                    counts = np.vstack([counts, weighted]).sum(axis=0)  # row after row, wherever blocks end
+                    step.add(chunk.table[rows], weighted, total)
                 first += len(piece)
-            n_before += len(segment)
+            n_before += len(chunk)
         return np.concatenate([self.weights.statistics(counts[:, None])[:, 0], step.statistics(total)])
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -184,7 +177,7 @@ class Mixture(MixtureSampling, MixtureScoring):
         return np.concatenate([self.weights.relabeled(of_weights, order), relabeled(of_emission, component, order)])
 
 
-class MixtureAscent(EmissionAscent):
+class MixtureAscent(EmissionAscent[Mixture]):
     """Full steps of one mixture on its data."""
 
     label = "component"

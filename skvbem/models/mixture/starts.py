@@ -13,17 +13,15 @@ which holds for any emission.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skvbem.models.labels.candidates import elect
-from skvbem.models.labels.seeding import _places, drawn_seeds, nearest_seeds
-
-if TYPE_CHECKING:
-    from skvbem.models.mixture.data import MixtureBlocks, MixtureData
-    from skvbem.models.mixture.model import Mixture
+from skvbem.models.labels.distinct_rows import sample_distinct_rows
+from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, seeding_coordinates
+from skvbem.models.mixture.data import MixtureBlocks, MixtureData
+from skvbem.models.mixture.model import Mixture
 
 # Groups that Ward's rule leaves, and more of them if there are to be many components.
 _N_GROUPS, _GROUPS_PER_COMPONENT = 64, 2
@@ -45,7 +43,7 @@ def starts_of(
     """
     if kind != "hierarchical":
         return seeded_starts(model, data, n_starts, spread=kind != "random", rng=rng)
-    joined = joined_start(model, cast("MixtureData", data), rng=rng)[:, None]
+    joined = joined_start(model, cast(MixtureData, data), rng=rng)[:, None]
     if n_starts == 1:
         return joined
     return np.column_stack([joined, seeded_starts(model, data, n_starts - 1, spread=True, rng=rng)])
@@ -60,7 +58,7 @@ def seeded_starts(
     ----------
     model : Mixture
     data : MixtureData or MixtureBlocks
-        With marks.
+        With row hashes.
     n_starts : int
     spread : bool
         Whether seeds keep away from each other.
@@ -76,20 +74,23 @@ def joined_start(model: Mixture, data: MixtureData, *, rng: np.random.Generator)
     ----------
     model : Mixture
     data : MixtureData
-        With marks.
+        With row hashes.
     rng : numpy.random.Generator
-        Elects rows where there are more distinct ones than are joined; else nothing is drawn.
+        Samples rows where there are more distinct ones than are joined; else nothing is drawn.
     """
-    segment, rows, weight = elect(data.segments, len(data), int(rng.integers(2**63)))
-    places = _places(model, data, segment, rows)
+    chunk, rows, weight = sample_distinct_rows(data.chunks, len(data), int(rng.integers(2**63)))
+    coordinates = seeding_coordinates(model.emission, data, chunk, rows)
     order = np.argsort(rows)
-    rows, weight, places = rows[order], weight[order] * (data.weight.sum() / weight.sum()), places[order]
-    elected = replace(data, table=data.table[rows], weight=weight)
+    rows, weight, coordinates = rows[order], weight[order] * (data.weight.sum() / weight.sum()), coordinates[order]
+    sampled = replace(data, table=data.table[rows], weight=weight)
     n_groups = max(_N_GROUPS, _GROUPS_PER_COMPONENT * model.n_components)
-    group = np.zeros(1, dtype=int) if len(rows) == 1 else fcluster(linkage(places, "ward"), n_groups, "maxclust") - 1
-    group = _joined(model, elected, group)
-    shares = (1 - _ELSEWHERE) * (group[:, None] == np.arange(model.n_components)) + _ELSEWHERE / model.n_components
-    return model.statistics_of(shares, elected)
+    group = np.zeros(1, dtype=int)
+    if len(rows) != 1:
+        group = fcluster(linkage(coordinates, "ward"), n_groups, "maxclust") - 1
+    group = _joined(model, sampled, group)
+    among = np.arange(model.n_components)
+    responsibilities = (1 - _ELSEWHERE) * (group[:, None] == among) + _ELSEWHERE / model.n_components
+    return model.statistics_of(responsibilities, sampled)
 
 
 def _joined(model: Mixture, data: MixtureData, group: np.ndarray) -> np.ndarray:
@@ -115,8 +116,8 @@ def _joined(model: Mixture, data: MixtureData, group: np.ndarray) -> np.ndarray:
 def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
     """Statistics (n_cells,) of the emission if some rows, and no others, belong to the first component."""
     first = (np.arange(model.n_components) == 0) * np.ones((int(rows.sum()), 1))
-    some = replace(data, table=data.table[np.flatnonzero(rows)], weight=data.weight[rows])
-    return model.prior.split(model.statistics_of(first, some))[1]
+    chosen = replace(data, table=data.table[np.flatnonzero(rows)], weight=data.weight[rows])
+    return model.prior.split(model.statistics_of(first, chosen))[1]
 
 
 def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarray) -> np.ndarray:
@@ -127,9 +128,9 @@ def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarra
     total, counts = step.zeros(), np.zeros((n_components, n_starts))
     size = model.emission.block_rows(n_components, n_starts)
     for block, weight in data.blocks(size):
-        own = nearest_seeds(model.emission, block, seeds)
-        shares = (own[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
-        shares += _ELSEWHERE / n_components * weight
-        counts += shares.sum(axis=-1).T
-        step.add(block, shares.swapaxes(-1, -2), total)
+        nearest = nearest_seeds(model.emission, block, seeds)
+        weighted = (nearest[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
+        weighted += _ELSEWHERE / n_components * weight
+        counts += weighted.sum(axis=-1).T
+        step.add(block, weighted.swapaxes(-1, -2), total)
     return np.concatenate([model.weights.statistics(counts), step.statistics(total)])

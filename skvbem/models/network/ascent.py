@@ -10,12 +10,10 @@ from skvbem._kernels._contraction import Workspace
 from skvbem._numerics import log_gamma
 from skvbem.errors import NoInteriorModeError
 from skvbem.models.network.model import DiscreteDAG
-from skvbem.models.network.program import Program
+from skvbem.models.network.program import LANES_BYTES, Program
 
 # Multiplications in a step below which threads cost more than they bring.
 _WORTH_THREADS = 2**22
-# Bytes of tables that one batch of lanes may hold, so that they stay in cache.
-_LANES_BYTES = 2**19
 
 
 class DirichletAscent:
@@ -24,14 +22,14 @@ class DirichletAscent:
     Parameters
     ----------
     model : DiscreteDAG
-    program : Program
+    data : Program
     form : Form
     n_threads : int
         Threads among which blocks of contexts are shared; the result does not depend on it.
     """
 
-    def __init__(self, model: DiscreteDAG, program: Program, form, n_threads: int = 1):
-        self.model, self.program, self.form = model, program, form
+    def __init__(self, model: DiscreteDAG, data: Program, form, n_threads: int = 1):
+        self.model, self.data, self.form = model, data, form
         self.n_threads = n_threads
         self.prior = model.prior
         offset = form.offset(self.prior)
@@ -40,16 +38,16 @@ class DirichletAscent:
         self._form_arguments = (self.prior.row_starts, per_cell, per_row, form.density)
         self._constant = form.constant(self.prior)
         self._workspaces: dict[int, Workspace] = {}
-        per_lane = 16 * (program.contraction.n_table_cells + 2 * model.layout.n_cells)
-        self._width = min(max(_LANES_BYTES // per_lane, 1), 16)
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and program.work > _WORTH_THREADS else None
+        per_lane = 16 * (data.contraction.n_table_cells + 2 * model.layout.n_cells)
+        self._width = min(max(LANES_BYTES // per_lane, 1), 16)
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and data.work > _WORTH_THREADS else None
         self.signed = self.prior.signed
-        self.magnitude = abs(self._constant) + program.total_weight * len(model.layout.names)
+        self.magnitude = abs(self._constant) + model.magnitude(data)
 
     def expect(self, natural: np.ndarray) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape, in batches of lanes."""
         batches = range(0, natural.shape[1], self._width)
-        expected = [self.model.expect(natural[:, at : at + self._width], self.program).statistics for at in batches]
+        expected = [self.model.expect(natural[:, at : at + self._width], self.data).statistics for at in batches]
         return np.concatenate(expected, axis=1)
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
@@ -68,7 +66,7 @@ class DirichletAscent:
     def _advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         n_lanes = statistics.shape[1]
         if n_lanes not in self._workspaces:
-            self._workspaces[n_lanes] = Workspace(self.program.contraction, n_lanes)
+            self._workspaces[n_lanes] = Workspace(self.data.contraction, n_lanes)
         workspace = self._workspaces[n_lanes]
         trace = np.empty((n_steps, n_lanes))
         if self._pool is None:
@@ -76,7 +74,7 @@ class DirichletAscent:
         else:
             for step in range(n_steps):
                 workspace.from_form(*self._form_arguments, statistics)
-                list(self._pool.map(workspace.block, range(self.program.contraction.n_blocks)))
+                list(self._pool.map(workspace.block, range(self.data.contraction.n_blocks)))
                 workspace.collect(statistics, trace[step])
         if self._constant:
             trace += self._constant

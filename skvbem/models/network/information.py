@@ -15,9 +15,8 @@ from scipy.sparse import csc_array, diags_array
 
 from skvbem._kernels import _contexts
 from skvbem._numerics import safe_log
+from skvbem.capabilities import RowMarginals, ScoreCovariance
 from skvbem.errors import TooLargeError
-from skvbem.models.information import ScoreCovariance
-from skvbem.models.marginals import RowMarginals
 from skvbem.models.network.joint_states import state_offsets
 from skvbem.models.network.marginals import row_marginals
 from skvbem.models.network.program import Plan, Program
@@ -26,15 +25,20 @@ from skvbem.models.network.program import Plan, Program
 _BLOCK = 2**21
 
 
-def score_covariance(program: Program, point: np.ndarray, joint: bool, max_states: int) -> list[ScoreCovariance]:
-    """The covariance of complete-data scores at a point; see `skvbem.models.DiscreteDAG.score_covariance`."""
-    layout = program.layout
-    marginals = row_marginals(program, safe_log(point))
+def score_covariance(
+    point: np.ndarray, data: Program, *, joint: bool = True, max_states: int = 4096
+) -> list[ScoreCovariance]:
+    """The covariance of complete-data scores at a point (n_cells,), in softmax coordinates.
+
+    See `skvbem.capabilities.Information`; without `joint` there is a block for each table.
+    """
+    layout = data.layout
+    marginals = row_marginals(data, safe_log(point))
     n_cells, n_rows = layout.n_cells, len(layout.row_starts) - 1
     involved = np.flatnonzero(np.diff(marginals.starts)[n_cells:])
     if joint:
         blocks = [involved] if len(involved) else []
-        _check_states(program, max_states)
+        _check_states(data, max_states)
     else:
         counts = _expected_counts(marginals)
         node_of = np.searchsorted(layout.first_cell, layout.row_starts[:-1], side="right") - 1
@@ -42,7 +46,7 @@ def score_covariance(program: Program, point: np.ndarray, joint: bool, max_state
     row_of = np.repeat(np.arange(n_rows), np.diff(layout.row_starts))
     entries = (marginals.probability, marginals.context, marginals.starts)
     probability = csc_array(entries, shape=(len(marginals.weight), n_cells + n_rows))
-    found = []
+    covariances = []
     for rows in blocks:
         inside = np.zeros(n_cells, dtype=bool)
         inside[np.isin(row_of, rows)] = True
@@ -50,15 +54,15 @@ def score_covariance(program: Program, point: np.ndarray, joint: bool, max_state
         free = np.flatnonzero(inside)
         mean = probability[:, free] - probability[:, n_cells + row_of[free]] @ diags_array(point[free])
         mean = diags_array(np.sqrt(marginals.weight)) @ mean
-        products = _joint_products(program, point, marginals, free) if joint else _products(counts, point, free, row_of)
-        found.append(ScoreCovariance(free - row_of[free], products - _gram(mean.tocsr())))
-    return found
+        products = _joint_products(data, point, marginals, free) if joint else _products(counts, point, free, row_of)
+        covariances.append(ScoreCovariance(free - row_of[free], products - _gram(mean.tocsr())))
+    return covariances
 
 
-def _check_states(program: Program, max_states: int) -> None:
-    for plan in program.plans:
+def _check_states(data: Program, max_states: int) -> None:
+    for plan in data.plans:
         if prod(plan.cardinalities) > max_states:
-            names = ", ".join(str(program.layout.names[node]) for node in plan.hidden[:6])
+            names = ", ".join(str(data.layout.names[node]) for node in plan.hidden[:6])
             more = f" and {len(plan.hidden) - 6} more" if len(plan.hidden) > 6 else ""
             raise TooLargeError(
                 f"The covariance between tables needs all {prod(plan.cardinalities):.4g} joint states of {names}{more} "
@@ -92,23 +96,25 @@ def _products(counts: np.ndarray, point: np.ndarray, free: np.ndarray, row_of: n
     return np.where(same, products, 0.0) + np.diag(n)
 
 
-def _joint_products(program: Program, point: np.ndarray, marginals: RowMarginals, free: np.ndarray) -> np.ndarray:
+def _joint_products(data: Program, point: np.ndarray, marginals: RowMarginals, free: np.ndarray) -> np.ndarray:
     """E[s s'] across tables, summed over rows of data, from joint posteriors of all that is hidden in one."""
-    layout = program.layout
+    layout = data.layout
     row_of = np.repeat(np.arange(len(layout.row_starts) - 1), np.diff(layout.row_starts))
     coordinate = np.full(layout.n_cells, -1, dtype=np.int64)
     coordinate[free] = np.arange(len(free))
     products, first = np.zeros((len(free), len(free))), 0
-    position = {id(plan): k for k, plan in enumerate(program.plans)}
-    for plan, contexts, _, beliefs in program.beliefs(safe_log(point)):
-        cells = _contexts.hidden_cells(program.contraction, position[id(plan)], len(plan.families))[contexts]
+    position = {id(plan): k for k, plan in enumerate(data.plans)}
+    for plan, contexts, _, beliefs in data.beliefs(safe_log(point)):
+        cells = _contexts.hidden_cells(data.contraction, position[id(plan)], len(plan.families))[contexts]
         offsets = state_offsets(layout, plan)
         step = max(1, _BLOCK // len(offsets))
         for at in range(0, len(beliefs), step):
             joint = _joint(plan, beliefs[at : at + step])
             joint *= marginals.weight[first : first + len(joint), None]
-            some = np.ascontiguousarray(cells[at : at + step])
-            _contexts.add_score_products(some, offsets, joint, point, layout.row_starts, row_of, coordinate, products)
+            of_joint = np.ascontiguousarray(cells[at : at + step])
+            _contexts.add_score_products(
+                of_joint, offsets, joint, point, layout.row_starts, row_of, coordinate, products
+            )
             first += len(joint)
     return np.tril(products) + np.tril(products, -1).T
 

@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 
 from skvbem._kernels import _contexts
 from skvbem.errors import TooLargeError
-from skvbem.models.base import figure
+from skvbem.models.base import in_words
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Plan, Program
 
@@ -107,7 +107,7 @@ def _groups(layout: Layout, cells: list[tuple[np.ndarray, np.ndarray]]) -> np.nd
 def _check(program: Program, log_terms: float, max_terms: int, about: str = "") -> None:
     if log_terms > log(max_terms) + 1e-9:
         raise TooLargeError(
-            f"The exact evidence is a sum over {about}{figure(log_terms)} ways to complete the "
+            f"The exact evidence is a sum over {about}{in_words(log_terms)} ways to complete the "
             f"{program.total_weight:g} rows; 'max_terms' allows {max_terms}. Take a score that approximates it, fewer "
             "rows, or fewer hidden states."
         )

@@ -15,15 +15,13 @@ from skvbem._kernels._contraction import Workspace
 from skvbem.data import Rows
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
-from skvbem.models.base import Expectation
+from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Program
-from skvbem.models.network.sampling import Sampling
-from skvbem.models.network.scoring import Scoring
 
 
-class DiscreteDAG(Sampling, Scoring):
+class DiscreteDAG(LatentModel):
     """A discrete Bayesian network with its prior.
 
     Parameters
@@ -87,9 +85,12 @@ class DiscreteDAG(Sampling, Scoring):
             together=[self.position[node] for node in together],
         )
 
-    def expect(self, natural: np.ndarray, program: Program) -> Expectation:
-        """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        contraction = program.contraction
+    def expect(self, natural: np.ndarray, data: Program, n_threads: int = 1) -> Expectation:
+        """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized.
+
+        By one thread: it is `skvbem.models.network.ascent.DirichletAscent` that shares blocks of contexts.
+        """
+        contraction = data.contraction
         n_lanes = natural.shape[1]
         workspace = Workspace(contraction, n_lanes)
         workspace.given(np.ascontiguousarray(natural))
@@ -98,6 +99,10 @@ class DiscreteDAG(Sampling, Scoring):
         statistics, log_normalizer = np.empty((self.layout.n_cells, n_lanes)), np.empty(n_lanes)
         workspace.collect(statistics, log_normalizer)
         return Expectation(statistics, log_normalizer)
+
+    def magnitude(self, data: Program) -> float:
+        """Size of the terms whose sum is the log normalizer, nats: one for each node and row."""
+        return data.total_weight * len(self.layout.names)
 
     def random_point(self, rng: np.random.Generator) -> np.ndarray:
         """Tables drawn uniformly, flat (n_cells,): a start that is never the symmetric saddle."""

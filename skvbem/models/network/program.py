@@ -19,6 +19,9 @@ from skvbem._kernels._contraction import Contraction, Workspace
 from skvbem.graphs.elimination import JunctionTree
 from skvbem.models.network.layout import Layout
 
+# Bytes of tables that one batch of lanes may hold, so that they stay in cache.
+LANES_BYTES = 2**19
+
 
 @dataclass(frozen=True)
 class Plan:

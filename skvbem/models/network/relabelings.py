@@ -9,16 +9,56 @@ permanent, and permanents of positive matrices are summed over subsets of states
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations, product
 from math import factorial, prod
 
 import numpy as np
 
+from skvbem.capabilities import Relabelings
+from skvbem.errors import TooLargeError
 from skvbem.models.network.layout import Layout
-from skvbem.models.relabelings import ListedRelabelings, Relabelings, relabelings_of_states
+from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.network.n_relabelings import log_n_relabelings
+from skvbem.models.relabelings import ListedRelabelings, listed, relabelings_of_states
 
 
-def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limit: int) -> Relabelings | None:
+@dataclass(frozen=True, eq=False)
+class NetworkRelabelings:
+    """The relabelings of a network; see `skvbem.capabilities.Relabelable`.
+
+    Parameters
+    ----------
+    model : DiscreteDAG
+    """
+
+    model: DiscreteDAG
+
+    def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
+        """Ways in which hidden labels can change unnoticed, None if too many to be found one by one."""
+        model = self.model
+        positions = {model.position[node] for node in hidden}
+        return relabelings_of(model.layout, model.prior.concentration, positions, limit)
+
+    def log_n_relabelings(self, hidden: Sequence) -> float:
+        """ln of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart."""
+        dag, tables = self.model.dag, self.model.tables(self.model.prior.concentration)
+        ancestors = dag.ancestors([node for node in dag.nodes if node not in hidden])
+        seen_through = [node for node in hidden if node in ancestors]
+        return log_n_relabelings(dag, tables, seen_through, self.relabelings(hidden))
+
+    def listed_relabelings(self, hidden: Sequence, limit: int) -> np.ndarray:
+        """Each as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
+        cells = listed(self.relabelings(hidden), self.model.layout.n_cells, limit)
+        if cells is None:
+            raise TooLargeError(
+                f"There are {np.exp(self.log_n_relabelings(hidden)):.4g} labelings of the hidden nodes, more than the "
+                f"{limit} that are mixed."
+            )
+        return cells
+
+
+def relabelings_of(layout: Layout, prior: np.ndarray, hidden: Collection[int], limit: int) -> Relabelings | None:
     """Every relabeling; None where there are more than `limit` and they are not those of the states of one node.
 
     Nodes without observed descendants are left alone, tables and all: they touch no data.
@@ -42,11 +82,11 @@ def relabelings(layout: Layout, prior: np.ndarray, hidden: Collection[int], limi
     alike = _alike(layout, hidden, children)
     if prod(factorial(layout.cardinalities[node]) for node in hidden) * prod(map(factorial, map(len, alike))) > limit:
         return None
-    found = []
+    relabeled = []
     for nodes in _node_permutations(layout, alike, children):
         cells = _relabeled_cells(layout, nodes, hidden, children)
-        found.append(cells[(prior[cells] == prior).all(axis=1)])
-    return ListedRelabelings(np.concatenate(found))
+        relabeled.append(cells[(prior[cells] == prior).all(axis=1)])
+    return ListedRelabelings(np.concatenate(relabeled))
 
 
 def _children_that_count(layout: Layout, hidden: Collection[int]) -> dict[int, tuple[int, ...]]:

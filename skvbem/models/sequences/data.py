@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem.models.sequences.segments import Rooms, Stretch, stretches
+from skvbem.models.sequences.segments import BufferPool, Segment, segments
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +37,14 @@ class HMMData:
     weight: np.ndarray
     total_weight: float
     has_whole_weights: bool = True
-    rooms: Rooms = field(default_factory=Rooms, init=False, repr=False)
-    _cut: dict[tuple[int, int], list[list[Stretch]]] = field(default_factory=dict, init=False, repr=False)
+    buffers: BufferPool = field(default_factory=BufferPool, init=False, repr=False)
+    _cut: dict[tuple[int, int], list[list[Segment]]] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
 
-    def segments(self) -> Iterator[Self]:
-        """The rows, for a pass over all of them: one segment."""
+    def chunks(self) -> Iterator[Self]:
+        """The rows, for a pass over all of them: one chunk."""
         yield self
 
     def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
@@ -52,10 +52,10 @@ class HMMData:
         for at in range(0, len(self), size):
             yield self.table[at : at + size], self.row_weight[at : at + size]
 
-    def stretches(self, at_once: int, size: int) -> list[list[Stretch]]:
-        """The rows that count, cut by `skvbem.models.sequences.segments.stretches`; the same list at every step."""
+    def segments(self, at_once: int, size: int) -> list[list[Segment]]:
+        """The rows that count, cut by `skvbem.models.sequences.segments.segments`; the same list at every step."""
         if (at_once, size) not in self._cut:
-            self._cut[at_once, size] = stretches(self.starts, self.ends, at_once, size)
+            self._cut[at_once, size] = segments(self.starts, self.ends, at_once, size)
         return self._cut[at_once, size]
 
     @property
@@ -69,14 +69,14 @@ class HMMData:
         return np.diff(self.starts)
 
     @cached_property
-    def counted(self) -> np.ndarray:
+    def weighted_rows(self) -> np.ndarray:
         """Which rows have a state that observations depend on, (n_rows,)."""
         return np.arange(len(self)) < np.repeat(self.ends, self.lengths)
 
     @cached_property
     def row_weight(self) -> np.ndarray:
         """How often each row counts, (n_rows,); 0 where no observation depends on its state."""
-        return np.repeat(self.weight, self.lengths) * self.counted
+        return np.repeat(self.weight, self.lengths) * self.weighted_rows
 
     @cached_property
     def pair_weight(self) -> np.ndarray:

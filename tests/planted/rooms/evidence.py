@@ -38,7 +38,7 @@ ERRORS = {
     "the densities that draws come from weigh more than one": [
         ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
     ],
-    "backward chains start from any labeling": [("starts.relabelings.n > 1:", "starts.relabelings.n > 10**9:")],
+    "backward chains start from any labeling": [("starts.relabelings.n == 1:", "starts.relabelings.n >= 1:")],
     "certain rows are not counted in the collapsed bound": [
         (
             "marginals.known + np.bincount(target[certain], weights=weight[certain], minlength=n_targets)",

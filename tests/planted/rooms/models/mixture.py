@@ -14,12 +14,12 @@ TESTS = (
 ERRORS = {
     "a component counts once for each row, whatever the row's weight": [
         (
-            "shares = self._shares(step, block, log_weights, data.weight[rows], log_z)\n",
-            "shares = self._shares(step, block, log_weights, 0.0 * data.weight[rows] + 1.0, log_z)\n",
+            "weighted = self._weighted(step, block, log_weights, data.weight[rows], log_z)\n",
+            "weighted = self._weighted(step, block, log_weights, 0.0 * data.weight[rows] + 1.0, log_z)\n",
         )
     ],
     "rows without an observed cell count for the weights": [
-        ("counted = counts if observed is None else np.where(observed, counts, 0.0)", "counted = counts")
+        ("effective = given if observed is None else np.where(observed, given, 0.0)", "effective = given")
     ],
     "log weights of the components are left out": [
         (
@@ -44,6 +44,6 @@ ERRORS = {
         ("rest = _convolved(own, others, weight, strides) - whole", "rest = _convolved(own, others, weight, strides)")
     ],
     "the entropy of the components is that of rows counted once": [
-        ("total -= float(segment.weight[rows] @ xlogy(q, q).sum(axis=1))", "total -= float(xlogy(q, q).sum())")
+        ("total -= float(chunk.weight[rows] @ xlogy(q, q).sum(axis=1))", "total -= float(xlogy(q, q).sum())")
     ],
 }

@@ -1,12 +1,10 @@
-"""What sampling scores ask of models whose rows have one hidden label each: see `skvbem.models.network.sampling`.
+"""Gibbs and Metropolis chains of models whose rows have one hidden label each, as `skvbem.capabilities` declares them.
 
-Where a network has ln theta, these have the natural parameters of a point, (n_cells, n_chains). Every chain draws from
-a generator of its own, block of rows after block of rows, whatever chains run beside it.
+Every chain draws from a generator of its own, block of rows after block of rows, whatever chains run beside it.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.families import Product
+from skvbem.capabilities import Path
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.models.labels.model import LabelModel
 
 # Log likelihoods that chains side by side may hold.
 _MOST_AT_ONCE = 2**21
@@ -23,48 +22,45 @@ _MOST_AT_ONCE = 2**21
 _LOWEST = -690.0
 
 
-class GibbsSampling:
-    """Methods of a model that can tell ln Z of q(x) and draw from q(x)."""
+@dataclass(frozen=True, eq=False)
+class GibbsSampler:
+    """Draws of parameters, Gibbs and Metropolis chains; see `Points`, `Annealing` and `Metropolis` of the capabilities.
 
-    prior: Product
-    n_components: int
-    expect: Callable
-    statistics_of: Callable
+    Parameters
+    ----------
+    model : LabelModel
+    log_z : callable of (natural, data)
+        ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,).
+    completed : callable of (natural, data, rngs)
+        ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes), by a generator
+        for each lane. The data are `one_by_one`.
+    """
 
-    @abstractmethod
-    def _log_z(self, natural: np.ndarray, data: Any) -> np.ndarray:
-        """ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,)."""
-
-    @abstractmethod
-    def _completed(
-        self, natural: np.ndarray, data: Any, rngs: Sequence[np.random.Generator]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes).
-
-        The data are `one_by_one`.
-        """
+    model: LabelModel
+    log_z: Callable[[np.ndarray, Any], np.ndarray]
+    completed: Callable[[np.ndarray, Any, Sequence[np.random.Generator]], tuple[np.ndarray, np.ndarray]]
 
     def paths(self, data: Any, statistics: np.ndarray) -> Path:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
         statistics = np.ascontiguousarray(statistics, dtype=float)
-        natural = (self.prior + statistics).expected_natural()
-        slope = self._log_z(natural, data) + self.prior.log_evidence(statistics)
+        natural = (self.model.prior + statistics).expected_natural()
+        slope = self.log_z(natural, data) + self.model.prior.log_evidence(statistics)
         return Path(statistics, natural, slope)
 
     def certain_statistics(self, data: Any, rng: np.random.Generator) -> np.ndarray:
         """The part of expected statistics that labels have no say in, (n_cells,): what two E steps agree on."""
-        alike = np.ones(self.n_components)
+        alike = np.ones(self.model.n_components)
         naturals = []
         for _ in range(2):
-            drawn = (rng.dirichlet(alike, len(segment)) for segment in data.segments())
-            naturals.append((self.prior + self.statistics_of(drawn, data)).expected_natural())
-        one, other = self.expect(np.stack(naturals, axis=1), data).statistics.T
+            drawn = (rng.dirichlet(alike, len(chunk)) for chunk in data.chunks())
+            naturals.append((self.model.prior + self.model.statistics_of(drawn, data)).expected_natural())
+        one, other = self.model.expect(np.stack(naturals, axis=1), data).statistics.T
         return np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
 
     def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics (n_cells, n_lanes), each by its stream."""
         rngs = generators(streams)
-        points = self._drawn(statistics, rngs)
+        points = self._points_after(statistics, rngs)
         move_on(streams, rngs)
         return points
 
@@ -72,31 +68,31 @@ class GibbsSampling:
         self, workspace: Any, path: Path, temperatures: np.ndarray, log_point: np.ndarray
     ) -> np.ndarray:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
-        return np.stack([self._log_z((1 - t) * path.natural + t * log_point, workspace) for t in temperatures])
+        return np.stack([self.log_z((1 - t) * path.natural + t * log_point, workspace) for t in temperatures])
 
     def log_likelihoods(self, data: Any, log_points: np.ndarray) -> np.ndarray:
         """ln p(data | theta), nats, of many points (n_cells, n_points)."""
         width = self.lanes_at_once(data)
-        some = [log_points[:, at : at + width] for at in range(0, log_points.shape[1], width)]
-        return np.concatenate([self._log_z(np.ascontiguousarray(points), data) for points in some])
+        batches = [log_points[:, at : at + width] for at in range(0, log_points.shape[1], width)]
+        return np.concatenate([self.log_z(np.ascontiguousarray(points), data) for points in batches])
 
     def lanes_at_once(self, data: Any) -> int:
         """Chains that run side by side, 1 to 32."""
-        return min(max(_MOST_AT_ONCE // (len(data) * self.n_components), 1), 32)
+        return min(max(_MOST_AT_ONCE // (len(data) * self.model.n_components), 1), 32)
 
     def anneal(
         self, workspace: Any, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Gibbs chains along paths of their own; see `skvbem.models.network.sampling.Sampling.anneal`."""
+        """Gibbs chains along paths of their own; see `skvbem.capabilities.Annealing`."""
         rngs, rows = generators(streams), workspace.one_by_one
         log_ratios = np.empty((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
         for step, (here, there) in enumerate(pairwise(temperatures)):
             slope = path.slope - (path.statistics * log_point).sum(axis=0)
-            before = self._log_z((1 - here) * path.natural + here * log_point, rows) if here != there else 0.0
-            after, drawn = self._completed((1 - there) * path.natural + there * log_point, rows, rngs)
+            before = self.log_z((1 - here) * path.natural + here * log_point, rows) if here != there else 0.0
+            after, drawn = self.completed((1 - there) * path.natural + there * log_point, rows, rngs)
             log_ratios[step] = (after - before if here != there else 0.0) + (there - here) * slope
-            log_point[:] = self._drawn((1 - there) * path.statistics + there * drawn, rngs)
+            log_point[:] = self._points_after((1 - there) * path.statistics + there * drawn, rngs)
         move_on(streams, rngs)
         return log_ratios, drawn
 
@@ -109,12 +105,12 @@ class GibbsSampling:
         log_point: np.ndarray,
         log_likelihood: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Metropolis chains along p(theta) p(data | theta)^t; see `skvbem.models.network.sampling.Sampling.metropolis`.
+        """Metropolis chains along p(theta) p(data | theta)^t; see `skvbem.capabilities.Metropolis`.
 
         All unconstrained coordinates move together by Gaussian steps, of variances those of a Gaussian at the prior's
         mode over the strength. The density is with respect to these coordinates, and the step the same both ways.
         """
-        prior, rngs = self.prior, generators(streams)
+        prior, rngs = self.model.prior, generators(streams)
         mode = prior.mode()
         width = 1 / np.sqrt(np.diag(prior.information(mode, prior.coordinates)))
         free = prior.to_unconstrained(prior.from_natural(np.maximum(log_point, _LOWEST)))
@@ -130,7 +126,7 @@ class GibbsSampling:
             lost = ~np.isfinite(natural).all(axis=0)  # out of the floats: stay
             natural[:, lost] = log_point[:, lost]
             there_prior = np.where(lost, -np.inf, (prior.coordinates[:, None] * natural).sum(axis=0))
-            there_likelihood = self._log_z(natural, workspace)
+            there_likelihood = self.log_z(natural, workspace)
             log_odds = there_prior - log_prior + there * (there_likelihood - log_likelihood)
             taken = np.log([rng.random() for rng in rngs]) < log_odds
             accepted[step] = taken
@@ -146,13 +142,14 @@ class GibbsSampling:
     def sample_latent(self, natural: np.ndarray, data: Any, streams: np.ndarray) -> np.ndarray:
         """Complete-data statistics with labels drawn from q(x) at natural parameters (n_cells, n_lanes)."""
         rngs = generators(streams)
-        _, drawn = self._completed(natural, data.one_by_one, rngs)
+        _, drawn = self.completed(natural, data.one_by_one, rngs)
         move_on(streams, rngs)
         return drawn
 
-    def _drawn(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
+    def _points_after(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
-        return np.ascontiguousarray(self.prior.natural((self.prior + statistics).sample(ParallelGenerator(rngs))))
+        posterior = self.model.prior + statistics
+        return np.ascontiguousarray(self.model.prior.natural(posterior.sample(ParallelGenerator(rngs))))
 
 
 def generators(streams: np.ndarray) -> list[np.random.Generator]:
@@ -164,31 +161,3 @@ def move_on(streams: np.ndarray, rngs: Sequence[np.random.Generator]) -> None:
     """Streams that have not been used yet, in place."""
     for lane, rng in enumerate(rngs):
         streams[:, lane] = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-
-
-@dataclass(frozen=True, eq=False)
-class Path:
-    r"""Densities from q(theta) q(x) at t = 0 to the posterior at t = 1, all of the model's family; a path per chain.
-
-    Given theta, x has natural parameters (1 - t) `natural` + t ln theta; given x, theta has concentrations
-    prior + (1 - t) `statistics` + t counts. With x summed out and Z_t its normalizer,
-
-    .. math:: \ln f_t(\theta) = \ln Z_t(\theta) + t\,[\mathrm{slope} - \mathrm{statistics} \cdot \ln\theta]
-              + \ln q(\theta) - \ln Z_0.
-
-    Parameters
-    ----------
-    statistics, natural : ndarray of shape (n_cells, n_chains)
-        q(theta) is the prior after these statistics; natural parameters of q(x).
-    slope : ndarray of shape (n_chains,)
-        ln Z_0 + ln p(theta) - ln q(theta) + statistics . ln theta, which is the same for every theta.
-    """
-
-    statistics: np.ndarray
-    natural: np.ndarray
-    slope: np.ndarray
-
-    def __getitem__(self, chains) -> Path:
-        """The paths of some chains, by slice or by index."""
-        statistics, natural = (np.ascontiguousarray(x[:, chains]) for x in (self.statistics, self.natural))
-        return Path(statistics, natural, self.slope[chains])

@@ -1,4 +1,4 @@
-"""How many labelings a network with hidden nodes has, also where they are too many to list."""
+"""The number of relabelings of a network with hidden nodes, also where they are too many to list."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from math import lgamma, log
 
 import numpy as np
 
+from skvbem.capabilities import Relabelings
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.models.relabelings import Relabelings
 
 
-def log_n_labelings(
-    dag: DAG, tables: Mapping[Hashable, np.ndarray], hidden: Sequence, found: Relabelings | None
+def log_n_relabelings(
+    dag: DAG, tables: Mapping[Hashable, np.ndarray], hidden: Sequence, relabelings: Relabelings | None
 ) -> float:
     """ln of the number of relabelings of hidden nodes and their states that leave graph and prior as they are.
 
@@ -24,7 +24,7 @@ def log_n_labelings(
         Prior concentrations, axes (*parents, node).
     hidden : sequence
         Hidden nodes with observed descendants.
-    found : Relabelings or None
+    relabelings : Relabelings or None
         The relabelings of these nodes if they could be found one by one.
 
     Raises
@@ -32,8 +32,8 @@ def log_n_labelings(
     TooLargeError
         If they could not, and the prior tells states of a hidden node apart.
     """
-    if found is not None:
-        return log(found.n)
+    if relabelings is not None:
+        return log(relabelings.n)
     kinds = {}
     for node in (v for v in dag.nodes if any(w in hidden for w in dag.family(v))):
         axes = tuple(axis for axis, member in enumerate(dag.family(node)) if member in hidden)

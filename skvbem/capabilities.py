@@ -1,0 +1,429 @@
+r"""Capabilities: what scores of the evidence may ask of a model beyond its prior and its E step.
+
+A model owes its prior and its E step; see `skvbem.models.base`. Whatever else a score needs is a capability, one idea
+each, declared here, on a floor below both models and scores, since scores do not know models. The room of a model has a
+`capabilities.py` that composes `Capabilities` over the model, None where it has none; a score names those it needs
+(`skvbem.evidence.base.Score`), and a model that lacks one gets an error that says so.
+
+Natural parameters are those of a point, :math:`\phi(\theta)` (of tables :math:`\ln\theta`), or expected ones. Arrays
+of several have them last, (n_cells, n_lanes). Streams are (4, n_lanes) words of uint64, moved on in place, so that a
+run may be cut into pieces, and what a lane draws depends on its own stream alone. `data` are what the model compiled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from skvbem.families import Dirichlet
+
+# ----------------------------------------------------------------------------------------------------- parameters
+
+
+class Batched(Protocol):
+    """Draws and chains that are made side by side."""
+
+    def lanes_at_once(self, data: Any) -> int:
+        """How many lanes are best run together, 1 or more."""
+        ...
+
+
+class Points(Batched, Protocol):
+    r"""Draws of parameters, and their likelihoods with the hidden variables summed out.
+
+    :math:`\theta \sim p(\theta \mid \mathrm{prior} + N)` and :math:`\ln p(y \mid \theta) = \ln Z_x(\phi(\theta))`
+    [Beal (2.54)].
+
+    Law: the mean of :math:`p(y \mid \theta)` over draws from the prior is the evidence by enumeration.
+    """
+
+    def certain_statistics(self, data: Any, rng: np.random.Generator) -> np.ndarray:
+        """The part of expected statistics that no hidden variable has a say in, (n_cells,)."""
+        ...
+
+    def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
+        """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
+        ...
+
+    def log_likelihoods(self, data: Any, log_points: np.ndarray) -> np.ndarray:
+        """ln p(data | theta), nats, (n_lanes,), exact."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------------- chains
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    r"""Densities from q(theta) q(x) at t = 0 to the posterior at t = 1, all of the model's family; a path per chain.
+
+    Given theta, x has natural parameters (1 - t) `natural` + t phi(theta); given x, theta has the prior after
+    (1 - t) `statistics` + t counts. With x summed out and Z_t its normalizer,
+
+    .. math:: \ln f_t(\theta) = \ln Z_t(\theta) + t\,[\mathrm{slope} - \mathrm{statistics} \cdot \phi(\theta)]
+              + \ln q(\theta) - \ln Z_0.
+
+    Parameters
+    ----------
+    statistics, natural : ndarray of shape (n_cells, n_chains)
+        q(theta) is the prior after these statistics; natural parameters of q(x).
+    slope : ndarray of shape (n_chains,)
+        ln Z_0 + ln p(theta) - ln q(theta) + statistics . phi(theta), which is the same for every theta.
+    """
+
+    statistics: np.ndarray
+    natural: np.ndarray
+    slope: np.ndarray
+
+    def __getitem__(self, chains) -> Path:
+        """The paths of some chains, by slice or by index."""
+        statistics, natural = (np.ascontiguousarray(x[:, chains]) for x in (self.statistics, self.natural))
+        return Path(statistics, natural, self.slope[chains])
+
+
+class Annealing(Batched, Protocol):
+    r"""Gibbs chains along `Path`: x drawn given theta, theta drawn given x [BG §4.2; Neal 2001].
+
+    Law: the mean of the product of ratios :math:`f_{t'} / f_t` along a chain is the evidence by enumeration.
+    """
+
+    def paths(self, data: Any, statistics: np.ndarray) -> Path:
+        """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
+        ...
+
+    def workspace(self, data: Any, n_lanes: int) -> Any:
+        """Memory for chains, to be handed to `anneal` and `log_normalizers` again and again."""
+        ...
+
+    def anneal(
+        self, workspace: Any, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Gibbs chains along paths of their own, from `log_point` at the first inverse temperature, moved in place.
+
+        Parameters
+        ----------
+        workspace : object
+        path : Path
+        temperatures : ndarray of shape (n_steps + 1,)
+            Inverse temperatures in the order visited; equal ones are sweeps at one density.
+        streams : ndarray of uint64, shape (4, n_chains)
+        log_point : ndarray of shape (n_cells, n_chains)
+            Natural parameters of a point for each chain.
+
+        Returns
+        -------
+        log_ratios : ndarray of shape (n_steps, n_chains)
+            ln of the ratio of densities at each step, nats.
+        statistics : ndarray of shape (n_cells, n_chains)
+            Statistics of complete data with the last hidden variables drawn.
+        """
+        ...
+
+    def log_normalizers(
+        self, workspace: Any, path: Path, temperatures: np.ndarray, log_point: np.ndarray
+    ) -> np.ndarray:
+        """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
+        ...
+
+    def sample_latent(self, natural: np.ndarray, data: Any, streams: np.ndarray) -> np.ndarray:
+        """Statistics of complete data with hidden variables drawn from q(x) at natural parameters, of their shape."""
+        ...
+
+
+class Metropolis(Batched, Protocol):
+    r"""Metropolis-Hastings chains along :math:`p(\theta)\,p(y \mid \theta)^t` [BG §4.2].
+
+    Law: at t = 1 they leave the posterior as it is; their means are those of the Gibbs chains.
+    """
+
+    def workspace(self, data: Any, n_lanes: int) -> Any:
+        """Memory for chains, to be handed to `metropolis` again and again."""
+        ...
+
+    def metropolis(
+        self,
+        workspace: Any,
+        temperatures: np.ndarray,
+        strengths: np.ndarray,
+        streams: np.ndarray,
+        log_point: np.ndarray,
+        log_likelihood: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Chains, whose points and log likelihoods are moved in place.
+
+        Parameters
+        ----------
+        workspace : object
+        temperatures : ndarray of shape (n_steps + 1,)
+        strengths : ndarray of shape (n_steps,)
+            How near to where they are parameters are proposed, >= 1.
+        streams : ndarray of uint64, shape (4, n_chains)
+        log_point : ndarray of shape (n_cells, n_chains)
+        log_likelihood : ndarray of shape (n_chains,)
+
+        Returns
+        -------
+        log_ratios : ndarray of shape (n_steps, n_chains)
+        accepted : ndarray of bool, shape (n_steps, n_chains)
+        """
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------- relabelings
+
+
+class Relabelings(ABC):
+    """All relabelings of hidden variables and states that leave graph, prior and data as they are.
+
+    Parameters
+    ----------
+    n : int
+        How many there are, the identity included.
+    cost : float
+        Operations of a sum over all of them, for one vector of statistics and one point; inf where there is none.
+    """
+
+    n: int
+    cost: float
+
+    @abstractmethod
+    def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """ln of the sum over relabelings g of exp(statistics . g ln theta), for all statistics and points.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_statistics, n_cells)
+        log_points : ndarray of shape (n_cells, n_points)
+
+        Returns
+        -------
+        ndarray of shape (n_statistics, n_points)
+        """
+
+    @abstractmethod
+    def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """g ln theta for a g drawn in proportion to exp(statistics . g ln theta), (n_cells,)."""
+
+    def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        r"""ln h, where h(theta) >= 0 averages to one over the relabelings of every theta and is large near an anchor.
+
+        What has weights w that are right for all relabelings together has weights w h that are right for them too, and
+        steady where only the labels of the anchor are visited: :math:`h(\theta) = n\,r(\theta) / \sum_g r(g\theta)`
+        with :math:`r = e^{N \cdot \ln\theta}`.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_cells,)
+            N, of the anchor.
+        log_points : ndarray of shape (n_cells, n_points)
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+        """
+        if self.n == 1:
+            return np.zeros(log_points.shape[1])
+        return np.log(self.n) + statistics @ log_points - self.log_sums(statistics[None], log_points)[0]
+
+
+class Relabelable(Protocol):
+    r"""The relabelings g that a model, its prior and its data do not tell apart: :math:`p(g\theta, y) = p(\theta, y)`.
+
+    Law: likelihood and prior density of a point are those of the point relabeled.
+
+    `hidden` are the names of the variables never observed.
+    """
+
+    def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
+        """All of them; None where there are more than `limit` and no sum over all of them is known."""
+        ...
+
+    def log_n_relabelings(self, hidden: Sequence) -> float:
+        """ln of their number."""
+        ...
+
+    def listed_relabelings(self, hidden: Sequence, limit: int) -> np.ndarray:
+        """Each as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------------ marginals
+
+
+@dataclass(frozen=True, eq=False)
+class RowMarginals:
+    """The probability that each distinct row of data is in each table cell, and in each table row.
+
+    Targets are all table cells, then all table rows.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (n_targets + 1,)
+        Where the entries of each target begin.
+    context, probability : ndarray of shape (n_entries,)
+        A distinct row that may be in the target, and the probability that it is; ascending in each target.
+    weight : ndarray of shape (n_contexts,)
+        How many rows of data each distinct row stands for. They are independent.
+    known : ndarray of shape (n_targets,)
+        Counts in which nothing is hidden.
+    """
+
+    starts: np.ndarray
+    context: np.ndarray
+    probability: np.ndarray
+    weight: np.ndarray
+    known: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class CountBlock:
+    """The part of a prior whose statistics are counts of independent rows.
+
+    Parameters
+    ----------
+    cells : ndarray of int
+        Its cells among all statistics, in order.
+    prior : Dirichlet
+    """
+
+    cells: np.ndarray
+    prior: Dirichlet
+
+
+class Marginals(Protocol):
+    r"""Counts as sums of independent indicators :math:`N_c = \sum_i w_i\,1(\text{row } i \text{ is in cell } c)`.
+
+    What collapsed bounds take: under q(x) the distribution of each count is a convolution.
+
+    Law: weights times probabilities plus what is known are the expected statistics of the E step.
+    """
+
+    def count_block(self) -> CountBlock:
+        """The part of the prior that this is so for."""
+        ...
+
+    def row_marginals(self, natural: np.ndarray, data: Any) -> RowMarginals:
+        """Where each distinct row falls in it, under q(x) at natural parameters (n_cells,)."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------- single questions
+
+
+class LatentEntropy(Protocol):
+    r"""The entropy of the hidden variables, :math:`H(q) = \ln Z_x - \langle\ln p(x, y \mid \phi)\rangle_q` [CH (13)].
+
+    Law: the sum over the states of each row, written out.
+    """
+
+    def __call__(self, natural: np.ndarray, data: Any) -> float:
+        """H(q), nats, of q(x) at natural parameters (n_cells,)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCovariance:
+    """Covariance of some of the scores of complete data, and no covariance with any others.
+
+    Parameters
+    ----------
+    free : ndarray of int, shape (d,)
+        The unconstrained coordinates by which these scores are derivatives.
+    covariance : ndarray of shape (d, d)
+        Summed over rows of data.
+    """
+
+    free: np.ndarray
+    covariance: np.ndarray
+
+
+class Information(Protocol):
+    r"""What is lost of the information because variables are hidden, :math:`\sum_i \mathrm{Cov}(s_i \mid y_i)`.
+
+    The information of the data is that of complete data less this [Louis 1982], s the derivatives of
+    :math:`\ln p(x, y \mid \theta)` by unconstrained coordinates.
+
+    Law: the Hessian of the log likelihood, by finite differences.
+    """
+
+    def __call__(self, point: Any, data: Any, *, joint: bool = True, max_states: int = 4096) -> list[ScoreCovariance]:
+        """The covariance of complete-data scores at a point, summed over rows of data.
+
+        Parameters
+        ----------
+        point : point of the prior
+        data : object
+        joint : bool, default=True
+            Whether with covariances between blocks of parameters (tables, or components); else a block for each.
+        max_states : int, default=4096
+            Most joint states of what is hidden in one row, where `joint` sums over them; TooLargeError beyond.
+
+        Returns
+        -------
+        list of ScoreCovariance
+            Blocks. Coordinates in no block have no part in what is hidden.
+        """
+        ...
+
+
+class Enumeration(Protocol):
+    r"""The evidence as a sum over all completions, :math:`p(y) = \sum_x p(x, y)` [CH (6)].
+
+    Law: where nothing is hidden, the lower bound.
+    """
+
+    def __call__(self, data: Any, max_terms: int) -> tuple[float, int]:
+        """The log evidence, nats, and the number of terms; TooLargeError beyond `max_terms`."""
+        ...
+
+
+class Identifiability(Protocol):
+    """The generic rank of the map from parameters to the distribution of what is observed [Geiger et al. 1996].
+
+    Law: the rank of the Jacobian by finite differences, at a point drawn at random.
+    """
+
+    def __call__(self, hidden: Sequence, data: Any) -> int:
+        """The dimension; ValueError where it is not known. `hidden` are the names of variables never observed."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Capabilities:
+    """What one model can do for scores, beyond its prior and its E step; None where it cannot.
+
+    Parameters
+    ----------
+    points : Points or None
+        Draws of parameters, and their likelihoods.
+    annealing : Annealing or None
+        Gibbs chains, and draws of hidden variables.
+    metropolis : Metropolis or None
+        Metropolis chains.
+    relabelings : Relabelable or None
+        Relabelings of hidden variables and states.
+    marginals : Marginals or None
+        Counts as sums over independent rows. Without it collapsed bounds draw all statistics.
+    entropy : LatentEntropy or None
+        The entropy of q(x).
+    information : Information or None
+        Covariances of complete-data scores, for Laplace's approximation.
+    enumeration : Enumeration or None
+        The exact evidence of tiny data.
+    dimension : Identifiability or None
+        The identifiable dimension.
+    """
+
+    points: Points | None = None
+    annealing: Annealing | None = None
+    metropolis: Metropolis | None = None
+    relabelings: Relabelable | None = None
+    marginals: Marginals | None = None
+    entropy: LatentEntropy | None = None
+    information: Information | None = None
+    enumeration: Enumeration | None = None
+    dimension: Identifiability | None = None

@@ -1,0 +1,30 @@
+"""What a hidden Markov model can do for scores of the evidence, composed over it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from skvbem.capabilities import Capabilities
+from skvbem.models.hmm.dimension import identifiable_dimension
+from skvbem.models.hmm.entropy import latent_entropy
+from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
+from skvbem.models.hmm.information import score_covariance
+from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.sampling import completed, log_z, relabelings
+from skvbem.models.labels.gibbs import GibbsSampler
+from skvbem.models.labels.relabelings import LabelRelabelings
+
+
+def capabilities_of(model: HMM) -> Capabilities:
+    """The capabilities of a hidden Markov model: all but marginals, as steps of a path are not independent."""
+    gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
+    return Capabilities(
+        points=gibbs,
+        annealing=gibbs,
+        metropolis=gibbs,
+        relabelings=LabelRelabelings(model, relabelings),
+        entropy=partial(latent_entropy, model),
+        information=partial(score_covariance, model),
+        enumeration=partial(log_evidence_by_enumeration, model),
+        dimension=partial(identifiable_dimension, model),
+    )

@@ -1,0 +1,32 @@
+"""What a mixture can do for scores of the evidence, composed over it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from skvbem.capabilities import Capabilities
+from skvbem.models.labels.gibbs import GibbsSampler
+from skvbem.models.labels.relabelings import LabelRelabelings
+from skvbem.models.mixture.dimension import identifiable_dimension
+from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
+from skvbem.models.mixture.information import score_covariance
+from skvbem.models.mixture.marginals import MixtureMarginals
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.responsibilities import latent_entropy
+from skvbem.models.mixture.sampling import completed, log_z, relabelings
+
+
+def capabilities_of(model: Mixture) -> Capabilities:
+    """The capabilities of a mixture: all."""
+    gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
+    return Capabilities(
+        points=gibbs,
+        annealing=gibbs,
+        metropolis=gibbs,
+        relabelings=LabelRelabelings(model, relabelings),
+        marginals=MixtureMarginals(model),
+        entropy=partial(latent_entropy, model),
+        information=partial(score_covariance, model),
+        enumeration=partial(log_evidence_by_enumeration, model),
+        dimension=partial(identifiable_dimension, model),
+    )

@@ -1,0 +1,30 @@
+"""What a discrete network can do for scores of the evidence, composed over it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from skvbem.capabilities import Capabilities
+from skvbem.models.network.dimension import identifiable_dimension
+from skvbem.models.network.enumeration import log_evidence_by_enumeration
+from skvbem.models.network.information import score_covariance
+from skvbem.models.network.marginals import NetworkMarginals, latent_entropy
+from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.network.relabelings import NetworkRelabelings
+from skvbem.models.network.sampling import NetworkSampler
+
+
+def capabilities_of(model: DiscreteDAG) -> Capabilities:
+    """The capabilities of a network: all."""
+    sampler = NetworkSampler(model)
+    return Capabilities(
+        points=sampler,
+        annealing=sampler,
+        metropolis=sampler,
+        relabelings=NetworkRelabelings(model),
+        marginals=NetworkMarginals(model),
+        entropy=partial(latent_entropy, model),
+        information=score_covariance,
+        enumeration=partial(log_evidence_by_enumeration, model),
+        dimension=partial(identifiable_dimension, model),
+    )
