@@ -75,6 +75,11 @@ class Evaluation:
         self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
         self._run, self._seed, self._fits = run, list(seed), {method: fit}
 
+    @property
+    def rows_are_in_memory(self) -> bool:
+        """Whether scores may look at rows; of data in blocks they can only sum over them."""
+        return getattr(self.data, "rows_are_in_memory", True)
+
     def fit(self, form: str) -> Fit:
         """The fit of a form: the one at hand, or one started from its statistics and from the same starts."""
         if form not in FORMS:

@@ -27,7 +27,7 @@ def classes_of_mixture(estimator, level: float | None) -> Classes:
     intervals = None
     if level is not None and estimator.method == "vb":
         intervals = estimator.credible_intervals(level)
-    by_name, columns = {}, estimator._fitted_.groups
+    by_name, columns = {}, estimator.fitted.groups
     for group in columns.groups:
         ends = None
         if intervals is not None:

@@ -219,6 +219,13 @@ class ColumnGroups:
             found[:, list(group.columns)] = is_missing(of_group)
         return found
 
+    def refilled(self, values: Sequence[np.ndarray], drawn: Any) -> list[np.ndarray]:
+        """Values of the groups replaced by those that an emission drew, the same cells missing."""
+        return [
+            np.where(is_missing(of_group), of_group, as_drawn).astype(of_group.dtype)
+            for of_group, as_drawn in zip(values, self.as_list(drawn))
+        ]
+
     def meaning(self) -> str:
         """What decides how a table is read, as text."""
         return "|".join(

@@ -8,13 +8,13 @@ from skvbem._compat import warn
 from skvbem.emissions import Emission
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.rows import MixtureRows
+from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.values import _columns, _show, _some
 from skvbem.families.base import ConjugateFamily
 
 
 def warn_of_oddities(
-    rows: MixtureRows, emission: Emission, n_components: int, n_rows: int, total_weight: float
+    rows: TableReading, emission: Emission, n_components: int, n_rows: int, total_weight: float
 ) -> None:
     """Warn of components that must stay empty, and of columns of measurements that say nothing, or nothing new."""
     groups = rows.groups
@@ -41,7 +41,7 @@ def warn_of_oddities(
             )
 
 
-def _constant(rows: MixtureRows, k: int) -> np.ndarray:
+def _constant(rows: TableReading, k: int) -> np.ndarray:
     """The columns of a group that hold one value."""
     low, high = np.inf, -np.inf
     for values, _ in rows.blocks:

@@ -23,7 +23,7 @@ class Weights(ABC):
     #: Whether components may be renamed without a change of the prior.
     exchangeable: bool
     #: Whether the prior means early components to be larger than late ones.
-    falling: bool = False
+    by_weight: bool = False
     n_components: int
     concentration: Any
 
@@ -154,7 +154,7 @@ class StickBreaking(Weights):
     concentration: float
 
     exchangeable = False
-    falling = True
+    by_weight = True
 
     @cached_property
     def prior(self) -> Dirichlet:
