@@ -7,6 +7,7 @@ small estimators with the parameters of a prior. Extenders derive from `Emission
 
 from skvbem.emissions.base import Emission, Step
 from skvbem.emissions.linear import LinearEmission
+from skvbem.emissions.moments import n_columns_of, weighted_means
 from skvbem.emissions.profiles import Numbers, Probabilities
 from skvbem.emissions.specifications.base import EmissionSpecification, NumericSpecification
 from skvbem.emissions.specifications.bernoulli import Bernoulli
@@ -33,5 +34,7 @@ __all__ = [
     "Poisson",
     "Probabilities",
     "Step",
+    "n_columns_of",
     "register_emission",
+    "weighted_means",
 ]

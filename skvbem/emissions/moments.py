@@ -38,12 +38,42 @@ class Moments(NamedTuple):
 
 
 def n_columns_of(values: np.ndarray | Blocks) -> int:
-    """Columns of a table, or of blocks of one."""
+    """Number of columns of a table, or of blocks of one: what `for_data` of an emission gets.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_columns), or Blocks of (values, weight)
+
+    Returns
+    -------
+    int
+
+    See Also
+    --------
+    weighted_means : means of such a table.
+    """
     return (next(iter(values))[0] if isinstance(values, Blocks) else values).shape[1]
 
 
 def weighted_means(values: np.ndarray | Blocks, weight: np.ndarray | None) -> np.ndarray:
-    """Means of the observed cells of each column; 0 in a column without any."""
+    """Weighted means of the observed cells of each column of a table, or of blocks of one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_columns), or Blocks of (values, weight)
+        NaN where a cell is missing.
+    weight : ndarray of shape (n_rows,), or None
+        How often each row counts; once if None. Blocks have their own.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        0 for a column without an observed cell.
+
+    See Also
+    --------
+    n_columns_of : number of columns of such a table.
+    """
     d = n_columns_of(values)
     size = _largest(values, np.zeros(d))
     total, n = np.zeros(d), np.zeros(d)

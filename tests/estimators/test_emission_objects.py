@@ -6,11 +6,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from laws.geometric import Geometric
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.model_selection import GridSearchCV
 
-from skvbem import VBHMM, StructureSearchCV, VBMixture
+from skvbem import VBHMM, StructureSearchCV, VBMixture, blocks_of
 from skvbem.emissions import (
     EMISSIONS,
     Bernoulli,
@@ -332,3 +333,18 @@ def test_lists_that_are_none(emission, message):
     with pytest.raises(ValueError, match=r"emission|parameter") as caught:
         VBMixture(emission=emission).fit(np.arange(20).reshape(10, 2))
     assert message in str(caught.value)
+
+
+# From outside ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def failures(rng):
+    """A table of failures of two kinds of rows."""
+    return rng.geometric([[0.7, 0.6], [0.1, 0.2]] * 30) - 1.0
+
+
+def test_an_emission_from_outside_takes_blocks(failures):
+    model = VBMixture(2, emission=Geometric(), random_state=0).fit(failures)
+    of_blocks = VBMixture(2, emission=Geometric(), random_state=0).fit(blocks_of([failures[:25], failures[25:]]))
+    assert of_blocks.lower_bound_ == approx(model.lower_bound_, rel=1e-9)

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from skvbem.emissions import LinearEmission, NumericSpecification
-from skvbem.emissions.moments import n_columns_of
+from skvbem.emissions import LinearEmission, NumericSpecification, n_columns_of
 from skvbem.families import Dirichlet
 
 
