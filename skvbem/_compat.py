@@ -57,6 +57,7 @@ __all__ = [
     "output_of",
     "pickled",
     "returns_one_by_one",
+    "validate_params",
     "warn",
     "worker_deaths",
 ]
@@ -87,6 +88,11 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
     if not np.isfinite(total):
         raise ValueError("The sum of the sample weights must be finite. Divide them by a common factor.")
     return weights
+
+
+def validate_params(estimator) -> None:
+    """Refuse parameters that an estimator's `_parameter_constraints` rule out, in scikit-learn's words."""
+    estimator._validate_params()
 
 
 def output_of(method: str, estimator) -> str:

@@ -57,6 +57,7 @@ def resolve(name):
 ROOMS = [
     "",
     "datasets",
+    "emissions",
     "errors",
     "estimators",
     "evidence",

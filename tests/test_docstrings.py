@@ -14,6 +14,7 @@ PUBLIC = [
     "skvbem",
     "skvbem.estimators",
     "skvbem.datasets",
+    "skvbem.emissions",
     "skvbem.errors",
     "skvbem.evidence",
     "skvbem.graphs.dag",

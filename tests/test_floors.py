@@ -48,6 +48,8 @@ FLOORS = {
 SHARED = {"_compat", "_numerics", "_kernels", "errors"}  # which the other rooms of their floor may import
 NOT_FOR_EVIDENCE = {"models", "emissions", "graphs", "spaces", "data"}
 ESTIMATORS_FLOOR = 5
+# Emissions as users hold them are scikit-learn's estimators: small ones, which need no more of it than this.
+FOR_SPECIFICATIONS = {"sklearn.base", "skvbem._compat"}
 FOR_USERS = {Path("evidence/user_functions.py")}  # hands what users say on to estimators
 # Rooms within rooms: these import the floors below them, not each other; files of no name here are on floor 0.
 FLOORS_WITHIN = {
@@ -74,10 +76,9 @@ KNOWN_PRIVATE = {
 KNOWN_LENGTHS = {
     "_kernels/_contraction.pyx": 585,
     "estimators/network/vb_discrete_dag.py": 392,
-    "estimators/hmm/vb_hmm.py": 353,
-    "estimators/mixture/vb_mixture.py": 321,
+    "estimators/hmm/vb_hmm.py": 341,
+    "estimators/mixture/vb_mixture.py": 309,
     "search/structure_search_cv.py": 302,
-    "estimators/hmm/vb_hmm.py::VBHMM.__init__": 68,
 }
 OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits", "threadpoolctl"}
 SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
@@ -138,6 +139,8 @@ def test_imports_point_down(path):
     assert room in FLOORS, f"{path} is in no known room"
     for module, names, line, level, _ in imports_of((ROOT / path).read_text()):
         assert level == 0, f"{path}:{line} is a relative import"
+        if path.is_relative_to("emissions/specifications") and module in FOR_SPECIFICATIONS:
+            continue
         wrong = [*breaches(room, module, names)]
         assert not wrong, f"{path}:{line} {wrong}"
 

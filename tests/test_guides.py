@@ -1,4 +1,4 @@
-"""What the guides list is what is there: rooms, floors, emissions, scores, capabilities, strategies, stages of tests."""
+"""What the guides list is what is there: rooms, floors, emissions, scores, capabilities, strategies, stages of CI."""
 
 import re
 from dataclasses import fields

@@ -32,6 +32,7 @@ import pandas as pd
 
 from skvbem import VBHMM
 from skvbem.datasets import load_alice
+from skvbem.emissions import Categorical
 
 text = load_alice()
 symbols = sorted(set(text))
@@ -58,9 +59,8 @@ def split(seed, n_train=40, n_test=400):
 # ended: from ``predict_proba``, the states of all symbols. We come back to this.
 
 settings = {
-    "emission": "categorical",
+    "emission": Categorical(concentration_prior=1 / len(symbols)),
     "categories": {"x0": symbols},
-    "concentration_prior": 1 / len(symbols),
     "startprob_prior": "unit",
     "transmat_prior": "unit",
     "n_init": 3,

@@ -25,6 +25,7 @@ import pandas as pd
 from matplotlib.patches import Rectangle
 
 from skvbem import VBHMM
+from skvbem.emissions import Categorical
 
 kinds = ["abc", "acb", "random"]
 
@@ -52,7 +53,7 @@ for at in (0, 1, 7, 8, 14, 15):
 
 
 def bayes_of(strings, k):
-    prior = {"startprob_prior": "unit", "transmat_prior": "unit", "concentration_prior": 1 / 3}
+    prior = {"startprob_prior": "unit", "transmat_prior": "unit", "emission": Categorical(1 / 3)}
     mode = VBHMM(k, method="map", n_init=50, random_state=0, **prior).fit(strings)
     return VBHMM(k, init=mode.predict_proba(strings), **prior).fit(strings)
 

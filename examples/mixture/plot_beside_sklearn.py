@@ -29,6 +29,7 @@ from sklearn.mixture import BayesianGaussianMixture
 
 from skvbem import VBMixture
 from skvbem.datasets import load_faithful
+from skvbem.emissions import Gaussian
 
 minutes = load_faithful().data
 n, d = minutes.shape
@@ -40,18 +41,24 @@ def priors(X):
         "mean_precision_prior": 1.0,
         "degrees_of_freedom_prior": float(d),
         "covariance_prior": np.cov(X.T),
-        "weight_concentration_prior": 1.0,
-        "weight_concentration_prior_type": "dirichlet_distribution",
     }
 
 
 def ours(n_components, X):
-    return VBMixture(n_components, random_state=0, **priors(X)).fit(X)
+    return VBMixture(n_components, emission=Gaussian(**priors(X)), random_state=0).fit(X)
 
 
 def theirs(n_components, X):
     return BayesianGaussianMixture(
-        n_components=n_components, n_init=2, tol=1e-6, max_iter=5000, reg_covar=0.0, random_state=0, **priors(X)
+        n_components=n_components,
+        n_init=2,
+        tol=1e-6,
+        max_iter=5000,
+        reg_covar=0.0,
+        random_state=0,
+        weight_concentration_prior=1.0,
+        weight_concentration_prior_type="dirichlet_distribution",
+        **priors(X),
     ).fit(X)
 
 

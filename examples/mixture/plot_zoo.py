@@ -26,6 +26,7 @@ from sklearn.base import clone
 
 from skvbem import VBMixture
 from skvbem.datasets import load_soybean_small, load_zoo
+from skvbem.emissions import Categorical
 from skvbem.plotting import BoundDisplay, ClassProfileDisplay, StructureSearchDisplay
 
 zoo = load_zoo(as_frame=True)
@@ -34,7 +35,7 @@ numbers = range(1, 9)
 
 
 def fits_of(table, concentration=1.0, n_init=20):
-    model = VBMixture(concentration_prior=concentration, n_init=n_init, random_state=0)
+    model = VBMixture(emission=Categorical(concentration), n_init=n_init, random_state=0)
     return {k: clone(model).set_params(n_components=k).fit(table) for k in numbers}
 
 

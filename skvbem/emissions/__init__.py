@@ -1,41 +1,37 @@
-"""Observation models p(y | component, theta), the same for mixtures and hidden Markov models."""
+"""Observation models p(y | component, theta), the same for mixtures and hidden Markov models.
 
-from typing import Any
+What users hold are specifications: `Gaussian`, `Categorical`, `Bernoulli`, `Multinomial`, `Poisson` and `Exponential`,
+small estimators with the parameters of a prior. Extenders derive from `EmissionSpecification`, or from
+`NumericSpecification` for numbers, and from `Emission` for the model's side; `register_emission` gives it a name.
+"""
 
-from skvbem.emissions.base import Emission, Step, relabeled
-from skvbem.emissions.bernoulli import Bernoulli
-from skvbem.emissions.categorical import Categorical
-from skvbem.emissions.exponential import Exponential
-from skvbem.emissions.gaussian.dense import DenseGaussian
-from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
-from skvbem.emissions.gaussian.gaussian import COVARIANCE_TYPES, Gaussian
-from skvbem.emissions.independent import Independent
-from skvbem.emissions.multinomial import Multinomial
-from skvbem.emissions.poisson import Poisson
-
-#: Emissions by name: each has `for_data(values, weight, **options)`.
-EMISSIONS: dict[str, Any] = {
-    "bernoulli": Bernoulli,
-    "categorical": Categorical,
-    "exponential": Exponential,
-    "gaussian": Gaussian,
-    "multinomial": Multinomial,
-    "poisson": Poisson,
-}
+from skvbem.emissions.base import Emission, Step
+from skvbem.emissions.linear import LinearEmission
+from skvbem.emissions.profiles import Numbers, Probabilities
+from skvbem.emissions.specifications.base import EmissionSpecification, NumericSpecification
+from skvbem.emissions.specifications.bernoulli import Bernoulli
+from skvbem.emissions.specifications.categorical import Categorical
+from skvbem.emissions.specifications.exponential import Exponential
+from skvbem.emissions.specifications.gaussian import COVARIANCE_TYPES, Gaussian
+from skvbem.emissions.specifications.multinomial import Multinomial
+from skvbem.emissions.specifications.poisson import Poisson
+from skvbem.emissions.specifications.registry import EMISSIONS, register_emission
 
 __all__ = [
     "COVARIANCE_TYPES",
     "EMISSIONS",
     "Bernoulli",
     "Categorical",
-    "DenseGaussian",
-    "DiagonalGaussian",
     "Emission",
+    "EmissionSpecification",
     "Exponential",
     "Gaussian",
-    "Independent",
+    "LinearEmission",
     "Multinomial",
+    "Numbers",
+    "NumericSpecification",
     "Poisson",
+    "Probabilities",
     "Step",
-    "relabeled",
+    "register_emission",
 ]

@@ -16,7 +16,7 @@ step share. (Of rows that are not in memory as a whole, `survey` learns what all
 >>> import numpy as np
 >>> from skvbem.emissions import Poisson
 >>> counts = np.array([[0.0], [3.0], [1.0], [np.nan]])
->>> emission = Poisson.for_data(counts)
+>>> emission = Poisson().for_data(counts)
 >>> prior = emission.default_prior(n_components=2)
 >>> table, responsibilities = emission.prepare(counts), np.full((4, 2), 0.5)
 >>> step = emission.step(prior.expected_natural(), table)
@@ -88,13 +88,13 @@ class Step(ABC):
             The cells of the component and of all components, in order; a read-only view, perhaps.
         """
 
-    def hidden_covariance(self, block: Any, shares: np.ndarray) -> np.ndarray | None:
+    def hidden_covariance(self, block: Any, responsibilities: np.ndarray) -> np.ndarray | None:
         """Covariance of a component's statistics given what is observed, summed over rows with weights.
 
         Parameters
         ----------
         block : Table
-        shares : ndarray of shape (n_rows, n_components)
+        responsibilities : ndarray of shape (n_rows, n_components)
 
         Returns
         -------
@@ -186,7 +186,7 @@ class Emission(ABC):
         """Quantiles of a posterior of means, rates or probabilities, each by itself; as `parameters`, by name."""
 
     @abstractmethod
-    def places(self, block: Any) -> np.ndarray:
+    def seeding_coordinates(self, block: Any) -> np.ndarray:
         """Rows as points (n_rows, n_axes) of a space in which their distances say how unlike they are: for starts.
 
         Each column of the data spreads by about 1; what is missing is in the middle.
@@ -199,10 +199,10 @@ class Emission(ABC):
         """
         return True
 
-    def counted(self, prior: Any) -> list[tuple[int, Dirichlet]]:
-        """Parts of a prior whose statistics count rows, each in one cell of a distribution at the most.
+    def count_blocks(self, prior: Any) -> list[tuple[int, Dirichlet]]:
+        """Dirichlet blocks of a prior whose statistics count rows, each with its first cell.
 
-        Each with its first cell.
+        A row adds 1 to one cell of each distribution, at most.
         """
         return []
 
@@ -232,11 +232,12 @@ class Emission(ABC):
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
-        return np.repeat(np.arange(n_components), self._cells_per_component)
+        return np.repeat(np.arange(n_components), self.cells_per_component)
 
     @property
     @abstractmethod
-    def _cells_per_component(self) -> int: ...
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
 
     def block_rows(self, n_components: int, n_lanes: int = 1) -> int:
         """Rows of a block that stays in cache."""

@@ -1,4 +1,4 @@
-"""Two categories in every column, 0 and 1: a `Categorical` whose parameters are read as probabilities of 1."""
+"""Two categories in every column, 0 and 1: a `CategoricalEmission` whose parameters are read as probabilities of 1."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Self
 import numpy as np
 
 from skvbem.blocks import Blocks
-from skvbem.emissions.categorical import Categorical
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.emissions.moments import n_columns_of
 from skvbem.families import Dirichlet
 
 
 @dataclass(frozen=True, eq=False)
-class Bernoulli(Categorical):
+class BernoulliEmission(CategoricalEmission):
     """Zeros and ones, independent given the component; priors are Beta distributions: Dirichlet ones of two cells."""
 
     @classmethod

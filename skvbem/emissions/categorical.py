@@ -27,7 +27,7 @@ _ROWS_PER_CODE = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Categorical(Emission):
+class CategoricalEmission(Emission):
     """Categories, independent given the component.
 
     Parameters
@@ -139,8 +139,8 @@ class Categorical(Emission):
             codes[missing, column] = np.argmax(responsibilities[missing] @ table, axis=1)
         return codes
 
-    def counted(self, prior: Dirichlet) -> list[tuple[int, Dirichlet]]:
-        """All of it."""
+    def count_blocks(self, prior: Dirichlet) -> list[tuple[int, Dirichlet]]:
+        """The whole prior: each observed cell counts one category."""
         return [(0, prior)]
 
     @property
@@ -153,14 +153,14 @@ class Categorical(Emission):
         """Categories of each column."""
         return self.n_categories
 
-    def places(self, block: CategoricalTable) -> np.ndarray:
+    def seeding_coordinates(self, block: CategoricalTable) -> np.ndarray:
         """An axis for each category of each column; different categories are 1 apart."""
-        places = np.zeros((len(block), self._cells_per_component))
+        coordinates = np.zeros((len(block), self.cells_per_component))
         for column, (first, size) in enumerate(zip(self.first_cell, self.n_categories)):
             rows = np.flatnonzero(block.codes[:, column] >= 0)
-            places[rows, first : first + size] = -np.sqrt(0.5) / size
-            places[rows, first + block.codes[rows, column]] += np.sqrt(0.5)
-        return places
+            coordinates[rows, first : first + size] = -np.sqrt(0.5) / size
+            coordinates[rows, first + block.codes[rows, column]] += np.sqrt(0.5)
+        return coordinates
 
     def quantiles(self, posterior: Dirichlet, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of the probabilities; those of two or more categories do not sum to 1."""
@@ -177,10 +177,11 @@ class Categorical(Emission):
 
     def _tables(self, point: np.ndarray) -> list[np.ndarray]:
         """One table (n_components, n_categories) for each column."""
-        return np.split(point.reshape(-1, self._cells_per_component), self.first_cell[1:-1], axis=1)
+        return np.split(point.reshape(-1, self.cells_per_component), self.first_cell[1:-1], axis=1)
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return sum(self.n_categories)
 
 
@@ -281,9 +282,9 @@ class CategoricalTable:
 class CategoricalStep(Step):
     """A categorical emission at natural parameters."""
 
-    def __init__(self, emission: Categorical, natural: np.ndarray, join: Joint):
+    def __init__(self, emission: CategoricalEmission, natural: np.ndarray, join: Joint):
         self.single, self.join = natural.ndim == 1, join
-        cells = by_lane(natural, emission._cells_per_component)
+        cells = by_lane(natural, emission.cells_per_component)
         self.shape, self.n_components = cells.shape, cells.shape[1]
         self.n_out = cells.shape[0] * cells.shape[1]
         self.width = -(-self.n_out // 4) * 4

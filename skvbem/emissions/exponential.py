@@ -19,7 +19,7 @@ from skvbem.families import Gamma
 
 
 @dataclass(frozen=True, eq=False)
-class Exponential(RatePriorEmission, LinearEmission):
+class ExponentialEmission(RatePriorEmission, LinearEmission):
     """Exponential waiting times, independent given the component.
 
     Parameters
@@ -86,7 +86,7 @@ class Exponential(RatePriorEmission, LinearEmission):
         shape = posterior.shape
         return np.where(shape > 1, shape - 1, shape) / posterior.rate
 
-    def places(self, block: LinearTable) -> np.ndarray:
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Logarithms of times in units, those of next to no time at a thousandth."""
         times, observed = block.columns
         return (observed * np.log(np.maximum(times, 1e-3))).T
@@ -100,7 +100,8 @@ class Exponential(RatePriorEmission, LinearEmission):
         return {"rates": point / self.unit}
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return 2 * self.n_columns
 
     @property

@@ -78,26 +78,27 @@ class Independent(Emission):
         return tuple(part.impute(of_part, at, responsibilities) for part, of_part, at in parts)
 
     def predictive_point(self, posterior: Product) -> tuple:
-        """That of each group."""
+        """The predictive points of the groups."""
         return tuple(part.predictive_point(q) for part, q in zip(self.parts, posterior.blocks))
 
-    def places(self, block: IndependentTable) -> np.ndarray:
-        """The places of the groups, side by side."""
-        return np.concatenate([part.places(of_part) for part, of_part in zip(self.parts, block.parts)], axis=1)
+    def seeding_coordinates(self, block: IndependentTable) -> np.ndarray:
+        """The seeding coordinates of the groups, side by side."""
+        parts = zip(self.parts, block.parts)
+        return np.concatenate([part.seeding_coordinates(of_part) for part, of_part in parts], axis=1)
 
     def parameters(self, point: tuple) -> tuple:  # type: ignore[override]
         """The parameters of each group, by name."""
         return tuple(part.parameters(at) for part, at in zip(self.parts, point))
 
     def is_conjugate(self, table: IndependentTable) -> bool:
-        """Whether all groups are."""
+        """Whether rows of known components have statistics in every group."""
         return all(part.is_conjugate(of_part) for part, of_part in zip(self.parts, table.parts))
 
-    def counted(self, prior: Product) -> list[tuple[int, Dirichlet]]:
-        """Those of the groups."""
+    def count_blocks(self, prior: Product) -> list[tuple[int, Dirichlet]]:
+        """Dirichlet blocks of all groups that count rows."""
         firsts = np.cumsum([0, *prior.n_cells])[:-1].tolist()
         parts = zip(self.parts, prior.blocks, firsts)
-        return [(first + at, of) for part, block, first in parts for at, of in part.counted(block)]
+        return [(first + at, of) for part, block, first in parts for at, of in part.count_blocks(block)]
 
     @property
     def tells_components_apart(self) -> bool:
@@ -106,7 +107,7 @@ class Independent(Emission):
 
     @property
     def n_outcomes(self) -> tuple[int, ...] | None:
-        """Those of all groups, if all have them."""
+        """Values of the columns of all groups, if all have finitely many."""
         found: list[int] = []
         for part in self.parts:
             if part.n_outcomes is None:
@@ -137,8 +138,9 @@ class Independent(Emission):
         return 1 + (n_cells - one) // (two - one)
 
     @property
-    def _cells_per_component(self) -> int:
-        return sum(part._cells_per_component for part in self.parts)
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
+        return sum(part.cells_per_component for part in self.parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,9 +197,9 @@ class IndependentStep(Step):
         parts = zip(self.steps, block.parts)
         return np.concatenate([step.of_rows(of_part) for step, of_part in parts], axis=2)
 
-    def hidden_covariance(self, block: IndependentTable, shares: np.ndarray) -> np.ndarray | None:
+    def hidden_covariance(self, block: IndependentTable, responsibilities: np.ndarray) -> np.ndarray | None:
         """Group by group, which are independent given the component."""
-        found = [step.hidden_covariance(of_part, shares) for step, of_part in zip(self.steps, block.parts)]
+        found = [step.hidden_covariance(of_part, responsibilities) for step, of_part in zip(self.steps, block.parts)]
         if all(of_group is None for of_group in found):
             return None
         sizes = [step.of_rows(of_part[:0]).shape[2] for step, of_part in zip(self.steps, block.parts)]

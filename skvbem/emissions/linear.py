@@ -119,7 +119,7 @@ class LinearStep(Step):
 
     def __init__(self, emission: LinearEmission, natural: np.ndarray):
         self.emission, self.single = emission, natural.ndim == 1
-        self.natural = by_lane(natural, emission._cells_per_component)
+        self.natural = by_lane(natural, emission.cells_per_component)
         self.n_components = self.natural.shape[1]
         self._folded: dict[bool, np.ndarray] = {}
 

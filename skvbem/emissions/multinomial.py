@@ -22,7 +22,7 @@ _LOWEST = -1e300
 
 
 @dataclass(frozen=True, eq=False)
-class Multinomial(LinearEmission):
+class MultinomialEmission(LinearEmission):
     """Counts of categories with the total of each row given.
 
     Parameters
@@ -46,7 +46,7 @@ class Multinomial(LinearEmission):
             If a row has missing cells as well as observed ones.
         """
         total, n, n_before = 0.0, 0.0, 0
-        for cells, counted in blocks_of_floats(values, weight):
+        for cells, w in blocks_of_floats(values, weight):
             missing = np.isnan(cells)
             partial = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
             if len(partial):
@@ -55,8 +55,8 @@ class Multinomial(LinearEmission):
                     "the counts given their total, which is then unknown: fill the cell, or leave out the whole row."
                 )
             seen = ~missing[:, 0]
-            total += float(counted[seen] @ cells[seen].sum(axis=1))
-            n += float(counted[seen].sum())
+            total += float(w[seen] @ cells[seen].sum(axis=1))
+            n += float(w[seen].sum())
             n_before += len(cells)
         return cls(n_columns_of(values), max(round(total / n), 1) if n > 0 else 1)
 
@@ -124,7 +124,7 @@ class Multinomial(LinearEmission):
         """No: that hangs on the totals of the rows."""
         return False
 
-    def places(self, block: LinearTable) -> np.ndarray:
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Twice the square roots of counts, which spread by about 1 around their means."""
         return 2 * np.sqrt(block.columns[0].T)
 
@@ -141,5 +141,6 @@ class Multinomial(LinearEmission):
         return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1, dtype=float))
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return self.n_categories

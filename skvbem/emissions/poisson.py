@@ -20,7 +20,7 @@ from skvbem.families import Gamma
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson(RatePriorEmission, LinearEmission):
+class PoissonEmission(RatePriorEmission, LinearEmission):
     """Poisson counts, independent given the component.
 
     Parameters
@@ -82,7 +82,7 @@ class Poisson(RatePriorEmission, LinearEmission):
         values = np.asarray(block.values, dtype=float)
         return np.where(np.isnan(values), responsibilities @ (point * self.unit), values)
 
-    def places(self, block: LinearTable) -> np.ndarray:
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Twice the square roots of counts, which spread by about 1 around their means."""
         roots = 2 * (np.sqrt(np.asarray(block.values, dtype=float)) - np.sqrt(self.unit))
         return np.nan_to_num(roots, nan=0.0)
@@ -100,7 +100,8 @@ class Poisson(RatePriorEmission, LinearEmission):
         return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1, dtype=float))
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return 2 * self.n_columns
 
     @property

@@ -28,7 +28,8 @@ from bare import BareChains
 from threadpoolctl import threadpool_limits
 from timing import interleave, number, peak_growth, show
 
-from skvbem.emissions import Categorical, Gaussian
+from skvbem.emissions import Gaussian
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.vbem import posteriors
@@ -45,9 +46,9 @@ def rows_of(kind, n, rng):
     """Symbols or measurements that mean nothing: the time of a step does not depend on them."""
     if kind == "symbols":
         codes = rng.integers(0, 10, size=(n, 1))
-        return Categorical((10,)), codes
+        return CategoricalEmission((10,)), codes
     values = rng.normal(size=(n, 2)) + 3 * rng.integers(0, 3, size=(n, 1))
-    return Gaussian.for_data(values, covariance_type="full"), values
+    return Gaussian("full").for_data(values), values
 
 
 def ours(kind, lengths, n_states, n_threads=1, steps=1):

@@ -78,7 +78,7 @@ def bayesian_gaussian(n_components, covariance_type, n_steps):
 def against_sklearn(n, d, n_components, covariance_type, repeats):
     rng = np.random.default_rng(0)
     X = clouds(n, d, n_components, rng)
-    emission = Gaussian.for_data(X, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(X)
     ours = ascent_of(emission, X, n_components, rng)
     measured = interleave(
         {
@@ -128,7 +128,7 @@ def categories(options):
         X = (rng.random((n, d, 1)) > tables[kind].cumsum(axis=-1)[..., :-1]).sum(axis=-1)
         missing = rng.random(X.shape) < gaps
         ours = ascent_of(
-            Categorical.for_data(X, n_categories=[n_states] * d), np.where(missing, -1, X), n_components, rng
+            Categorical().for_data(X, n_categories=[n_states] * d), np.where(missing, -1, X), n_components, rng
         )
         theirs = np.where(missing, np.nan, X.astype(float)) if gaps else X
 

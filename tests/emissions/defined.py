@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from reference import mixtures
 
-from skvbem.emissions import EMISSIONS, Gaussian, Independent
+from skvbem.emissions import EMISSIONS, Gaussian
+from skvbem.emissions.independent import Independent
 
 
 class Defined(NamedTuple):
@@ -28,7 +29,7 @@ def gaussian(covariance_type, rng, n, gaps=0.0):
     mean, kappa, dof = rng.normal([3.0, -20.0], 1.0), rng.uniform(0.3, 2.0), rng.uniform(2.0, 5.0)
     root = rng.normal(size=(2, 3))
     scale = {"diag": rng.uniform(0.5, 2.0, 2), "spherical": rng.uniform(0.5, 2.0)}.get(covariance_type, root @ root.T)
-    emission = Gaussian.for_data(values, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(values)
     options = {
         "mean_prior": mean,
         "mean_precision_prior": kappa,
@@ -44,7 +45,7 @@ def categorical(name, rng, n, gaps=0.0):
     values = np.where(rng.random((n, 3)) < gaps, -1, rng.integers(0, sizes, size=(n, 3)))
     concentration = rng.uniform(0.3, 2.0)
     options = {} if name == "bernoulli" else {"n_categories": sizes}
-    emission = EMISSIONS[name].for_data(values, **options)
+    emission = EMISSIONS[name]().for_data(values, **options)
     given = (concentration,) * 2 if name == "bernoulli" else concentration
     of_groups = partial(mixtures.categorical, concentration=concentration, sizes=sizes)
     return Defined(values, emission, {"concentration": given}, of_groups)
@@ -56,7 +57,7 @@ def rates(name, rng, n, gaps=0.0):
     values = np.where(rng.random(values.shape) < gaps, np.nan, values)
     shape, rate = rng.uniform(0.5, 3.0), rng.uniform(0.2, 2.0)
     of_groups = partial(getattr(mixtures, name), shape=shape, rate=rate)
-    return Defined(values, EMISSIONS[name].for_data(values), {"shape": shape, "rate": rate}, of_groups)
+    return Defined(values, EMISSIONS[name]().for_data(values), {"shape": shape, "rate": rate}, of_groups)
 
 
 def multinomial(rng, n, gaps=0.0):
@@ -64,7 +65,7 @@ def multinomial(rng, n, gaps=0.0):
     values[rng.random(n) < gaps] = np.nan
     concentration = rng.uniform(0.3, 2.0)
     of_groups = partial(mixtures.multinomial, concentration=concentration)
-    return Defined(values, EMISSIONS["multinomial"].for_data(values), {"concentration": concentration}, of_groups)
+    return Defined(values, EMISSIONS["multinomial"]().for_data(values), {"concentration": concentration}, of_groups)
 
 
 def independent(rng, n, gaps=0.0):

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, Gaussian, Independent
+from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, Gaussian
+from skvbem.emissions.independent import Independent
 
 
 class Problem(NamedTuple):
@@ -53,7 +54,7 @@ def gaussian(covariance_type):
                 return 0.0
             return stats.multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(row[seen])
 
-        emission = Gaussian.for_data(values, covariance_type=covariance_type)
+        emission = Gaussian(covariance_type).for_data(values)
         conjugate = covariance_type in {"diag", "spherical"} or not gaps
         return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, conjugate)
 
@@ -72,7 +73,7 @@ def categorical(name):
             return sum(np.log(tables[j, code]) for j, code in enumerate(row) if code >= 0)
 
         options = {"n_categories": sizes} if name == "categorical" else {}
-        emission = EMISSIONS[name].for_data(values, **options)
+        emission = EMISSIONS[name]().for_data(values, **options)
         return Problem(
             emission, values, int(rng.integers(1, 7)), log_density, lambda row, column: range(sizes[column]), True
         )
@@ -87,7 +88,7 @@ def poisson(rng, n_rows=12, gaps=0.0):
         seen = ~np.isnan(row)
         return stats.poisson(parameters["rates"][k][seen]).logpmf(row[seen]).sum()
 
-    emission = EMISSIONS["poisson"].for_data(values)
+    emission = EMISSIONS["poisson"]().for_data(values)
     return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: range(1000), True)
 
 
@@ -98,7 +99,7 @@ def exponential(rng, n_rows=12, gaps=0.0):
         seen = ~np.isnan(row)
         return stats.expon(scale=1 / parameters["rates"][k][seen]).logpdf(row[seen]).sum()
 
-    emission = EMISSIONS["exponential"].for_data(values)
+    emission = EMISSIONS["exponential"]().for_data(values)
     return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, True)
 
 
@@ -111,7 +112,7 @@ def multinomial(rng, n_rows=12, gaps=0.0):
             return 0.0
         return stats.multinomial(row.sum(), parameters["shares"][k]).logpmf(row)
 
-    emission = EMISSIONS["multinomial"].for_data(values)
+    emission = EMISSIONS["multinomial"]().for_data(values)
     return Problem(emission, values, int(rng.integers(1, 4)), log_density, None, True)
 
 

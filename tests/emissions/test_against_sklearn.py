@@ -30,7 +30,7 @@ def test_a_posterior_of_one_component_is_scikit_learns(covariance_type, rng):
     X = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 3)) + [10.0, 0.0, -4.0]
     given = priors(covariance_type, rng)
     theirs = BayesianGaussianMixture(covariance_type=covariance_type, reg_covar=0, **given).fit(X)
-    emission = Gaussian.for_data(X, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(X)
     prior, table = emission.default_prior(1, **given), emission.prepare(X)
     posterior = prior + emission.statistics(table, np.ones((30, 1)), prior.expected_natural())
     ours = emission.parameters(posterior.mode())
@@ -43,7 +43,7 @@ def test_a_posterior_of_one_component_is_scikit_learns(covariance_type, rng):
 def test_a_most_likely_component_is_scikit_learns(covariance_type, rng):
     X = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 3)) + [10.0, 0.0, -4.0]
     theirs = GaussianMixture(covariance_type=covariance_type, reg_covar=0).fit(X)
-    emission = Gaussian.for_data(X, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(X)
     prior, table = emission.default_prior(1), emission.prepare(X)
     point = prior.most_likely(emission.statistics(table, np.ones((30, 1)), prior.expected_natural()))
     ours = emission.parameters(point)
@@ -54,5 +54,5 @@ def test_a_most_likely_component_is_scikit_learns(covariance_type, rng):
 
 
 def test_an_unknown_covariance_type_is_named():
-    with pytest.raises(ValueError, match=r"'covariance_type' must be one of .* Got 'round'"):
-        Gaussian.for_data(np.zeros((2, 2)), covariance_type="round")
+    with pytest.raises(ValueError, match=r"'covariance_type' parameter of Gaussian must be .* Got 'round'"):
+        Gaussian("round").for_data(np.zeros((2, 2)))

@@ -13,7 +13,7 @@ approx = pytest.approx
 def mixed(rng, covariance_type, n, d, gaps, n_components=3, n_lanes=2, **options):
     values = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
     values[rng.random(values.shape) < gaps] = np.nan
-    emission = Gaussian.for_data(values, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(values)
     prior, table = emission.default_prior(n_components, **options), emission.prepare(values)
     shares = rng.dirichlet(np.ones(n_components), size=(n_lanes, n))
     lanes = np.repeat(prior.expected_natural()[:, None], n_lanes, axis=1)
@@ -50,7 +50,7 @@ def test_wide_tables_are_like_narrow_ones(covariance_type, rng, monkeypatch):
 def test_points_far_from_narrow_components_are_not_lost_in_rounding(covariance_type, rng):
     """Components 1e-5 of the data's spread wide: each row by the definition in many digits, of the point as it is."""
     values = np.concatenate([rng.normal(size=(20, 2)) * 1e-5 + [3.0, 1.0], rng.normal(size=(20, 2)) * 1e-5])
-    emission = Gaussian.for_data(values, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(values)
     prior, table = emission.default_prior(2), emission.prepare(values)
     precision = np.full_like(prior.mode().precision, 1e10) * (np.eye(2) if covariance_type in {"full", "tied"} else 1)
     point = prior.mode()._replace(mean=np.array([[1.25, 0.75], [-0.875, -1.0]]), precision=precision)

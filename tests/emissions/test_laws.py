@@ -7,7 +7,8 @@ import pytest
 from emissions.members import PROBLEMS, n_rows, row_of, rows_of
 
 from skvbem.blocks import Blocks
-from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, relabeled
+from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, Gaussian
+from skvbem.emissions.base import relabeled
 
 approx = pytest.approx
 GAPS = [0.0, 0.35]
@@ -204,7 +205,7 @@ def test_priors_of_weighted_rows_are_those_of_repeated_rows(make, rng):
     weight = rng.integers(1, 4, size=len(problem.values))
     emission = type(problem.emission)
     options = {name: getattr(problem.emission, name) for name in ("tied", "spherical", "n_categories")
-               if hasattr(problem.emission, name) and emission.__name__ != "Multinomial"}  # fmt: skip
+               if hasattr(problem.emission, name) and emission.__name__ != "MultinomialEmission"}  # fmt: skip
     one = emission.for_data(problem.values, weight.astype(float), **options).default_prior(2)
     other = emission.for_data(np.repeat(problem.values, weight, axis=0), **options).default_prior(2)
     assert one.sample(np.random.default_rng(0))[0] == approx(other.sample(np.random.default_rng(0))[0], rel=1e-9)
@@ -232,11 +233,11 @@ def test_places_tell_rows_apart_and_know_no_unit(problems):
     """Equal rows are at one place, rows without any cell in the middle."""
     for problem in problems:
         table = problem.emission.prepare(problem.values)
-        places = problem.emission.places(table)
+        places = problem.emission.seeding_coordinates(table)
         assert places.shape[0] == len(table)
         assert np.isfinite(places).all()
         for i in range(len(table)):
-            assert problem.emission.places(table[i : i + 1])[0] == approx(places[i], rel=1e-12, abs=1e-12)
+            assert problem.emission.seeding_coordinates(table[i : i + 1])[0] == approx(places[i], rel=1e-12, abs=1e-12)
 
 
 def test_quantiles_are_those_of_draws_of_the_posterior(make, rng):
@@ -288,10 +289,9 @@ def test_blocks_prepared_with_the_survey_of_all_are_blocks_of_the_whole_table(pr
 def test_units_of_blocks_are_those_of_the_whole_table(name, gaps, rng):
     values = PROBLEMS[name](rng, n_rows=50, gaps=gaps).values
     weight = rng.uniform(0.1, 2.0, 50)
-    options = {"covariance_type": name} if name in COVARIANCE_TYPES else {}
-    make = EMISSIONS["gaussian" if options else name].for_data
+    make = (Gaussian(name) if name in COVARIANCE_TYPES else EMISSIONS[name]()).for_data
     blocks = Blocks(lambda: ((values[a:b], weight[a:b]) for a, b in pairwise([0, 7, 7, 30, 50])))
-    one, other = make(values, weight, **options), make(blocks, **options)
+    one, other = make(values, weight), make(blocks)
     for key, unit in vars(one).items():
         assert getattr(other, key) == approx(unit, rel=1e-12, abs=1e-12), key
 

@@ -5,7 +5,8 @@ import pytest
 from emissions.members import PROBLEMS
 from scipy import integrate, optimize, stats
 
-from skvbem.emissions import DenseGaussian, Gaussian, Multinomial
+from skvbem.emissions import Gaussian, Multinomial
+from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.moments import weighted_means, weighted_moments
 
 approx = pytest.approx
@@ -196,7 +197,7 @@ def test_a_column_or_table_without_observed_cells_is_taken(rng):
     values = rng.normal(size=(6, 2))
     values[:, 1] = np.nan
     for covariance_type in ("full", "tied", "diag", "spherical"):
-        emission = Gaussian.for_data(values, covariance_type=covariance_type)
+        emission = Gaussian(covariance_type).for_data(values)
         prior, table = emission.default_prior(2), emission.prepare(values)
         statistics = emission.statistics(table, np.full((6, 2), 0.5), prior.expected_natural())
         assert np.isfinite(emission.expected_log_likelihood(table, (prior + statistics).expected_natural())).all()
@@ -204,4 +205,4 @@ def test_a_column_or_table_without_observed_cells_is_taken(rng):
 
 def test_multinomial_rows_are_whole_or_missing():
     with pytest.raises(ValueError, match=r"Row 1 of multinomial counts has a missing cell.*leave out the whole row"):
-        Multinomial.for_data(np.array([[1.0, 2.0], [np.nan, 1.0]]))
+        Multinomial().for_data(np.array([[1.0, 2.0], [np.nan, 1.0]]))

@@ -26,7 +26,7 @@ def density(emission, posterior, row):
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_densities_integrate_to_one_and_over_a_cell_to_that_of_the_others(covariance_type, n, rng):
     values = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 2)) * 3 + [4.0, 7.0]
-    emission = Gaussian.for_data(values, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(values)
     posterior = after_data(emission, values, 2, rng)
     for known in (values[0, 0], values[1, 0] + 5):
 
@@ -46,7 +46,7 @@ def test_densities_integrate_to_one_and_over_a_cell_to_that_of_the_others(covari
 
 def test_waiting_times_integrate_to_one(rng):
     values = rng.exponential(30, size=(6, 2))
-    emission = Exponential.for_data(values)
+    emission = Exponential().for_data(values)
     posterior = after_data(emission, values, 2, rng)
 
     def marginal(t, column):
@@ -71,7 +71,7 @@ def test_categories_sum_to_one(rng):
 
 def test_counts_sum_to_one_and_are_negative_binomial(rng):
     values = rng.poisson(4, size=(6, 1)).astype(float)
-    emission = Poisson.for_data(values)
+    emission = Poisson().for_data(values)
     posterior = after_data(emission, values, 2, rng)
     counts = np.arange(400.0)[:, None]
     found = emission.log_predictive(emission.prepare(counts), posterior)
@@ -84,7 +84,7 @@ def test_counts_sum_to_one_and_are_negative_binomial(rng):
 
 def test_shares_are_dirichlet_multinomial(rng):
     values = rng.multinomial(7, [0.2, 0.3, 0.5], size=5).astype(float)
-    emission = Multinomial.for_data(values)
+    emission = Multinomial().for_data(values)
     posterior = after_data(emission, values, 2, rng)
     rows = np.array([row for row in itertools.product(range(6), repeat=3) if sum(row) == 5], dtype=float)
     found = emission.log_predictive(emission.prepare(rows), posterior)
@@ -96,7 +96,7 @@ def test_shares_are_dirichlet_multinomial(rng):
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
 def test_the_dense_predictive_is_a_multivariate_t(covariance_type, rng):
     values = rng.normal(size=(9, 3)) @ rng.normal(size=(3, 3)) + [1.0, 50.0, -3.0]
-    emission = Gaussian.for_data(values, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(values)
     posterior = after_data(emission, values, 2, rng)
     found = emission.log_predictive(emission.prepare(values), posterior)
     for k in range(2):
@@ -112,7 +112,7 @@ def test_far_rows_and_many_data_keep_their_digits(rng):
     """log1p of tiny squares over huge degrees of freedom, and squares of 1e16."""
     values = rng.normal(size=(20, 2))
     for covariance_type in ("full", "diag"):
-        emission = Gaussian.for_data(values, covariance_type=covariance_type)
+        emission = Gaussian(covariance_type).for_data(values)
         sure = emission.default_prior(1, degrees_of_freedom_prior=1e12, covariance_prior=_covariance(covariance_type))
         sure = sure + 0
         far = emission.prepare(np.array([[1.0, -0.5], [1e8, 1e8]]))

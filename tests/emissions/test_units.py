@@ -40,7 +40,7 @@ def test_an_offset_of_a_hundred_million_deviations_changes_nothing(covariance_ty
         results = []
         for offset in (0.0, 2.0**28, -(2.0**28)):
             moved = values + offset
-            emission = Gaussian.for_data(moved, covariance_type=covariance_type)
+            emission = Gaussian(covariance_type).for_data(moved)
             results.append(climb(emission, moved, shares))
         for bound, responsibilities in results[1:]:
             assert bound == approx(results[0][0], rel=1e-9)
@@ -56,9 +56,9 @@ def test_units_change_the_bound_by_their_logarithms(covariance_type, unit, gaps,
     if covariance_type == "spherical" and unit[0] != unit[1]:
         return  # which has one unit for all columns
     n_seen = (~np.isnan(values)).sum(axis=0)
-    bound, found = climb(Gaussian.for_data(values, covariance_type=covariance_type), values, shares)
+    bound, found = climb(Gaussian(covariance_type).for_data(values), values, shares)
     scaled = values * unit
-    emission = Gaussian.for_data(scaled, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(scaled)
     of_scaled, of_shares = climb(emission, scaled, shares)
     assert of_scaled == approx(bound - n_seen @ np.log(unit), rel=1e-9)
     assert of_shares == approx(found, abs=1e-9)
@@ -66,9 +66,9 @@ def test_units_change_the_bound_by_their_logarithms(covariance_type, unit, gaps,
 
 def test_the_unit_of_time_changes_the_bound_by_its_logarithm(rng):
     times, shares = rng.exponential(3.0, size=(50, 2)), rng.dirichlet(np.ones(2), size=50)
-    bound, found = climb(Exponential.for_data(times), times, shares)
+    bound, found = climb(Exponential().for_data(times), times, shares)
     for unit in (1e-150, 60.0, 1e150):
-        of_scaled, of_shares = climb(Exponential.for_data(times * unit), times * unit, shares)
+        of_scaled, of_shares = climb(Exponential().for_data(times * unit), times * unit, shares)
         assert of_scaled == approx(bound - 100 * np.log(unit), rel=1e-9)
         assert of_shares == approx(found, abs=1e-9)
 
@@ -88,7 +88,7 @@ def test_the_unit_of_time_changes_the_bound_by_its_logarithm(rng):
 )
 def test_thin_data_give_finite_bounds(covariance_type, values):
     """The bound rises, and predictions are finite."""
-    emission = Gaussian.for_data(values, covariance_type=covariance_type)
+    emission = Gaussian(covariance_type).for_data(values)
     shares = np.linspace(0.1, 0.9, len(values))[:, None] * [1, -1] + [0, 1]
     bounds = [climb(emission, values, shares, n)[0] for n in range(1, 6)]
     assert np.isfinite(bounds).all()

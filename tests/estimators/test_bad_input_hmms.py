@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from skvbem import VBHMM, VBMixture, blocks_of
+from skvbem.emissions import Categorical
 from skvbem.errors import DataWarning, TooLargeError, UnknownCategoryWarning
 
 X = np.random.default_rng(0).normal(size=(12, 2))
@@ -220,7 +221,7 @@ def test_polars_sequences_do_not_merge_kinds_of_values():
 @pytest.mark.parametrize("estimator", [VBHMM, VBMixture])
 def test_strong_priors_do_not_make_the_mode_seem_to_fall(estimator):
     """The log density of a prior of 1e8 counts is a small difference of numbers of that size."""
-    strengths = {"concentration_prior": 1e8, "n_init": 2}
+    strengths = {"emission": Categorical(concentration_prior=1e8), "n_init": 2}
     if estimator is VBHMM:
         strengths |= {"startprob_prior": 1e8, "transmat_prior": 1e8}
     else:
@@ -228,5 +229,5 @@ def test_strong_priors_do_not_make_the_mode_seem_to_fall(estimator):
     rng = np.random.default_rng(0)
     for seed in range(40):
         X = np.concatenate([rng.integers(0, 3, (20, 2)), rng.integers(0, 3, (7, 2))])
-        fit = estimator(3, emission="categorical", method="map", random_state=seed, **strengths).fit(X)
+        fit = estimator(3, method="map", random_state=seed, **strengths).fit(X)
         assert fit.parameters_["categorical"]["probabilities"] == pytest.approx(1 / 3, abs=1e-6)

@@ -10,6 +10,7 @@ import pytest
 from scipy import optimize
 
 from skvbem import VBMixture, datasets
+from skvbem.emissions import Gaussian
 from skvbem.estimators.mixture.growth import Growth, State
 from skvbem.models.mixture.components import pairs_by_evidence
 from skvbem.models.mixture.starts import _joined
@@ -26,6 +27,10 @@ SHARED = {
     "earthquakes": "poisson",
 }
 LARGER = {"coleman_panel": "categorical", "lsat6": "categorical", "lizards": "categorical", "car": "categorical"}
+
+
+#: Of clumps: measurements that spread by 1.
+UNIT = Gaussian(covariance_prior=np.eye(2))
 
 
 def shared(name):
@@ -73,17 +78,16 @@ def test_moves_find_what_starts_miss():
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_clumps_are_counted(covariance_type, rng):
     X = clumps(rng, 5)
-    prior = {
-        "covariance_prior": {"full": np.eye(2), "tied": np.eye(2), "diag": [1, 1], "spherical": 1}[covariance_type]
-    }
-    auto = VBMixture("auto", covariance_type=covariance_type, random_state=0, **prior).fit(X)
+    prior = {"full": np.eye(2), "tied": np.eye(2), "diag": [1, 1], "spherical": 1}[covariance_type]
+    emission = Gaussian(covariance_type, covariance_prior=prior)
+    auto = VBMixture("auto", emission=emission, random_state=0).fit(X)
     assert auto.n_components_ == 5
     assert sorted(auto.counts_.round()) == approx([80] * 5, abs=1)
 
 
 @pytest.mark.parametrize("kind", ["dirichlet_distribution", "dirichlet_process"])
 def test_every_move_raises_the_bound(kind, rng):
-    auto = VBMixture("auto", weight_concentration_prior_type=kind, covariance_prior=np.eye(2), random_state=0)
+    auto = VBMixture("auto", weight_concentration_prior_type=kind, emission=UNIT, random_state=0)
     auto.fit(clumps(rng, 7, n_rows=30))
     bounds = [move.lower_bound for move in auto.moves_]
     assert np.all(np.diff(bounds) > 0.01)
@@ -98,8 +102,8 @@ def test_every_move_raises_the_bound(kind, rng):
 def test_a_component_too_many_is_dropped(rng):
     # six clumps in three pairs: all that gain by it split at once, and what went too far is joined again
     X = np.concatenate([clumps(rng, 3, apart=30.0), clumps(rng, 3, apart=30.0) + np.array([3.0, 0.0])])
-    auto = VBMixture("auto", covariance_prior=np.eye(2), random_state=0).fit(X)
-    bounds = over_numbers(X, 8, covariance_prior=np.eye(2))
+    auto = VBMixture("auto", emission=UNIT, random_state=0).fit(X)
+    bounds = over_numbers(X, 8, emission=UNIT)
     assert auto.n_components_ == max(bounds, key=bounds.get)
     assert auto.lower_bound_ >= max(bounds.values()) - 0.01
 
@@ -120,14 +124,14 @@ def test_few_rows(rng):
 def test_the_same_for_any_order_of_rows_repeats_and_threads(rng):
     X = clumps(rng, 4, n_rows=25)
     weight = rng.integers(1, 4, len(X))
-    one = VBMixture("auto", covariance_prior=np.eye(2), random_state=3).fit(X, sample_weight=weight)
+    one = VBMixture("auto", emission=UNIT, random_state=3).fit(X, sample_weight=weight)
     order = rng.permutation(len(X))
     for rows, weights, n_jobs in (
         (X[order], weight[order], None),
         (np.repeat(X, weight, axis=0), None, None),
         (X, weight, 2),
     ):
-        other = VBMixture("auto", covariance_prior=np.eye(2), random_state=3, n_jobs=n_jobs)
+        other = VBMixture("auto", emission=UNIT, random_state=3, n_jobs=n_jobs)
         other.fit(rows, sample_weight=weights)
         assert other.lower_bound_ == approx(one.lower_bound_, rel=1e-9)
         assert [move.kind for move in other.moves_] == [move.kind for move in one.moves_]
@@ -151,8 +155,8 @@ def test_mixed_columns(rng):
 
 def test_scores_of_a_grown_mixture_are_those_of_a_mixture(rng):
     X = clumps(rng, 3)
-    auto = VBMixture("auto", covariance_prior=np.eye(2), random_state=0).fit(X)
-    fixed = VBMixture(3, covariance_prior=np.eye(2), random_state=0).fit(X)
+    auto = VBMixture("auto", emission=UNIT, random_state=0).fit(X)
+    fixed = VBMixture(3, emission=UNIT, random_state=0).fit(X)
     for kind in ("bic", "cheeseman_stutz"):
         assert auto.log_evidence(X, kind=kind).value == approx(fixed.log_evidence(X, kind=kind).value, abs=1e-3)
     assert len(auto.restarts_.bounds) == auto.n_init + 1
@@ -308,7 +312,7 @@ def growth(rng):
         X = clumps(rng, 3, n_rows=30)
         shares = np.zeros((90, 6))
         shares[np.arange(90), np.arange(90) // 30 + (3 * (np.arange(90) % 2) if halved else 0)] = 1
-        estimator = VBMixture(6, covariance_prior=np.eye(2), init=shares, max_iter=2, tol=1e9, acceleration=False)
+        estimator = VBMixture(6, emission=UNIT, init=shares, max_iter=2, tol=1e9, acceleration=False)
         run = estimator.fit(X)._run_
         limits = {"tol": 1e-5, "max_iter": 1000}
         rows = estimator._rows(X, None)

@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skvbem import VBHMM, StructureSearchCV, VBMixture
 from skvbem.datasets import load_earthquakes, load_fetal_lamb
+from skvbem.emissions import Categorical, Gaussian
 from skvbem.evidence import certify_evidence, evidence_table
 
 approx = pytest.approx
@@ -230,7 +231,8 @@ def test_gaps_are_filled_at_the_point_found(emission, estimator, rng):
     X[::5] = np.nan
     name = "means" if emission == "gaussian" else "rates"
     for method in ("ml", "map"):
-        fit = estimator(1, emission=emission, method=method, mean_prior=[90.0] if name == "means" else None).fit(X)
+        held = Gaussian(mean_prior=[90.0]) if name == "means" else emission
+        fit = estimator(1, emission=held, method=method).fit(X)
         expected = fit.parameters_[emission][name][0, 0]
         expected = 1 / expected if emission == "exponential" else expected
         assert fit.impute(X)[::5] == approx(expected)
@@ -666,7 +668,7 @@ def test_rows_under_routing_and_in_pipelines(rng):
 
 def test_batches(rng):
     sequences, _ = chains(rng, [40, 60, 50], d=1)
-    whole = VBHMM(1, mean_prior=[0.0], covariance_prior=[[1.0]], random_state=0)
+    whole = VBHMM(1, emission=Gaussian(mean_prior=[0.0], covariance_prior=[[1.0]]), random_state=0)
     batches = clone(whole)
     for sequence in sequences:
         batches.partial_fit([sequence])
@@ -812,7 +814,7 @@ def test_starts_survive_a_prior_that_empties_states():
         rng = np.random.default_rng(seed)
         cycles = [np.array(list(word)) for word in ["abc"] * 4 + ["acb"] * 4]
         strings = [cycle[(rng.integers(3) + np.arange(rng.integers(10, 30))) % 3][:, None] for cycle in cycles]
-        prior = {"startprob_prior": "unit", "transmat_prior": "unit", "concentration_prior": 1 / 3}
+        prior = {"startprob_prior": "unit", "transmat_prior": "unit", "emission": Categorical(1 / 3)}
         fit = VBHMM(10, n_init=20, random_state=0, **prior).fit(strings)
         assert len(fit.component_states_.in_use) == 6
         assert fit.restarts_.n_best > 1

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skvbem import DAG, StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma, load_faithful
-from skvbem.emissions import COVARIANCE_TYPES
+from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, Categorical, Gaussian, Poisson
 from skvbem.errors import DataWarning
 from skvbem.evidence import certify_evidence
 
@@ -98,13 +98,22 @@ def test_hyperparameters_are_those_of_scikit_learn(covariance_type, rng):
             "diag": np.array([2.0, 0.5]),
             "spherical": 1.5,
         }[covariance_type],
-        "weight_concentration_prior": 0.8,
     }
-    ours = VBMixture(1, covariance_type=covariance_type, **prior).fit(X)
+    emission, weights = Gaussian(covariance_type, **prior), {"weight_concentration_prior": 0.8}
+    ours = VBMixture(1, emission=emission, **weights).fit(X)
     theirs = BayesianGaussianMixture(
-        covariance_type=covariance_type, weight_concentration_prior_type="dirichlet_distribution", reg_covar=0, **prior
+        covariance_type=covariance_type,
+        weight_concentration_prior_type="dirichlet_distribution",
+        reg_covar=0,
+        **prior,
+        **weights,
     ).fit(X)
-    for name in (*(f"{name}_" for name in prior), "weight_concentration_", "mean_precision_", "degrees_of_freedom_"):
+    for name in (
+        *(f"{name}_" for name in (prior | weights)),
+        "weight_concentration_",
+        "mean_precision_",
+        "degrees_of_freedom_",
+    ):
         assert getattr(ours, name) == approx(getattr(theirs, name), rel=1e-9), name
     for name in ("means_", "covariances_", "precisions_"):
         assert getattr(ours, name) == approx(getattr(theirs, name), rel=1e-9), name
@@ -269,14 +278,23 @@ def test_values_that_no_component_makes(case, rng):
         ({"weight_concentration_prior": [1.0, 2.0, 3.0]}, "must be a number or have one for each of the 2 components"),
         ({"init": np.ones((3, 2))}, r"The 'init' parameter of VBMixture must have a row for each of the 20 rows of X"),
         ({"categories": {"a": [1, 2]}}, "names 'a', which holds no categories"),
-        ({"degrees_of_freedom_prior": 1.0}, "'degrees_of_freedom_prior' parameter of VBMixture must be above 1"),
         (
-            {"mean_prior": [1.0, 2.0, 3.0]},
-            r"'mean_prior' parameter of VBMixture must be a finite array of shape \(2,\)",
+            {"emission": Gaussian(degrees_of_freedom_prior=1.0)},
+            "'degrees_of_freedom_prior' parameter of Gaussian must be above 1",
         ),
-        ({"covariance_prior": np.eye(3)}, r"'covariance_prior' parameter of VBMixture must be a finite array of shape"),
-        ({"covariance_prior": -np.eye(2)}, "'covariance_prior' parameter of VBMixture must be symmetric and positive"),
-        ({"covariance_type": "diag", "covariance_prior": [1.0, 0.0]}, "'covariance_prior' parameter .* must be > 0"),
+        (
+            {"emission": Gaussian(mean_prior=[1.0, 2.0, 3.0])},
+            r"'mean_prior' parameter of Gaussian must be a finite array of shape \(2,\)",
+        ),
+        (
+            {"emission": Gaussian(covariance_prior=np.eye(3))},
+            r"'covariance_prior' parameter of Gaussian must be a finite array of shape",
+        ),
+        (
+            {"emission": Gaussian(covariance_prior=-np.eye(2))},
+            "'covariance_prior' parameter of Gaussian must be symmetric and positive",
+        ),
+        ({"emission": Gaussian("diag", covariance_prior=[1.0, 0.0])}, "'covariance_prior' parameter .* must be > 0"),
         ({"n_components": 0}, "'n_components' parameter of VBMixture must be an int"),
         ({"covariance_type": "round"}, "'covariance_type' parameter of VBMixture"),
     ],
@@ -372,7 +390,9 @@ def test_given_responsibilities(rng):
 def test_one_component_is_student_t(rng):
     """The predictive density of one Gaussian, by SciPy."""
     X = rng.normal(size=(20, 1))
-    model = VBMixture(1, mean_prior=[0.0], covariance_prior=[[1.0]], degrees_of_freedom_prior=3.0).fit(X)
+    model = VBMixture(
+        1, emission=Gaussian(mean_prior=[0.0], covariance_prior=[[1.0]], degrees_of_freedom_prior=3.0)
+    ).fit(X)
     kappa, dof = 1.0 + 20, 3.0 + 20
     mean = X.sum() / kappa
     scale = 3.0 * 0 + 1.0 + (X**2).sum() - kappa * mean**2
@@ -412,24 +432,24 @@ def test_draws_of_a_density_are_predictive(rng):
 @pytest.mark.parametrize(
     ("emission", "params", "message"),
     [
-        ("categorical", {"concentration_prior": -1.0}, "'concentration_prior' parameter of VBMixture must be > 0"),
+        ("categorical", {"concentration_prior": -1.0}, "'concentration_prior' parameter of Categorical must be > 0"),
         ("categorical", {"concentration_prior": [[1.0, 1.0]]}, "must be a number or have 2 entries"),
         ("multinomial", {"concentration_prior": [1.0]}, "must be a number or have 2 entries"),
-        ("poisson", {"shape_prior": 0.0}, "'shape_prior' parameter of VBMixture must be > 0"),
-        ("poisson", {"rate_prior": [1.0, np.inf]}, "'rate_prior' parameter of VBMixture must be > 0"),
+        ("poisson", {"shape_prior": 0.0}, "'shape_prior' parameter of Poisson must be > 0"),
+        ("poisson", {"rate_prior": [1.0, np.inf]}, "'rate_prior' parameter of Poisson must be > 0"),
     ],
 )
 def test_bad_priors(emission, params, message, rng):
     with pytest.raises(ValueError, match=message):
-        VBMixture(2, emission=emission, **params).fit(rng.integers(0, 2, size=(20, 2)))
+        VBMixture(2, emission=EMISSIONS[emission](**params)).fit(rng.integers(0, 2, size=(20, 2)))
 
 
 def test_priors_by_column(rng):
     X = rng.integers(0, 2, size=(20, 2))
-    one = VBMixture(2, emission="categorical", concentration_prior=[[1.0, 2.0], 1.0], random_state=0).fit(X)
-    other = VBMixture(2, emission="categorical", concentration_prior=1.0, random_state=0).fit(X)
+    one = VBMixture(2, emission=Categorical([[1.0, 2.0], 1.0]), random_state=0).fit(X)
+    other = VBMixture(2, emission=Categorical(1.0), random_state=0).fit(X)
     assert one.lower_bound_ != other.lower_bound_
-    unit = VBMixture(2, emission="poisson", shape_prior=[1.0, 2.0], rate_prior=[0.5, 1.0], random_state=0).fit(X)
+    unit = VBMixture(2, emission=Poisson([1.0, 2.0], [0.5, 1.0]), random_state=0).fit(X)
     assert np.isfinite(unit.lower_bound_)
 
 

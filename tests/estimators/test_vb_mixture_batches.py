@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from skvbem import VBMixture, blocks_of
-from skvbem.emissions import COVARIANCE_TYPES
+from skvbem.emissions import Bernoulli, Categorical, Exponential, Gaussian, Multinomial, Poisson
 
 approx = pytest.approx
 
@@ -18,15 +18,15 @@ def rows(rng, n=300):
 # Priors that are no guess from data, under which fits to parts and to all have the same model.
 PRIORS = {"mean_prior": [2.0, 3.0], "degrees_of_freedom_prior": 4.0}
 CONJUGATE = {
-    "full": (PRIORS | {"covariance_prior": [[4.0, 1.0], [1.0, 2.0]]}, None),
-    "tied": (PRIORS | {"covariance_prior": [[4.0, 1.0], [1.0, 2.0]]}, None),
-    "diag": (PRIORS | {"covariance_prior": [4.0, 2.0]}, 0.2),
-    "spherical": (PRIORS | {"covariance_prior": 3.0}, 0.2),
-    "categorical": ({"categories": {"x0": range(4), "x1": range(4)}, "concentration_prior": 0.7}, 0.2),
-    "bernoulli": ({"concentration_prior": 0.7}, 0.2),
-    "poisson": ({"shape_prior": 2.0, "rate_prior": 0.5}, 0.2),
-    "exponential": ({"shape_prior": 2.0, "rate_prior": 0.5}, 0.2),
-    "multinomial": ({"concentration_prior": 0.7}, None),
+    "full": (Gaussian("full", covariance_prior=[[4.0, 1.0], [1.0, 2.0]], **PRIORS), None),
+    "tied": (Gaussian("tied", covariance_prior=[[4.0, 1.0], [1.0, 2.0]], **PRIORS), None),
+    "diag": (Gaussian("diag", covariance_prior=[4.0, 2.0], **PRIORS), 0.2),
+    "spherical": (Gaussian("spherical", covariance_prior=3.0, **PRIORS), 0.2),
+    "categorical": (Categorical(concentration_prior=0.7), 0.2),
+    "bernoulli": (Bernoulli(concentration_prior=0.7), 0.2),
+    "poisson": (Poisson(shape_prior=2.0, rate_prior=0.5), 0.2),
+    "exponential": (Exponential(shape_prior=2.0, rate_prior=0.5), 0.2),
+    "multinomial": (Multinomial(concentration_prior=0.7), None),
 }
 
 
@@ -34,10 +34,9 @@ CONJUGATE = {
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_component_learns_from_batches_what_it_learns_from_all(family, weighted, rng):
     """Exactly: the posterior, predictions, and the evidence as the sum over batches given those before."""
-    params, missing = CONJUGATE[family]
-    emission = "gaussian" if family in COVARIANCE_TYPES else family
-    shape = {"covariance_type": family} if emission == "gaussian" else {}
-    model = VBMixture(1, emission=emission, **shape, **params)
+    emission, missing = CONJUGATE[family]
+    levels = {"x0": range(4), "x1": range(4)} if family == "categorical" else "auto"
+    model = VBMixture(1, emission=emission, categories=levels)
     X = {
         "categorical": rng.integers(0, 4, size=(200, 2)),
         "bernoulli": rng.integers(0, 2, size=(200, 2)),
@@ -56,8 +55,9 @@ def test_one_component_learns_from_batches_what_it_learns_from_all(family, weigh
     assert in_batches.score_samples(X) == approx(whole.score_samples(X), rel=1e-8, abs=1e-9)
     assert in_batches.n_samples_ == approx(weight.sum())
     assert in_batches.counts_ == approx(whole.counts_)
-    for name, expected in whole.parameters_[emission].items():
-        assert in_batches.parameters_[emission][name] == approx(expected, rel=1e-8, nan_ok=True)
+    ((group, parameters),) = whole.parameters_.items()
+    for name, expected in parameters.items():
+        assert in_batches.parameters_[group][name] == approx(expected, rel=1e-8, nan_ok=True)
 
 
 @pytest.mark.parametrize("kind", ["dirichlet_distribution", "dirichlet_process"])

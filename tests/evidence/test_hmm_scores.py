@@ -15,7 +15,8 @@ from models.test_hmm import chain_of, sequences_of
 from reference import hidden_markov
 from reference.hidden_markov import log_joints
 
-from skvbem.emissions import Categorical, Gaussian
+from skvbem.emissions import Gaussian
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.errors import TooLargeError
 from skvbem.evidence import get_score
 from skvbem.models import capabilities_of
@@ -203,7 +204,7 @@ def test_laplace_is_the_gaussian_of_the_hessian_for_chains(name, rng):
 def test_covariances_where_probabilities_leave_the_range_of_doubles(rng):
     """Two states that are out of reach by thousands of nats until the last row, which is theirs."""
     problem = PROBLEMS["diag"](rng, n_rows=6)
-    emission = Gaussian.for_data(rng.normal(size=(50, 1)), covariance_type="diag")
+    emission = Gaussian("diag").for_data(rng.normal(size=(50, 1)))
     problem = problem._replace(emission=emission, values=np.array([[0.0]] * 5 + [[3000.0]]))
     model, data = hmm(
         problem, (Transitions(np.ones((1, 3))), Transitions(np.array([[1.0, 0, 0], [0, 1, 1], [0, 1, 1]]))), [6]
@@ -257,7 +258,7 @@ def rank_by_derivatives(allowed_first, allowed_pairs, sizes, n_steps, rng):
     [(2, 2, 1, 1), (2, 2, 2, 3), (2, 2, 3, 5), (2, 2, 5, 5), (2, 3, 3, 7), (3, 2, 5, 11), (3, 3, 4, 14)],
 )
 def test_known_dimensions_of_sequences_of_symbols(n_states, n_symbols, n_steps, d, rng):
-    emission, ones = Categorical((n_symbols,)), np.ones((n_states, n_states))
+    emission, ones = CategoricalEmission((n_symbols,)), np.ones((n_states, n_states))
     model = HMM(emission, Transitions(ones[:1]), Transitions(ones), emission.default_prior(n_states))
     data = model.compile(emission.prepare(np.zeros((n_steps + 1, 1), dtype=int)), [n_steps, 1])
     assert capabilities_of(model).dimension(("state",), data) == d
@@ -269,7 +270,7 @@ def test_dimensions_of_sequences_of_categories(rng):
     for k in range(16):
         n_states, sizes = 2 + k % 2, [(2,), (3,), (2, 2)][k % 3]
         initial, transitions = random_prior(rng, n_states)
-        emission = Categorical(sizes)
+        emission = CategoricalEmission(sizes)
         model = HMM(emission, initial, transitions, emission.default_prior(n_states))
         for n_steps in range(1, 2 * n_states + (len(sizes) < 2)):
             data = model.compile(emission.prepare(np.zeros((n_steps, len(sizes)), dtype=int)), [n_steps])

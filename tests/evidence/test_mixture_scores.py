@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from skvbem import StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma
+from skvbem.emissions import Gaussian, Poisson
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, certify_evidence, get_score
 from skvbem.models import capabilities_of
@@ -294,7 +295,7 @@ def test_laplace_nears_the_closed_form_as_data_grow(name, rng):
 def test_laplace_in_rates():
     """Posterior Gamma(a, b): mode (a - 1) / b, curvature (a - 1) / mode^2, the density that of the rate."""
     X = np.array([[3.0], [1.0], [4.0], [2.0]])
-    model = VBMixture(1, emission="poisson", shape_prior=2.0, rate_prior=0.5, method="map", map_basis="probability")
+    model = VBMixture(1, emission=Poisson(2.0, 0.5), method="map", map_basis="probability")
     found = model.fit(X).log_evidence(X, kind="laplace", form="map_probability")
     a, b = 2.0 + X.sum(), 0.5 + len(X)
     mode = (a - 1) / b
@@ -305,7 +306,7 @@ def test_laplace_in_rates():
 def test_laplace_of_components_that_lie_apart(rng):
     """The evidence is that of the two groups, times two for their names."""
     X = np.concatenate([rng.normal(size=(150, 1)), 1000 + rng.normal(size=(250, 1))])
-    model = VBMixture(2, mean_prior=[500.0], covariance_prior=[[1e4]], random_state=0).fit(X)
+    model = VBMixture(2, emission=Gaussian(mean_prior=[500.0], covariance_prior=[[1e4]]), random_state=0).fit(X)
     found = model.log_evidence(X, kind="laplace", alias=True)
     groups = mixtures.full([X[:150], X[150:]], mean=[500.0], kappa=1.0, dof=1.0, scale=np.array([[1e4]]))
     assert found.value == approx(groups + mixtures.dirichlet([150, 250], 1.0) + np.log(2), abs=0.02)

@@ -9,7 +9,7 @@ import pytest
 
 from skvbem import capabilities as page
 from skvbem.capabilities import Capabilities
-from skvbem.emissions import Categorical
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.graphs.dag import DAG
 from skvbem.models import MODELS, DiscreteDAG, LatentModel, RegisteredModel, capabilities_of
 from skvbem.models.hmm.model import HMM
@@ -34,7 +34,7 @@ PROTOCOLS = {
 
 def small(name):
     """A small model of each kind."""
-    emission = Categorical((2, 2))
+    emission = CategoricalEmission((2, 2))
     if name == "network":
         dag = DAG.naive_bayes("c", ["y0", "y1"])
         return DiscreteDAG(dag, dict.fromkeys(dag.nodes, 2), {v: np.ones([2] * len(dag.family(v))) for v in dag.nodes})

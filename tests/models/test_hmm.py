@@ -13,7 +13,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from skvbem.data import row_hashes
-from skvbem.emissions import EMISSIONS, Categorical
+from skvbem.emissions import EMISSIONS
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models import capabilities_of
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.sampling import log_z
@@ -112,7 +113,7 @@ def test_sequences_of_one_step_are_a_mixture(name, rng):
 def symbols(text, alphabet=None):
     """A problem of one sequence of symbols."""
     codes = np.array([[int(c)] for c in text])
-    emission = Categorical((alphabet or codes.max() + 1,))
+    emission = CategoricalEmission((alphabet or codes.max() + 1,))
     return emission, codes
 
 
@@ -220,7 +221,7 @@ def test_ten_thousand_random_fits_rise(rng):
 def test_a_hundred_sequences_over_a_hundred_symbols(rng):
     """Where others' bounds are NaN: 100 random sequences over 100 symbols, 5 states, sparse priors."""
     codes = rng.integers(0, 100, size=(100 * 30, 1))
-    emission = Categorical((100,))
+    emission = CategoricalEmission((100,))
     for strength in (1.0, 1e-2, 1e-3):
         prior = Transitions(np.full((1, 5), strength)), Transitions.symmetric(5, 5 * strength)
         model = HMM(emission, *prior, emission.default_prior(5, concentration=strength))
@@ -268,7 +269,7 @@ def test_sequences_one_by_one_have_no_rows_that_nothing_depends_on(rng):
 
 
 def test_an_impossible_sequence_of_weight_0_is_as_if_absent():
-    emission = Categorical((2,))
+    emission = CategoricalEmission((2,))
     model = HMM(emission, Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2))), emission.default_prior(2))
     natural = model.prior.expected_natural()[:, None]
     of_emission = natural[-4:]
@@ -301,7 +302,7 @@ def test_pieces_of_long_sequences_change_nothing(name, rng, monkeypatch):
 
 def test_a_million_sequences_of_one_step(rng):
     codes = rng.integers(0, 3, size=(1_000_000, 1))
-    emission = Categorical((3,))
+    emission = CategoricalEmission((3,))
     model = HMM(emission, Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2))), emission.default_prior(2))
     data = model.compile(emission.prepare(codes), np.ones(1_000_000, dtype=int))
     start = random_starts(model, data, rng, 1)
@@ -494,7 +495,7 @@ def test_states_start_in_an_order_that_a_mask_allows(rng):
     """Levels that a walk visits one after the other: the start keeps most of the transitions it counts."""
     levels = np.clip(np.cumsum(rng.integers(-1, 2, size=300)), 0, 4)
     X = 4.0 * levels[:, None] + rng.normal(size=(300, 1)) * 0.3
-    emission = EMISSIONS["gaussian"].for_data(X, None)
+    emission = EMISSIONS["gaussian"]().for_data(X, None)
     for mask in (banded(5), left_to_right(5) | left_to_right(5).T):
         chain = Transitions(np.ones((1, 5))), Transitions(1.0 * mask)
         model = HMM(emission, *chain, emission.default_prior(5))

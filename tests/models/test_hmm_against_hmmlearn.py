@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from skvbem.emissions import Categorical, Gaussian
+from skvbem.emissions import Gaussian
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.vbem import posteriors
@@ -46,7 +47,7 @@ def bound_of(peer, values, lengths):
 def test_the_same_bound_of_symbols(implementation, rng):
     for n_states in (1, 2, 5):
         codes, lengths = rng.integers(0, 7, size=(300, 1)), [100, 150, 50]
-        emission = Categorical((7,))
+        emission = CategoricalEmission((7,))
         model = HMM(emission, *random_chain(rng, n_states), emission.default_prior(n_states, concentration=0.6))
         data = model.compile(emission.prepare(codes), lengths)
         statistics = model.statistics_of(rng.dirichlet(np.full(n_states, 0.3), size=300), data)[:, None]
@@ -66,7 +67,7 @@ def test_the_same_bound_of_measurements_but_for_two_pi(rng):
     """hmmlearn leaves n d / 2 ln 2 pi out."""
     for n_states in (1, 3):
         values, lengths = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 2)), [120, 80]
-        emission = Gaussian.for_data(values, covariance_type="full")
+        emission = Gaussian("full").for_data(values)
         model = HMM(emission, *random_chain(rng, n_states), emission.default_prior(n_states))
         data = model.compile(emission.prepare(values), lengths)
         statistics = model.statistics_of(rng.dirichlet(np.full(n_states, 0.3), size=200), data)[:, None]

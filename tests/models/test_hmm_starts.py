@@ -8,7 +8,7 @@ from emissions.members import PROBLEMS, rows_of
 from laws.chains import hmm, random_prior
 
 from skvbem.data import row_hashes
-from skvbem.emissions import Categorical
+from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, left_to_right
@@ -57,7 +57,7 @@ def test_starts_reach_the_optimum_of_the_states_that_made_the_data(rng):
         if kind == "symbols":
             tables = 0.7 * np.eye(n_states, 6) + 0.05
             values = np.array([[rng.choice(6, p=tables[k] / tables[k].sum())] for k in states])
-            emission = Categorical((6,))
+            emission = CategoricalEmission((6,))
         else:
             middle, scale = (
                 (np.zeros(3), np.array([0.3, 1.0, 3.0]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference.gaussian_mixture import Density, Point, em_step, vb_step
 
-from skvbem.emissions import DenseGaussian
+from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem.posteriors import ML, VB

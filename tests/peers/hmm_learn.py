@@ -10,6 +10,8 @@ from typing import ClassVar
 import numpy as np
 from peers.hmm_learn_base import LAST, RUN, Covariances, Model, Symbols, constructor, learned
 
+from skvbem.emissions import Categorical, Gaussian
+
 
 class _MaximumLikelihood(Model):
     """Models whose default priors are flat: maximum likelihood."""
@@ -160,7 +162,7 @@ class VariationalCategoricalHMM(Symbols, _Variational):
         if (given := self._prior("emissionprob")) is None:
             return super()._settings()
         given = self._alike(given)
-        return super()._settings() | {"concentration_prior": [given] if np.ndim(given) else float(given)}
+        return super()._settings() | {"emission": Categorical([given] if np.ndim(given) else float(given))}
 
     def _published(self, fit):
         prior, posterior = (of.blocks[2].concentration for of in (fit._fitted_.model.prior, fit._fitted_.posterior))
@@ -208,9 +210,8 @@ class VariationalGaussianHMM(Covariances, _Variational):
 
     def _settings(self):
         given = {theirs: self._prior(theirs) for theirs in self._ours}
-        return super()._settings() | {
-            self._ours[name]: self._alike(value, name) for name, value in given.items() if value is not None
-        }
+        prior = {self._ours[name]: self._alike(value, name) for name, value in given.items() if value is not None}
+        return super()._settings() | {"emission": Gaussian(self.covariance_type, **prior)}
 
     def _published(self, fit):
         found, fitted = super()._published(fit), fit._fitted_

@@ -13,6 +13,7 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from skvbem import VBMixture
+from skvbem.emissions import Gaussian
 
 INITS = {"kmeans": "k-means++", "k-means++": "k-means++", "random": "random", "random_from_data": "random"}
 
@@ -109,13 +110,7 @@ class GaussianMixture(_Mixture):
 class BayesianGaussianMixture(_Mixture):
     """Variational Bayes."""
 
-    _same = (
-        *_Mixture._same,
-        "weight_concentration_prior_type",
-        "mean_prior",
-        "degrees_of_freedom_prior",
-        "covariance_prior",
-    )
+    _same = (*_Mixture._same, "weight_concentration_prior_type")
 
     def __init__(
         self,
@@ -162,7 +157,13 @@ class BayesianGaussianMixture(_Mixture):
             "tol": self.tol,
             "init": INITS[self.init_params],
             "weight_concentration_prior": 1 / self.n_components if given[0] is None else given[0],
-            "mean_precision_prior": 1.0 if given[1] is None else given[1],
+            "emission": Gaussian(
+                self.covariance_type,
+                mean_prior=self.mean_prior,
+                mean_precision_prior=1.0 if given[1] is None else given[1],
+                degrees_of_freedom_prior=self.degrees_of_freedom_prior,
+                covariance_prior=self.covariance_prior,
+            ),
         }
 
 

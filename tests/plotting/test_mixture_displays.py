@@ -15,7 +15,6 @@ from skvbem.datasets import load_carcinoma, load_faithful
 from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS
 from skvbem.plotting import BoundDisplay, ClassProfileDisplay, ComponentsDisplay
 from skvbem.plotting.choice import shown_components
-from skvbem.plotting.profiles import PROFILES
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -220,8 +219,8 @@ def whiskers(ax):
     return np.array([s[:, 0] for c in ax.collections if type(c).__name__ == "LineCollection" for s in c.get_segments()])
 
 
-def test_every_family_has_profiles():
-    assert set(PROFILES) == set(EMISSIONS)
+def test_every_family_is_drawn(mixed):
+    assert set(mixed.groups_) == set(EMISSIONS)
 
 
 def test_bars_are_probabilities_with_their_credible_intervals(mixed):

@@ -116,6 +116,11 @@ class DenseGaussian(NormalPriorEmission):
             "covariance": self.unwhitener @ family.scale @ self.unwhitener.T,
         }
 
+    def in_frame(self, covariance: np.ndarray) -> np.ndarray:
+        """A covariance matrix (d, d) of the data as it is in the frame, symmetric to the last digit."""
+        scale = self.whitener @ covariance @ self.whitener.T
+        return (scale + scale.T) / 2
+
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         return self.whitener @ away
 
@@ -125,8 +130,7 @@ class DenseGaussian(NormalPriorEmission):
         """Normal-Wishart distributions."""
         n_precisions, scale = 1 if self.tied else n_components, np.eye(self.n_columns)
         if covariance is not None:
-            scale = self.whitener @ covariance @ self.whitener.T
-            scale = (scale + scale.T) / 2
+            scale = self.in_frame(covariance)
         return NormalWishart.from_parameters(
             mean=np.tile(mean, (n_components, 1)),
             mean_precision=np.full(n_components, mean_precision),
@@ -206,7 +210,7 @@ class DenseGaussian(NormalPriorEmission):
         """Whether rows are observed whole or not at all."""
         return not any(0 < len(missing) < self.n_columns for _, missing in table.runs)
 
-    def places(self, block: DenseTable) -> np.ndarray:
+    def seeding_coordinates(self, block: DenseTable) -> np.ndarray:
         """Rows in standard deviations from the means of the columns."""
         deviation = np.sqrt((self.unwhitener**2).sum(axis=1))
         return np.nan_to_num((block.values - self.origin) / deviation, nan=0.0)
@@ -236,6 +240,7 @@ class DenseGaussian(NormalPriorEmission):
         return np.concatenate([np.repeat(np.arange(n_components), 1 + d), np.full(1 + d * (d + 1) // 2, -1)])
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         d = self.n_columns
         return 2 + d + d * (d + 1) // 2

@@ -93,11 +93,11 @@ class DenseStep(Step):
 
     def add(self, block: DenseTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
         """Add the statistics of a block to a sum."""
-        shares = as_matrix(responsibilities)
+        matrix = as_matrix(responsibilities)
         for rows, missing in block.runs:
             if len(missing) == len(self.whitener):
                 continue
-            sums = self._sums(block, shares[:, rows], rows)
+            sums = self._sums(block, matrix[:, rows], rows)
             total += self._completed(sums, self._observed(*missing)) if len(missing) else sums
 
     def of_rows(self, block: DenseTable) -> np.ndarray:
@@ -112,8 +112,8 @@ class DenseStep(Step):
                 found[rows, k] = np.concatenate([np.ones((2, mean.shape[1])), mean, products.T]).T
         return found[..., self._own]
 
-    def hidden_covariance(self, block: DenseTable, shares: np.ndarray) -> np.ndarray | None:
-        """That of the hidden cells and of their products, which are Gaussian given the component."""
+    def hidden_covariance(self, block: DenseTable, responsibilities: np.ndarray) -> np.ndarray | None:
+        """Covariance of the hidden cells and of their products, which are Gaussian given the component."""
         n_components, d = self.shape[1:]
         hidden = [(rows, missing) for rows, missing in block.runs if 0 < len(missing) < d]
         if not hidden:
@@ -121,7 +121,7 @@ class DenseStep(Step):
         found = np.zeros((n_components, 2 + d + d * (d + 1) // 2, 2 + d + d * (d + 1) // 2))
         for rows, missing in hidden:
             for k, (mean, covariance) in enumerate(self._moments(block, rows, missing)):
-                found[k, 2:, 2:] += _covariance_of_products(mean, covariance, shares[rows, k])
+                found[k, 2:, 2:] += _covariance_of_products(mean, covariance, responsibilities[rows, k])
         return found[:, self._own[:, None], self._own]
 
     def _moments(self, block: DenseTable, rows, missing: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -142,18 +142,18 @@ class DenseStep(Step):
         cells = np.arange(2 + d + d * (d + 1) // 2)
         return np.concatenate([[0], cells[2 : 2 + d], [1], cells[2 + d :]]) if self.tied else cells
 
-    def _sums(self, block: DenseTable, shares: np.ndarray, rows) -> np.ndarray:
+    def _sums(self, block: DenseTable, responsibilities: np.ndarray, rows) -> np.ndarray:
         """Sums of 1, z and its products as they are, (n_lanes, n_components, ...).
 
         With one precision for all, products need only be summed over all components: they stand with the first.
         """
         n_lanes, n_components, d = self.shape
         if d <= WIDEST_EXPANDED and not self.tied:
-            return (shares @ block.features[:, rows].T).reshape(n_lanes, n_components, -1)
+            return (responsibilities @ block.features[:, rows].T).reshape(n_lanes, n_components, -1)
         sums, frame = self.zeros(), block.frame[:, rows]
-        sums[..., 0] = shares.sum(axis=-1).reshape(n_lanes, n_components)
-        sums[..., 1 : 1 + d] = (shares @ frame.T).reshape(n_lanes, n_components, d)
-        by_precision = shares.reshape(n_lanes, n_components, -1)
+        sums[..., 0] = responsibilities.sum(axis=-1).reshape(n_lanes, n_components)
+        sums[..., 1 : 1 + d] = (responsibilities @ frame.T).reshape(n_lanes, n_components, d)
+        by_precision = responsibilities.reshape(n_lanes, n_components, -1)
         if self.tied:
             by_precision = by_precision.sum(axis=1, keepdims=True)
         for lane, k in np.ndindex(by_precision.shape[:2]):

@@ -174,7 +174,7 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         means = self.origin + self.unit * point.mean
         return np.where(np.isnan(values), responsibilities @ means, values)
 
-    def places(self, block: LinearTable) -> np.ndarray:
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Rows in units from the means of the columns."""
         return block.columns[0].T
 
@@ -198,7 +198,8 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         return np.split(natural, [d, d + p, 2 * d + p], axis=-1)
 
     @property
-    def _cells_per_component(self) -> int:
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
         return 2 * (self.n_columns + self.n_precisions)
 
 

@@ -198,13 +198,7 @@ class FittedHMM(FittedEmissions):
         """
         found: dict[str, np.ndarray] = {}
         for group, parameters in zip(self.groups.groups, self.parameters()):
-            if group.encoder is not None:
-                sizes = group.encoder.n_categories_.tolist()
-                tables = [parameters["probabilities"][:, j, :size] for j, size in enumerate(sizes)]
-            else:
-                (name,) = [each for each in ("means", "rates", "probabilities", "shares") if each in parameters]
-                values = 1 / parameters[name] if group.family == "exponential" else parameters[name]
-                tables = list(values.T)
+            tables = group.specification.expected(parameters, group.levels)
             found |= {name: states @ table for name, table in zip(group.names, tables)}
         return {name: found[name] for name in self.groups.names}
 

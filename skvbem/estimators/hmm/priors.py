@@ -6,8 +6,8 @@ from numbers import Integral
 
 import numpy as np
 
+from skvbem.emissions.specifications.parameters import floats, positive
 from skvbem.estimators.input.values import _show
-from skvbem.estimators.labels.priors import _floats, _positive
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 
 LEFT_TO_RIGHT = "left-to-right"
@@ -50,9 +50,9 @@ def _concentration(owner: str, name: str, value, allowed: np.ndarray) -> np.ndar
                 f"The {name!r} parameter of {owner} must be a number, {UNIT!r} or an array. Got {value!r} instead."
             )
         return Transitions.symmetric(len(allowed), 1.0, allowed).concentration
-    given = _floats(owner, name, value, f"a number, {UNIT!r} or an array of numbers")
+    given = floats(owner, name, value, f"a number, {UNIT!r} or an array of numbers")
     if not given.ndim:
-        return float(_positive(owner, name, value)) * allowed
+        return float(positive(owner, name, value)) * allowed
     shape = allowed.shape if name == "transmat_prior" else allowed.shape[1:]
     if given.shape != shape:
         raise ValueError(
@@ -65,7 +65,7 @@ def _concentration(owner: str, name: str, value, allowed: np.ndarray) -> np.ndar
             "instead."
         )
     if (given > 0).any():
-        _positive(owner, name, given[given > 0])  # neither too small nor too large
+        positive(owner, name, given[given > 0])  # neither too small nor too large
     return given * allowed if name == "transmat_prior" else given[None]
 
 

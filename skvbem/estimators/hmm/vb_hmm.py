@@ -22,6 +22,7 @@ from skvbem.estimators.input.numbers import are_observed, is_missing
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.estimators.input.values import _show
+from skvbem.estimators.labels.emission_parameters import tells_what_moved
 from skvbem.estimators.labels.estimator import EmissionEstimator
 from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of, warn_of_oddities
 from skvbem.estimators.sequences.rows import HMMRows
@@ -52,14 +53,15 @@ class VBHMM(EmissionEstimator):
     ----------
     n_components : int, default=1
         Number of states. Empty ones are kept; see `counts_`.
-    emission : str or mapping, default="auto"
-        What the columns hold, as in `VBMixture`. "auto" makes one Gaussian group of all columns of numbers, and
-        categories of strings, booleans and pandas categories. A name of a family ("gaussian", "categorical",
-        "bernoulli", "poisson", "multinomial", "exponential") takes all columns so; a mapping gives each family its
-        columns, by name or position.
+    emission : str, emission, mapping or list, default="auto"
+        What the columns hold, and priors of it, as in `VBMixture`. "auto" makes one Gaussian group of all columns of
+        numbers, and categories of strings, booleans and pandas categories. An object of `skvbem.emissions`, such as
+        ``Poisson(shape_prior=2.0)``, takes all columns, and so does the name of one, with default priors. A mapping
+        gives each name its columns, a list of (name, emission, columns) names groups.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Of the Gaussian group: a covariance matrix for each state, one for all, a variance for each column, one variance
-        for each state.
+        Of a Gaussian group given by name, or "auto": a covariance matrix for each state, one for all, a variance for
+        each column, one variance for each state. An object has its own, ``Gaussian("diag")``; any other value here than
+        its own or the default is then an error.
     startprob_prior : float, "unit" or array-like of shape (n_components,), default=1.0
         Concentration of each state that a sequence may begin in; "unit" shares a total of 1 evenly. 0 rules a state
         out.
@@ -74,19 +76,6 @@ class VBHMM(EmissionEstimator):
     learn_prior : bool, default=False
         Whether `startprob_prior` and `transmat_prior` are each multiplied by the number, from 0.001 to 1000, that
         raises the bound most [Beal (2.79)]; the bound is then one given that prior. Needs ``method="vb"``.
-    mean_prior : array-like of shape (n_numbers,), default=None
-        Prior mean of measurements; by default the mean of X.
-    mean_precision_prior : float, default=1.0
-        How many rows `mean_prior` weighs.
-    degrees_of_freedom_prior : float, default=None
-        Of precisions; more than the number of measurements less one, by default that number.
-    covariance_prior : array-like, default=None
-        Prior covariance of a state, (d, d) for "full" and "tied", (d,) for "diag", a number for "spherical". By default
-        the covariance of X, its correlations shrunk towards 0 a little where rows are few.
-    concentration_prior : float, default=1.0
-        Of each category of each column.
-    shape_prior, rate_prior : float or array-like, default=1.0 and None
-        Of Gamma priors of rates of counts and of waiting times; by default the prior mean is that of X.
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of categorical columns by name, which of an array is x0, x1, ...; see `VBDiscreteDAG`.
     method : {"vb", "map", "ml"}, default="vb"
@@ -142,13 +131,14 @@ class VBHMM(EmissionEstimator):
     component_states_ : LatentStates
         States in use, empty ones, and duplicates, which neither rows nor the ways on from them tell apart.
     means_, covariances_, precisions_ : ndarray
-        As in scikit-learn's mixtures, if there is a Gaussian group.
+        As in scikit-learn's mixtures, if there is a Gaussian group; where there are several, by group, as are the other
+        attributes of measurements.
     mean_precision_, degrees_of_freedom_ : ndarray
         Of the posterior (``method="vb"``), if there is a Gaussian group.
     mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         The prior of a Gaussian group as it was resolved.
     parameters_ : dict of str to dict of str to ndarray
-        By family, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
+        By group, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.
     lower_bound_ : float
         Bound on the log evidence, total nats (``method="vb"``).
@@ -166,7 +156,7 @@ class VBHMM(EmissionEstimator):
         Time steps, each as often as its sequence counts: the n of BIC.
     n_free_parameters_ : int
     groups_ : dict of str to list of str
-        Family -> names of its columns.
+        Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
     categories_ : dict of str to ndarray
         Levels of each categorical column, in the order of its probabilities.
     n_features_in_ : int
@@ -211,6 +201,7 @@ class VBHMM(EmissionEstimator):
         "init": [StrOptions({"k-means++", "random", "tournament"}), "array-like"],
     }
 
+    @tells_what_moved
     def __init__(
         self,
         n_components=1,
@@ -222,13 +213,6 @@ class VBHMM(EmissionEstimator):
         sticky=0.0,
         transmat_mask=None,
         learn_prior=False,
-        mean_prior=None,
-        mean_precision_prior=1.0,
-        degrees_of_freedom_prior=None,
-        covariance_prior=None,
-        concentration_prior=1.0,
-        shape_prior=1.0,
-        rate_prior=None,
         categories="auto",
         method="vb",
         map_basis="natural",
@@ -255,13 +239,6 @@ class VBHMM(EmissionEstimator):
         self.sticky = sticky
         self.transmat_mask = transmat_mask
         self.learn_prior = learn_prior
-        self.mean_prior = mean_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        self.concentration_prior = concentration_prior
-        self.shape_prior = shape_prior
-        self.rate_prior = rate_prior
         self.categories = categories
         self.method = method
         self.map_basis = map_basis
@@ -453,10 +430,10 @@ class VBHMM(EmissionEstimator):
     def _model(self, rows: HMMRows) -> HMM:
         """The model to fit."""
         owner, n_starts = type(self).__name__, self.n_init if isinstance(self.init, str) else 1
-        emission = rows.as_independent.emission({"gaussian": {"covariance_type": self.covariance_type}})
+        emission = rows.as_independent.emission()
         check_size(emission, self.n_components, n_starts, self.max_memory, owner, self.n_components + 1)
         chain = resolve_chain(self)
-        return HMM(emission, *chain, resolve_emission_prior(self, rows.groups, emission, self.n_components))
+        return HMM(emission, *chain, resolve_emission_prior(rows.groups, emission, self.n_components))
 
     def _recipe(self, model: HMM, data: HMMData, rows: HMMRows, sequences: Sequences, counted) -> HMMRecipe:
         """Where to start and when to stop."""
@@ -860,7 +837,7 @@ class VBHMM(EmissionEstimator):
         Returns
         -------
         dict of str to dict of str to tuple of two ndarrays
-            By family and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
+            By group and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
             "startprob" and "transmat", of the shapes of `startprob_` and `transmat_`, 0 where there is no transition.
 
         Raises

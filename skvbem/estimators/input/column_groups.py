@@ -7,22 +7,23 @@ are named.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Number
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from skvbem.blocks import Blocks
-from skvbem.emissions import EMISSIONS, Emission, Independent
+from skvbem.emissions import Emission, EmissionSpecification
+from skvbem.emissions.independent import Independent
+from skvbem.emissions.specifications.registry import FOR_NUMBERS, family_of
 from skvbem.estimators.input.categories import CategoryEncoder
+from skvbem.estimators.input.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
 from skvbem.estimators.input.numbers import check_blocks, is_missing, read_numbers
 from skvbem.estimators.input.tables import Column, Table
 from skvbem.estimators.input.values import _is_missing, _show, _some, missing_markers
-from skvbem.graphs.dag import did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,11 @@ class Group:
 
     Parameters
     ----------
+    name : str
+        Of the group: of a list of emissions what the user calls it, else its family.
     family : str
-        A name in `skvbem.emissions.EMISSIONS`.
+        The name of its emission in `skvbem.emissions.EMISSIONS`.
+    specification : EmissionSpecification
     columns : tuple of int
         Positions in the table.
     names : tuple of str
@@ -40,10 +44,17 @@ class Group:
         For categories.
     """
 
+    name: str
     family: str
+    specification: EmissionSpecification
     columns: tuple[int, ...]
     names: tuple[str, ...]
     encoder: CategoryEncoder | None = None
+
+    @property
+    def levels(self) -> list[np.ndarray]:
+        """Levels of each column of categories; none for numbers."""
+        return [] if self.encoder is None else list(self.encoder.categories_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +84,15 @@ class ColumnGroups:
 
     @classmethod
     def learned(
-        cls, table: Table, emission, owner: str, *, categories="auto", missing_values=np.nan, handle_unknown="warn"
+        cls,
+        table: Table,
+        emission,
+        owner: str,
+        *,
+        covariance_type=DEFAULT_COVARIANCE_TYPE,
+        categories="auto",
+        missing_values=np.nan,
+        handle_unknown="warn",
     ) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups that an `emission` parameter makes of a table, and the values of each group.
 
@@ -82,20 +101,29 @@ class ColumnGroups:
         ValueError, TypeError
             If the parameter, or a cell, is not what it should be.
         """
-        families = _families(table.names, emission, owner, lambda: list(map(_holds_numbers, table.each_column())))
-        groups = cls._unread(table, families, owner, categories, missing_values, handle_unknown)
+        reader = EmissionReader(owner, table.names, table.source, covariance_type)
+        found = reader.groups(emission, lambda: list(map(_holds_numbers, table.each_column())))
+        groups = cls._unread(table, found, owner, categories, missing_values, handle_unknown)
         values = []
         for group in groups.groups:
             part = table.columns(group.columns)
             if group.encoder is None:
-                values.append(read_numbers(part, group.family, groups.markers, is_fit=True))
+                values.append(read_numbers(part, group.specification, groups.markers, is_fit=True))
             else:
                 values.append(group.encoder.fit_encode(part))
         return groups, values
 
     @classmethod
     def learned_from_blocks(
-        cls, tables: Blocks, emission, owner: str, *, categories="auto", missing_values=np.nan, handle_unknown="warn"
+        cls,
+        tables: Blocks,
+        emission,
+        owner: str,
+        *,
+        covariance_type=DEFAULT_COVARIANCE_TYPE,
+        categories="auto",
+        missing_values=np.nan,
+        handle_unknown="warn",
     ) -> ColumnGroups:
         """The groups that an `emission` parameter makes of a table whose rows come in blocks: those of all together.
 
@@ -105,25 +133,26 @@ class ColumnGroups:
             If the parameter, or a cell, is not what it should be.
         """
         first = next(iter(tables))
-        families = _families(first.names, emission, owner, lambda: _hold_numbers(first.names, tables))
-        groups = cls._unread(first, families, owner, categories, missing_values, handle_unknown)
+        reader = EmissionReader(owner, first.names, first.source, covariance_type)
+        found = reader.groups(emission, lambda: _hold_numbers(first.names, tables))
+        groups = cls._unread(first, found, owner, categories, missing_values, handle_unknown)
         for group in groups.groups:
             of_group = tables.map(partial(_columns_of, group))
             if group.encoder is None:
-                check_blocks(of_group, group.family, groups.markers)
+                check_blocks(of_group, group.specification, groups.markers)
             else:
                 group.encoder.fit_blocks(of_group)
         return groups
 
     @classmethod
     def _unread(
-        cls, table: Table, families: Mapping, owner: str, categories, missing_values, handle_unknown
+        cls, table: Table, found: Sequence[EmissionGroup], owner: str, categories, missing_values, handle_unknown
     ) -> ColumnGroups:
         """Groups whose categories are still to be learned."""
         names, groups = tuple(table.names), []
-        for family, columns in families.items():
+        for name, specification, columns in found:
             part, encoder = table.columns(columns).names, None
-            if family == "categorical":
+            if specification.holds_categories:
                 given: Any = "auto"
                 if isinstance(categories, Mapping):
                     given = {k: v for k, v in categories.items() if k in part}
@@ -132,9 +161,10 @@ class ColumnGroups:
                     categories=given,
                     missing_values=missing_values,
                     handle_unknown=handle_unknown,
-                    if_measured=f"give it to 'gaussian' in the 'emission' parameter of {owner}",
+                    if_measured=f"give it to {FOR_NUMBERS!r} in the 'emission' parameter of {owner}",
                 )
-            groups.append(Group(family, tuple(columns), tuple(part), encoder))
+            family = family_of(specification)
+            groups.append(Group(name, family, specification, tuple(columns), tuple(part), encoder))
         if isinstance(categories, Mapping):
             _check_named(categories, groups, names, owner)
         elif not (isinstance(categories, str) and categories == "auto"):
@@ -151,22 +181,18 @@ class ColumnGroups:
                 f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.names)} features as input."
             )
         return [
-            read_numbers(table.columns(group.columns), group.family, self.markers, is_known=is_known)
+            read_numbers(table.columns(group.columns), group.specification, self.markers, is_known=is_known)
             if group.encoder is None
             else group.encoder.encode(table.columns(group.columns))
             for group in self.groups
         ]
 
-    def emission(
-        self, values: Sequence, weight: np.ndarray | None, options: Mapping[str, Mapping[str, Any]]
-    ) -> Emission:
-        """The emission of the groups' values, arrays or `Blocks` of (values, weight); options by family."""
+    def emission(self, values: Sequence, weight: np.ndarray | None) -> Emission:
+        """The emission of the groups' values, arrays or `Blocks` of (values, weight)."""
         parts = []
         for group, of_group in zip(self.groups, values):
-            own = dict(options.get(group.family, {}))
-            if group.encoder is not None:
-                own["n_categories"] = group.encoder.n_categories_
-            parts.append(EMISSIONS[group.family].for_data(of_group, weight, **own))
+            sizes = {} if group.encoder is None else {"n_categories": group.encoder.n_categories_}
+            parts.append(group.specification.for_data(of_group, weight, **sizes))
         return parts[0] if len(parts) == 1 else Independent(tuple(parts))
 
     def as_emission_takes(self, of_groups: Sequence) -> Any:
@@ -203,58 +229,6 @@ class ColumnGroups:
 
 
 # Which column is what -------------------------------------------------------------------------------------------------
-
-
-def _families(
-    names: Sequence[str], emission, owner: str, hold_numbers: Callable[[], list[bool]]
-) -> dict[str, list[int]]:
-    """Family -> positions of its columns. Which of them hold numbers is asked where nothing else says it."""
-    whose = f"The 'emission' parameter of {owner}"
-    families = _some(map(repr, EMISSIONS))
-    if isinstance(emission, str):
-        if emission == "auto":
-            found: dict[str, list[int]] = {}
-            for j, is_number in enumerate(hold_numbers()):
-                found.setdefault("gaussian" if is_number else "categorical", []).append(j)
-            return found
-        if emission in EMISSIONS:
-            return {emission: list(range(len(names)))}
-    if not isinstance(emission, Mapping):
-        raise ValueError(
-            f"{whose} must be 'auto', one of {families}, or a mapping of these to columns. Got {_show(emission)} "
-            "instead."
-        )
-    found = {}
-    for family, columns in emission.items():
-        if family not in EMISSIONS:
-            raise ValueError(
-                f"{whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Families are {families}."
-            )
-        one = isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable)
-        found[family] = [_position(column, names, whose) for column in ([columns] if one else columns)]
-        if not found[family]:
-            raise ValueError(f"{whose} gives no column to {family!r}. Leave the family out.")
-    times = Counter(position for columns in found.values() for position in columns)
-    twice = [names[position] for position, n in times.items() if n > 1]
-    if twice:
-        raise ValueError(f"{whose} names column {twice[0]!r} more than once. A column has one family.")
-    left = [name for position, name in enumerate(names) if position not in times]
-    if left:
-        raise ValueError(
-            f"{whose} gives no family to {_some(map(repr, left))}. Name every column of X, or leave such columns out."
-        )
-    return found
-
-
-def _position(column, names: Sequence[str], whose: str) -> int:
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < len(names):
-        return int(column)
-    raise ValueError(
-        f"{whose} names {_show(column)}, which is no column of X.{did_you_mean(column, names)} Columns: "
-        f"{_some(map(repr, names))}."
-    )
 
 
 def _holds_numbers(column: Column) -> bool:

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skvbem.blocks import Blocks
+from skvbem.emissions import EmissionSpecification
+from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.estimators.input.tables import Column, Table
 from skvbem.estimators.input.values import _is_missing, _show
 
@@ -17,41 +19,32 @@ _BLOCK = 2**12
 # Squares of larger numbers, and of smaller ones that are not 0, leave the floats.
 _LARGEST, _LEAST = 1e140, 1e-140
 _UNIT = " Measure it in another unit."
-#: Largest count: the log likelihood of a cell, a difference of numbers 27 times as large, then errs by some 1e-2 nats.
-MOST_COUNTED = 1e12
-# By family, whether values are none that a member of it can make, and what they should be.
-_REFUSED = {
-    "poisson": (lambda v: (v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
-    "multinomial": (lambda v: (v < 0) | (v != np.floor(v)), "counts are whole numbers >= 0"),
-    "exponential": (lambda v: v < 0, "waiting times are >= 0"),
-    "bernoulli": (lambda v: (v != 0) & (v != 1), "it must hold 0 and 1"),
-}
 
 
 def read_numbers(
-    table: Table, family: str, markers: set[tuple], *, is_fit: bool = False, is_known: bool = False
+    table: Table,
+    specification: EmissionSpecification,
+    markers: set[tuple],
+    *,
+    is_fit: bool = False,
+    is_known: bool = False,
 ) -> np.ndarray:
-    """Measurements and counts as floats, NaN where missing; zeros and ones as codes.
+    """Numbers as the emission takes them: floats, NaN where missing, or codes.
 
     What is stored as it is wanted is not copied: nobody may write to what comes from here. Values that are known were
     checked before.
     """
     values = _as_floats(table, markers)
     if not is_known:
-        _check(table.names, values, family, is_fit=is_fit)
-    if family != "bernoulli":
-        return values
-    codes = np.empty(values.shape, dtype=np.int8)
-    for rows in blocks_of_rows(len(values)):
-        codes[rows] = np.nan_to_num(values[rows], nan=-1.0)
-    return codes
+        _check(table.names, values, specification, is_fit=is_fit)
+    return specification.stored(values)
 
 
-def check_blocks(tables: Blocks, family: str, markers: set[tuple]) -> None:
+def check_blocks(tables: Blocks, specification: EmissionSpecification, markers: set[tuple]) -> None:
     """Refuse values in blocks, and columns that hold nothing in any of them."""
     observed: Any = False
     for table in tables:
-        values = read_numbers(table, family, markers)
+        values = read_numbers(table, specification, markers)
         observed = observed | (~is_missing(values)).any(axis=0)
     for name, is_observed in zip(table.names, observed):
         if not is_observed:
@@ -143,44 +136,40 @@ def _refuse_cell(name: str, value) -> NoReturn:
     if isinstance(value, (np.datetime64, np.timedelta64)) or hasattr(value, "ctime") or hasattr(value, "total_seconds"):
         remedy = "Make numbers of times first, such as days since the first."
     else:
-        remedy = "Make numbers of such a column first, or give it to 'categorical' in the 'emission' parameter."
+        remedy = f"Make numbers of such a column first, or give it to {FOR_CATEGORIES!r} in the 'emission' parameter."
     raise ValueError(f"Column {name!r} of X holds {_show(value)}, where a number is expected. {remedy}")
 
 
-def _check(names: Sequence[str], values: np.ndarray, family: str, *, is_fit: bool) -> None:
+def _check(names: Sequence[str], values: np.ndarray, specification: EmissionSpecification, *, is_fit: bool) -> None:
     """Refuse values that no member of the family can make, and columns to fit that hold nothing."""
     reach, is_bad = np.full(len(names), -1.0), False
     for rows in blocks_of_rows(len(values)):
         block = values[rows]
         reach = np.fmax(reach, np.fmax.reduce(np.abs(block), axis=0, initial=-1.0))
-        if family in _REFUSED:
-            with np.errstate(invalid="ignore"):
-                is_bad = is_bad or bool((_REFUSED[family][0](block) & ~np.isnan(block)).any())
-    most = MOST_COUNTED if _is_counted(family) else _LARGEST
+        with np.errstate(invalid="ignore"):
+            is_bad = is_bad or bool((specification.impossible(block) & ~np.isnan(block)).any())
+    most = min(specification.largest, _LARGEST)
     if is_bad or (reach > most).any() or ((reach > 0) & (reach < _LEAST)).any() or (is_fit and (reach < 0).any()):
         for name, column in zip(names, values.T):
-            _refuse_column(name, column, family, is_fit)
+            _refuse_column(name, column, specification, is_fit)
 
 
-def _is_counted(family: str) -> bool:
-    return family in ("poisson", "multinomial")
-
-
-def _refuse_column(name: str, values: np.ndarray, family: str, is_fit: bool) -> None:
+def _refuse_column(name: str, values: np.ndarray, specification: EmissionSpecification, is_fit: bool) -> None:
     """Say what is wrong with a column, if anything is."""
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} of X holds infinity. A number must be finite, NaN where it is missing.")
-    if family in _REFUSED:
-        of_family, what = _REFUSED[family]
-        bad = of_family(values) & ~np.isnan(values)
-        if bad.any():
-            raise ValueError(f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family!r} {what}.")
+    bad = specification.impossible(values) & ~np.isnan(values)
+    if bad.any():
+        raise ValueError(
+            f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family_of(specification)!r} "
+            f"{specification.wanted}."
+        )
     size = np.abs(values)
     largest = np.fmax.reduce(size, initial=0.0)
-    if _is_counted(family) and largest > MOST_COUNTED:
+    if largest > specification.largest:
         raise ValueError(
-            f"Column {name!r} of X holds {largest:g}; of counts above {MOST_COUNTED:g} the likelihood keeps no "
-            "digits. Count in larger units, or give the column to 'gaussian' in the 'emission' parameter."
+            f"Column {name!r} of X holds {largest:g}; {specification.if_larger}, or give the column to "
+            f"{FOR_NUMBERS!r} in the 'emission' parameter."
         )
     extreme = (size > _LARGEST) | ((size > 0) & (largest < _LEAST))
     if extreme.any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -46,13 +46,13 @@ class MixtureRows:
         """Whether one block of rows at a time is in memory."""
         return isinstance(self.blocks, Blocks)
 
-    def emission(self, options: Mapping[str, Mapping[str, Any]]) -> Emission:
-        """The emission of the values; options by family."""
+    def emission(self) -> Emission:
+        """The emission of the values."""
         if isinstance(self.blocks, Blocks):
             by_group = [self.blocks.map(partial(_of_group, k)) for k in range(len(self.groups.groups))]
-            return self.groups.emission(by_group, None, options)
+            return self.groups.emission(by_group, None)
         ((values, weight),) = self.blocks
-        return self.groups.emission(values, weight, options)
+        return self.groups.emission(values, weight)
 
     def compiled(self, model: Mixture) -> MixtureData | MixtureBlocks:
         """The rows as a mixture takes them."""

@@ -35,16 +35,23 @@ class Table:
 
     names : the column names if all are strings, else x0, x1, ... as in scikit-learn.
     array : the same cells as one array, where the columns are those of one; never to be written to.
+    source : what the user has, of which these are rows, or columns.
     """
 
     def __init__(
-        self, names: Sequence, n_samples: int, column: Callable[[int], Column], array: np.ndarray | None = None
+        self,
+        names: Sequence,
+        n_samples: int,
+        column: Callable[[int], Column],
+        array: np.ndarray | None = None,
+        source=None,
     ):
         named = all(isinstance(name, str) for name in names)
         self.names = list(names) if named else [f"x{j}" for j in range(len(names))]
         self.n_samples = n_samples
         self.column = column
         self.array = array
+        self.source = source
 
     @property
     def n_columns(self) -> int:
@@ -64,13 +71,14 @@ class Table:
             return Column(whole.values[keep], missing, whole.levels)
 
         array = None if self.array is None else self.array[keep]
-        return Table(self.names, int(np.count_nonzero(keep)), column, array)
+        return Table(self.names, int(np.count_nonzero(keep)), column, array, self.source)
 
     def columns(self, positions: Sequence[int]) -> Table:
         """The columns at these positions, in this order."""
         all_of_them = list(positions) == list(range(self.n_columns))
         array = self.array if self.array is None or all_of_them else self.array[:, list(positions)]
-        return Table([self.names[j] for j in positions], self.n_samples, lambda k: self.column(positions[k]), array)
+        names = [self.names[j] for j in positions]
+        return Table(names, self.n_samples, lambda k: self.column(positions[k]), array, self.source)
 
 
 def read_table(X, owner: str) -> Table:
@@ -97,7 +105,7 @@ def read_table(X, owner: str) -> Table:
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ValueError(f"X has more than one column named {_some(map(_show, repeated))}. Column names must differ.")
-    return Table(names, X.shape[0], read)
+    return Table(names, X.shape[0], read, source=X)
 
 
 def is_frame(X, library: str) -> bool:
@@ -128,7 +136,7 @@ def _array_table(X, owner: str) -> Table:
         array = check_array(X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X")
     names = [f"x{j}" for j in range(array.shape[1])]
     columns: Callable[[int], Column] = lambda j: Column(array[:, j], None if mask is None else mask[:, j])  # noqa: E731
-    return Table(names, len(array), columns, array if mask is None else None)
+    return Table(names, len(array), columns, array if mask is None else None, X)
 
 
 def _pandas_column(series) -> Column:

@@ -19,6 +19,7 @@ from skvbem.estimators.base import VBEstimator
 from skvbem.estimators.evidence import EvidenceMixin, FittedRun
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.values import _some
+from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.estimators.labels.fitted import EmissionRecipe, FittedEmissions
 from skvbem.estimators.reports import LatentStates, states_of_components
 from skvbem.evidence.evaluation import Evaluation
@@ -39,13 +40,6 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "emission": "no_validation",
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
-        "mean_prior": "no_validation",
-        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
-        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
-        "covariance_prior": "no_validation",
-        "concentration_prior": "no_validation",
-        "shape_prior": "no_validation",
-        "rate_prior": "no_validation",
         "categories": "no_validation",
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
@@ -61,6 +55,49 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
+
+    def get_params(self, deep=True):
+        """Parameters of this estimator and, by nested names, of its emissions.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether those of emissions are among them, such as "emission__covariance_type" of an object, or
+            "emission__visits__shape_prior" of the emission named "visits" in a list.
+
+        Returns
+        -------
+        dict of str to object
+        """
+        params = super().get_params(deep=deep)
+        return params | nested_parameters(params.get("emission")) if deep else params
+
+    def set_params(self, **params):
+        """Set parameters of this estimator or, by nested names, of its emissions.
+
+        Parameters
+        ----------
+        **params
+            By the names that `get_params` has.
+
+        Returns
+        -------
+        self : estimator instance
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter; of one that emissions have the message says where it is.
+        """
+        nested = {name: value for name, value in params.items() if name.startswith("emission__")}
+        own = {name: value for name, value in params.items() if name not in nested}
+        where = moved(type(self).__name__, own.keys() - self.get_params(deep=False).keys())
+        if where:
+            raise ValueError(where)
+        super().set_params(**own)
+        if nested:
+            self.emission = set_nested(self.emission, nested, type(self).__name__)
+        return self
 
     @staticmethod
     @abstractmethod
@@ -82,6 +119,7 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
     def _reading(self) -> dict:
         """How columns are read."""
         return {
+            "covariance_type": self.covariance_type,
             "categories": self.categories,
             "missing_values": self.missing_values,
             "handle_unknown": self.handle_unknown,
@@ -102,11 +140,11 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
     @staticmethod
     def _emission_state(fitted: FittedEmissions) -> dict:
         """The attributes that tell of the columns and of what their values are like given the label."""
-        parameters = {group.family: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
+        parameters = {group.name: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
         state: dict[str, Any] = {
             "_fitted_": fitted,
             "parameters_": parameters,
-            "groups_": {group.family: list(group.names) for group in fitted.groups.groups},
+            "groups_": {group.name: list(group.names) for group in fitted.groups.groups},
             "categories_": {
                 name: levels
                 for group in fitted.groups.groups
@@ -115,7 +153,6 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
             },
             "n_free_parameters_": fitted.model.prior.n_free_parameters,
         }
-        state |= {f"{name}_": value for name, value in parameters.get("gaussian", {}).items()}
         return state | fitted.hyperparameters()
 
     @staticmethod
@@ -190,7 +227,7 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
         Returns
         -------
         dict of str to dict of str to tuple of two ndarrays
-            By family and parameter, the lower and upper ends, of the shapes of `parameters_`.
+            By group and parameter, the lower and upper ends, of the shapes of `parameters_`.
 
         Raises
         ------
@@ -209,6 +246,6 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
                 "method='vb'."
             )
         return {
-            group.family: {name: (lower[name], upper[name]) for name in lower}
+            group.name: {name: (lower[name], upper[name]) for name in lower}
             for group, lower, upper in zip(fitted.groups.groups, *fitted.quantiles(0.5 - level / 2, 0.5 + level / 2))
         }

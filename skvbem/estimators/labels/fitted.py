@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skvbem.emissions import Emission
-from skvbem.emissions.priors import NormalPriorEmission
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.families import NormalPoint, Product
 from skvbem.vbem.fit import Fit, best_of
@@ -113,21 +112,17 @@ class FittedEmissions:
         return self.groups.as_list(self.emission.parameters(self.point[-1]))
 
     def hyperparameters(self) -> dict[str, Any]:
-        """Of a Gaussian group, the prior as it was resolved and, of a density, the posterior, as scikit-learn says."""
-        found: dict[str, Any] = {}
-        families = {"_prior_": self.model.prior.blocks[-1]}
-        if self.form.density:
-            families["_"] = self.posterior.blocks[-1]
-        for k, part in enumerate(getattr(self.emission, "parts", (self.emission,))):
-            if not isinstance(part, NormalPriorEmission):
-                continue
-            for ending, family in families.items():
-                of_part = part.hyperparameters(family.blocks[k] if isinstance(family, Product) else family)
-                if ending == "_prior_":  # the same for all components
-                    found |= {f"{name}_prior_": values[0] for name, values in of_part.items()}
-                else:
-                    found |= {f"{name}_": of_part[name] for name in ("mean_precision", "degrees_of_freedom")}
-        return found
+        """What the emissions show besides `parameters_`, by attribute; by group too where several have an attribute."""
+        prior, posterior = self.model.prior.blocks[-1], self.posterior.blocks[-1] if self.form.density else None
+        parts = getattr(self.emission, "parts", (self.emission,))
+        found: dict[str, dict[str, Any]] = {}
+        for k, (group, part, parameters) in enumerate(zip(self.groups.groups, parts, self.parameters())):
+            of_part = (family.blocks[k] if isinstance(family, Product) else family for family in (prior, posterior))
+            for name, value in group.specification.attributes(part, parameters, *of_part).items():
+                found.setdefault(name, {})[group.name] = value
+        return {
+            name: by_group if len(by_group) > 1 else next(iter(by_group.values())) for name, by_group in found.items()
+        }
 
     def quantiles(self, *probabilities: float) -> list[list[dict[str, np.ndarray]]]:
         """For each probability, the quantiles of q(theta) of each group's parameters, by name."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from skvbem.emissions.specifications.parameters import positive
 from skvbem.estimators.input.values import _show
-from skvbem.estimators.labels.priors import _positive
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 
 #: `weight_concentration_prior` whose strength is to be learned.
@@ -16,7 +16,7 @@ def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> 
     """The prior of the weights that `weight_concentration_prior_type` and `weight_concentration_prior` stand for."""
     name = "weight_concentration_prior"
     base = concentration is None or (isinstance(concentration, str) and concentration == OPTIMIZED)
-    given = _positive(owner, name, 1.0 if base else concentration)
+    given = positive(owner, name, 1.0 if base else concentration)
     if kind == "dirichlet_process":
         if given.ndim:
             raise ValueError(

@@ -23,6 +23,7 @@ from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import MixtureRows
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.input.weighted_blocks import WeightedTables
+from skvbem.estimators.labels.emission_parameters import tells_what_moved
 from skvbem.estimators.labels.estimator import EmissionEstimator
 from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of, warn_of_oddities
 from skvbem.estimators.mixture.fitted import FittedMixture, MixtureRecipe, with_best_strength
@@ -52,32 +53,23 @@ class VBMixture(EmissionEstimator):
     n_components : int or "auto", default=1
         Number of components. Empty ones are kept; see `counts_`. "auto" splits, joins and drops components as long as
         that raises `lower_bound_`, which needs ``method="vb"``; see `n_components_` and `moves_`.
-    emission : str or mapping, default="auto"
-        What the columns hold. "auto" makes one Gaussian group of all columns of numbers, and categories of strings,
-        booleans and pandas categories. A name of a family ("gaussian", "categorical", "bernoulli", "poisson",
-        "multinomial", "exponential") takes all columns so; a mapping gives each family its columns, by name or
-        position, such as ``{"gaussian": ["height", "weight"], "poisson": "visits"}``.
+    emission : str, emission, mapping or list, default="auto"
+        What the columns hold, and priors of it. "auto" makes one Gaussian group of all columns of numbers, and
+        categories of strings, booleans and pandas categories. An object of `skvbem.emissions`, such as
+        ``Gaussian(mean_precision_prior=0.1)``, takes all columns, and so does the name of one ("gaussian",
+        "categorical", "bernoulli", "poisson", "multinomial", "exponential"), with default priors. A mapping gives each
+        name its columns, by name or position: ``{"gaussian": ["height", "weight"], "poisson": "visits"}``. A list of
+        (name, emission, columns), as in scikit-learn's ColumnTransformer, names groups, of which several may have the
+        same emission: ``[("seen", Poisson(), "visits"), ("sick", Poisson(shape_prior=2.0), ["days", "weeks"])]``.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Of the Gaussian group: a covariance matrix for each component, one for all, a variance for each column, one
-        variance for each component.
+        Of a Gaussian group given by name, or "auto": a covariance matrix for each component, one for all, a variance
+        for each column, one variance for each component. An object has its own, ``Gaussian("diag")``; any other value
+        here than its own or the default is then an error.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
         A Dirichlet prior of the weights, or sticks broken in turn, where late components are small.
     weight_concentration_prior : float, array-like of shape (n_components,) or "optimized", default=1.0
         Its concentration, for each component. Small values empty components. "optimized" takes the one that raises the
         bound most [Beal (2.79)], from 0.001 to 1000; the bound is then one given that prior. Needs ``method="vb"``.
-    mean_prior : array-like of shape (n_numbers,), default=None
-        Prior mean of measurements; by default the mean of X.
-    mean_precision_prior : float, default=1.0
-        How many rows `mean_prior` weighs.
-    degrees_of_freedom_prior : float, default=None
-        Of precisions; more than the number of measurements less one, by default that number.
-    covariance_prior : array-like, default=None
-        Prior covariance of a component, (d, d) for "full" and "tied", (d,) for "diag", a number for "spherical". By
-        default the covariance of X, its correlations shrunk towards 0 a little where rows are few.
-    concentration_prior : float, default=1.0
-        Of each category of each column.
-    shape_prior, rate_prior : float or array-like, default=1.0 and None
-        Of Gamma priors of rates of counts and of waiting times; by default the prior mean is that of X.
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of categorical columns by name, which of an array is x0, x1, ...; see `VBDiscreteDAG`.
     method : {"vb", "map", "ml"}, default="vb"
@@ -118,14 +110,15 @@ class VBMixture(EmissionEstimator):
     weights_ : ndarray of shape (n_components,)
         Posterior means (VB) or the point found.
     means_, covariances_, precisions_ : ndarray
-        As in scikit-learn's mixtures, if there is a Gaussian group.
+        As in scikit-learn's mixtures, if there is a Gaussian group; where there are several, by group, as are the other
+        attributes of measurements.
     weight_concentration_ : ndarray of shape (n_components,), or (n_components - 1, 2) of sticks
     mean_precision_, degrees_of_freedom_ : ndarray
         Of the posterior (``method="vb"``), the latter two if there is a Gaussian group.
     weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         The prior as it was resolved, what was taken from X too.
     parameters_ : dict of str to dict of str to ndarray
-        By family, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
+        By group, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
@@ -151,7 +144,7 @@ class VBMixture(EmissionEstimator):
     moves_ : list of Move
         With ``n_components="auto"``, the moves that raised the bound: kind, number of components and bound after each.
     groups_ : dict of str to list of str
-        Family -> names of its columns.
+        Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
     categories_ : dict of str to ndarray
         Levels of each categorical column, in the order of its probabilities.
     n_features_in_ : int
@@ -189,6 +182,7 @@ class VBMixture(EmissionEstimator):
         "init": [StrOptions({"k-means++", "random", "tournament", "hierarchical"}), "array-like"],
     }
 
+    @tells_what_moved
     def __init__(
         self,
         n_components=1,
@@ -197,13 +191,6 @@ class VBMixture(EmissionEstimator):
         covariance_type="full",
         weight_concentration_prior_type="dirichlet_distribution",
         weight_concentration_prior=1.0,
-        mean_prior=None,
-        mean_precision_prior=1.0,
-        degrees_of_freedom_prior=None,
-        covariance_prior=None,
-        concentration_prior=1.0,
-        shape_prior=1.0,
-        rate_prior=None,
         categories="auto",
         method="vb",
         map_basis="natural",
@@ -225,13 +212,6 @@ class VBMixture(EmissionEstimator):
         self.covariance_type = covariance_type
         self.weight_concentration_prior_type = weight_concentration_prior_type
         self.weight_concentration_prior = weight_concentration_prior
-        self.mean_prior = mean_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        self.concentration_prior = concentration_prior
-        self.shape_prior = shape_prior
-        self.rate_prior = rate_prior
         self.categories = categories
         self.method = method
         self.map_basis = map_basis
@@ -379,14 +359,14 @@ class VBMixture(EmissionEstimator):
     def _models(self, rows: MixtureRows) -> Callable[[int], Mixture]:
         """The mixture to fit, of any number of components."""
         owner, n_starts = type(self).__name__, self.n_init if isinstance(self.init, str) else 1
-        emission = rows.emission({"gaussian": {"covariance_type": self.covariance_type}})
+        emission = rows.emission()
 
         def model_of(n_components: int) -> Mixture:
             check_size(emission, n_components, n_starts, self.max_memory, owner)
             weights = resolve_weights(
                 self.weight_concentration_prior_type, self.weight_concentration_prior, n_components, owner
             )
-            return Mixture(emission, weights, resolve_emission_prior(self, rows.groups, emission, n_components))
+            return Mixture(emission, weights, resolve_emission_prior(rows.groups, emission, n_components))
 
         return model_of
 

@@ -14,7 +14,7 @@ from skvbem.estimators.input.tables import Table
 from skvbem.estimators.network.reports import find_states
 from skvbem.estimators.network.tables import LabeledTables, levels_of
 from skvbem.estimators.reports import LatentStates
-from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.names import did_you_mean
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
 from skvbem.tables import state_code

@@ -11,7 +11,7 @@ from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.network.tables import levels_of
-from skvbem.graphs.dag import shown
+from skvbem.graphs.names import shown
 from skvbem.graphs.network import Network
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network.program import Program

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from skvbem.estimators.input.categories import CategoryEncoder
-from skvbem.graphs.dag import did_you_mean
+from skvbem.graphs.names import did_you_mean
 from skvbem.models import DiscreteDAG
 from skvbem.tables import LabeledTable
 

@@ -53,12 +53,12 @@ class HMM(LabelModel):
     Examples
     --------
     >>> import numpy as np
-    >>> from skvbem.emissions import Categorical
+    >>> from skvbem.emissions.categorical import CategoricalEmission
     >>> from skvbem.models.hmm.model import HMM, HMMAscent
     >>> from skvbem.models.hmm.transitions import Transitions
     >>> from skvbem.vbem import posteriors
     >>> symbols = np.array([[0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1]]).T
-    >>> emission = Categorical((2,))
+    >>> emission = CategoricalEmission((2,))
     >>> ones = Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2)))
     >>> model = HMM(emission, *ones, emission.default_prior(2))
     >>> data = model.compile(emission.prepare(symbols), lengths=[12])

@@ -28,7 +28,7 @@ class MixtureMarginals:
     def count_block(self) -> CountBlock:
         """The weights, and what the emission counts."""
         weights, emission = self.model.weights, self.model.emission
-        first, parts = weights.n_cells, emission.counted(self.model.prior.blocks[1])
+        first, parts = weights.n_cells, emission.count_blocks(self.model.prior.blocks[1])
         blocks = [(0, weights.prior), *((first + at, prior) for at, prior in parts)]
         cells = [at + np.arange(len(prior.concentration)) for at, prior in blocks]
         starts = np.cumsum([0, *(size for _, prior in blocks for size in np.diff(prior.row_starts))])

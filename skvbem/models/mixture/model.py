@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from skvbem._kernels import _mixture
-from skvbem.emissions import Emission, relabeled
-from skvbem.emissions.base import Step
+from skvbem.emissions import Emission
+from skvbem.emissions.base import Step, relabeled
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation

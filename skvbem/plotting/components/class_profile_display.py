@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem.emissions import Numbers, Probabilities
 from skvbem.plotting.choice import column_positions, shortened, shown_components
 from skvbem.plotting.labels import FAINT, INK, percent, plain_axes, series
-from skvbem.plotting.profiles import Numbers, Probabilities, classes_of_mixture, classes_of_network
+from skvbem.plotting.profiles import classes_of_mixture, classes_of_network
 from skvbem.plotting.requirements import need_matplotlib
 from skvbem.plotting.states import state_color
 

@@ -110,20 +110,18 @@ class ComponentsDisplay:
         if not 0 < mass < 1:
             raise ValueError(f"The 'mass' parameter of {cls.__name__} must lie between 0 and 1. Got {mass!r} instead.")
         fitted, values = estimator._asked(X)
-        pair = _two_measurements(cls.__name__, features, list(fitted.groups.names), estimator.groups_)
-        measurements = estimator.groups_["gaussian"]
-        pair_at = [measurements.index(name) for name in pair]
-        group = next(k for k, family in enumerate(estimator.groups_) if family == "gaussian")
+        at, pair = _two_measurements(cls.__name__, features, fitted.groups)
+        group = fitted.groups.groups[at]
+        pair_at = [group.names.index(name) for name in pair]
         shown = shown_components(estimator.counts_)
-        covariances = covariances_of_pair(
-            estimator.covariances_, estimator.covariance_type, pair_at, len(estimator.means_)
-        )
+        parameters = estimator.parameters_[group.name]
+        covariances = group.specification.covariances(parameters, pair_at)
         return cls(
-            estimator.means_[np.ix_(shown, pair_at)],
+            group.specification.means(parameters)[np.ix_(shown, pair_at)],
             covariances[shown],
             estimator.weights_[shown],
             components=shown,
-            rows=values[group][:, pair_at],
+            rows=values[at][:, pair_at],
             responsibilities=estimator.predict_proba(X)[:, shown],
             feature_names=pair,
             mass=mass,
@@ -209,37 +207,37 @@ class ComponentsDisplay:
                 )  # fmt: skip
 
 
-def covariances_of_pair(covariances, covariance_type: str, pair, n_components: int) -> np.ndarray:
-    """Covariance matrices of two measurements, (n_components, 2, 2), of covariances shaped as the type has them."""
-    covariances = np.asarray(covariances, dtype=float)
-    if covariance_type == "tied":
-        return np.tile(covariances[np.ix_(pair, pair)], (n_components, 1, 1))
-    if covariance_type == "full":
-        return covariances[:, pair][:, :, pair]
-    variances = covariances[:, pair] if covariance_type == "diag" else np.tile(covariances[:, None], (1, 2))
-    return variances[:, :, None] * np.eye(2)
-
-
-def _two_measurements(owner: str, features, names: list[str], groups: dict[str, list[str]]) -> list[str]:
-    """The two columns of measurements to draw over."""
-    measurements = groups.get("gaussian", [])
+def _two_measurements(owner: str, features, columns) -> tuple[int, list[str]]:
+    """The two columns to draw over, and which of the groups of columns they are in."""
+    groups = [k for k, group in enumerate(columns.groups) if group.specification.has_covariances]
     elsewhere = "ClassProfileDisplay draws columns of any family."
     if features is None:
-        if len(measurements) < 2:
+        widest = max(groups, key=lambda k: min(len(columns.groups[k].names), 2), default=None)
+        measurements = [] if widest is None else list(columns.groups[widest].names)
+        if widest is None or len(measurements) < 2:
             number = f"{len(measurements)} of them" if measurements else "none"
             raise ValueError(
                 f"{owner} draws ellipses over two measurements, columns of the Gaussian group; this fit has {number}. "
                 f"{elsewhere}"
             )
-        return measurements[:2]
+        return widest, measurements[:2]
+    names = list(columns.names)
     pair = [names[at] for at in column_positions(features, names, owner)]
     if len(pair) != 2:
         raise ValueError(f"The 'features' parameter of {owner} must name two columns. Got {features!r} instead.")
+    holding = {name: k for k, group in enumerate(columns.groups) for name in group.names}
     for name in pair:
-        if name not in measurements:
-            family = next(family for family, columns in groups.items() if name in columns)
+        if holding[name] not in groups:
             raise ValueError(
-                f"The 'features' parameter of {owner} names {name!r}, which is {family!r}: ellipses are drawn over "
-                f"two measurements, columns of the Gaussian group. {elsewhere}"
+                f"The 'features' parameter of {owner} names {name!r}, which is "
+                f"{columns.groups[holding[name]].name!r}: ellipses are drawn over two measurements, columns of the "
+                f"Gaussian group. {elsewhere}"
             )
-    return pair
+    one, other = (holding[name] for name in pair)
+    if one != other:
+        raise ValueError(
+            f"The 'features' parameter of {owner} names {pair[0]!r} of the group {columns.groups[one].name!r} and "
+            f"{pair[1]!r} of {columns.groups[other].name!r}, which are independent given the component: ellipses are "
+            "drawn over two measurements of one group."
+        )
+    return one, pair

@@ -9,8 +9,8 @@ from numbers import Integral
 
 import numpy as np
 
+from skvbem.emissions.profiles import named
 from skvbem.plotting.choice import column_positions
-from skvbem.plotting.profiles import named
 
 # Columns drawn where none is named.
 _MAX_DEFAULT_TRACKS = 4
@@ -66,9 +66,7 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
                 labels = [named(level) for level in group.encoder.categories_[k].tolist()]
                 tracks[at] = Track(names[at], column, None, labels)
                 continue
-            levels = of_states[names[at]][path]
-            if group.family == "multinomial":  # states share out the row's total
-                levels = levels * of_group.sum(axis=1)
+            levels = of_states[names[at]][path] * group.specification.exposure(of_group)
             tracks[at] = Track(names[at], column, levels)
     return [tracks[at] for at in chosen]
 

@@ -2,6 +2,7 @@
 
 TESTS = (
     "emissions",
+    "laws/**/test_extending.py",
     "families",
     "models/**/test_mixture*.py",
     "evidence/**/test_mixture*.py",
@@ -39,5 +40,8 @@ ERRORS = {
             "observed.shift[lane, k][:, None] + root @ noise[:, which == k]",
             "observed.shift[lane, k][:, None] + 0.0 * root @ noise[:, which == k]",
         )
+    ],
+    "intervals of means that fall with their parameter are upside down": [
+        ("ends = np.minimum(one, other), np.maximum(one, other)", "ends = one, other"),
     ],
 }

@@ -1,0 +1,72 @@
+"""What a column looks like in each class: probabilities of its labels, or means and deviations of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """A column of categories in each class.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    labels : sequence of str
+        What the probabilities are of.
+    values : ndarray of shape (n_classes, n_labels)
+    intervals : pair of ndarray of shape (n_classes, n_labels), or None
+    """
+
+    name: str
+    labels: Sequence[str]
+    values: np.ndarray
+    intervals: tuple[np.ndarray, np.ndarray] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A column of numbers in each class.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    values, deviations : ndarray of shape (n_classes,)
+        Mean and standard deviation of rows.
+    intervals : pair of ndarray of shape (n_classes,), or None
+        Of the means.
+    """
+
+    name: str
+    values: np.ndarray
+    deviations: np.ndarray
+    intervals: tuple[np.ndarray, np.ndarray] | None
+
+    def overall(self, weights: np.ndarray) -> tuple[float, float]:
+        """Mean and standard deviation of rows of all classes."""
+        shares = weights / weights.sum()
+        mean = float(shares @ self.values)
+        return mean, float(np.sqrt(shares @ (self.deviations**2 + (self.values - mean) ** 2)))
+
+
+def named(value: Any) -> str:
+    """A level as a user would write it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def of_levels(name: str, levels: Sequence, values: np.ndarray, intervals) -> Probabilities:
+    """The probabilities of a column's levels; of two levels, that of the second says all."""
+    values = np.asarray(values)[:, : len(levels)]
+    if intervals is not None:
+        intervals = tuple(np.asarray(ends)[:, : len(levels)] for ends in intervals)
+    labels = [f"{name} = {named(levels[0])}", *map(named, levels[1:])]
+    if len(levels) == 2:
+        labels, values = [f"{name} = {named(levels[1])}"], values[:, 1:]
+        intervals = None if intervals is None else tuple(ends[:, 1:] for ends in intervals)
+    return Probabilities(name, labels, values, intervals)

@@ -1,0 +1,194 @@
+r"""What an emission owes above the model: a small estimator that says all that is particular to a family of columns.
+
+A specification holds the parameters of a prior :math:`p(\theta)` and makes, of a table, the emission
+:math:`p(y \mid k, \theta)` and that prior. Whoever reads a table, warns, draws or forecasts asks it; nothing above this
+floor names a family. It derives from scikit-learn's BaseEstimator, so that it has `get_params` and `set_params`, can be
+cloned, and its parameters can be searched in grids: ``emission__covariance_type``.
+
+A specification is a value: `fit` clones it, and no method changes it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skvbem._compat import validate_params
+from skvbem.blocks import Blocks
+from skvbem.emissions.base import Emission
+from skvbem.emissions.profiles import Numbers, Probabilities
+
+#: Parameters by name, or ends of their intervals: arrays (n_components, ...), as `parameters_` has them.
+Parameters = Mapping[str, np.ndarray]
+
+
+class EmissionSpecification(BaseEstimator, ABC):
+    """A family of columns as a user says it: which cells it takes, its prior, and what is told of its fit.
+
+    A family of numbers derives from `NumericSpecification`, which needs less.
+    """
+
+    # What `check_parameters` asks of single parameters, as in scikit-learn.
+    _parameter_constraints: ClassVar[dict] = {}
+
+    #: Whether columns hold categories of any type, which come as codes 0, 1, ... of their levels; else numbers.
+    holds_categories: ClassVar[bool] = False
+    #: What a number must be, said where one is `impossible`: "counts are whole numbers >= 0".
+    wanted: ClassVar[str] = ""
+    #: The largest number, without its sign, and what is said of larger ones.
+    largest: ClassVar[float] = np.inf
+    if_larger: ClassVar[str] = ""
+    #: Whether a column that holds one value wherever it is observed can tell no component from another.
+    needs_variation: ClassVar[bool] = False
+    #: Whether `covariances` gives those of columns, over which ellipses can be drawn.
+    has_covariances: ClassVar[bool] = False
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that are wrong for any table, before a table is read."""
+        validate_params(self)
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
+    def impossible(self, values: np.ndarray) -> np.ndarray:
+        """Which numbers no member of the family can make, boolean of the same shape. Missing ones, NaN, are not asked.
+
+        Parameters
+        ----------
+        values : ndarray of float
+        """
+        return np.zeros(np.shape(values), dtype=bool)
+
+    def stored(self, values: np.ndarray) -> np.ndarray:
+        """Numbers (n_rows, n_columns), NaN where missing, as `for_data` takes them."""
+        return values
+
+    # The model --------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Emission:
+        """The emission of a table, with the units in which it measures.
+
+        Of categories, a keyword `n_categories` has the number of each column.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_columns), or Blocks of (values, weight)
+        weight : ndarray of shape (n_rows,), optional
+        """
+
+    def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
+        """Keyword arguments of the emission's `default_prior` for the prior that this specification asks for.
+
+        Parameters
+        ----------
+        emission : Emission
+            As `for_data` makes it.
+        names : sequence of str
+            Its columns, for messages.
+
+        Raises
+        ------
+        ValueError
+            If a parameter makes no prior over these columns; the message names it.
+        """
+        return {}
+
+    def collinear(self, emission: Any, total_weight: float) -> list[int]:
+        """Columns that are linear functions of each other in the rows the emission was made for."""
+        return []
+
+    # What is said of a fit --------------------------------------------------------------------------------------------
+
+    def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
+        """What a fitted estimator shows besides `parameters_`, by the names of its attributes.
+
+        Parameters
+        ----------
+        emission : Emission
+        parameters : mapping of str to ndarray
+        prior : ConjugateFamily
+            As it was resolved.
+        posterior : ConjugateFamily or None
+            None if the fit is a point.
+        """
+        return {}
+
+    @abstractmethod
+    def expected(self, parameters: Parameters, levels: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """What each column is expected to hold in each component.
+
+        Parameters
+        ----------
+        parameters : mapping of str to ndarray
+        levels : sequence of ndarray
+            Of each column of categories; empty for numbers.
+
+        Returns
+        -------
+        list of ndarray of shape (n_components,), or (n_components, n_levels) of probabilities
+        """
+
+    def exposure(self, values: np.ndarray) -> np.ndarray | float:
+        """What expected values are multiplied by in each row to be those of its cells, such as the total of shares."""
+        return 1.0
+
+    @abstractmethod
+    def profiles(
+        self,
+        names: Sequence[str],
+        parameters: Parameters,
+        intervals: tuple[Parameters, Parameters] | None,
+        levels: Sequence[np.ndarray],
+    ) -> list[Numbers | Probabilities]:
+        """Columns as displays draw them.
+
+        Parameters
+        ----------
+        names : sequence of str
+        parameters : mapping of str to ndarray
+        intervals : pair of mappings, or None
+            Lower and upper ends of credible intervals, by parameter.
+        levels : sequence of ndarray
+            Of each column of categories; empty for numbers.
+        """
+
+    def covariances(self, parameters: Parameters, columns: Sequence[int]) -> np.ndarray:
+        """Covariance matrices of some columns in each component, (n_components, n, n), if there are any."""
+        raise TypeError(f"{type(self).__name__} has no covariances.")
+
+
+class NumericSpecification(EmissionSpecification):
+    """Columns of numbers, each with a mean and a deviation in each component."""
+
+    @abstractmethod
+    def means(self, parameters: Parameters) -> np.ndarray:
+        """Expected numbers, (n_components, n_columns): monotone functions of the parameters of each column."""
+
+    @abstractmethod
+    def deviations(self, parameters: Parameters) -> np.ndarray:
+        """Standard deviations of numbers, (n_components, n_columns)."""
+
+    def expected(self, parameters: Parameters, levels: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
+        """The means, column by column."""
+        return list(self.means(parameters).T)
+
+    def profiles(
+        self,
+        names: Sequence[str],
+        parameters: Parameters,
+        intervals: tuple[Parameters, Parameters] | None,
+        levels: Sequence[np.ndarray] = (),
+    ) -> list[Numbers | Probabilities]:
+        """Means, with the intervals that their parameters have, and deviations."""
+        means, deviations, ends = self.means(parameters), self.deviations(parameters), None
+        if intervals is not None:
+            one, other = map(self.means, intervals)
+            ends = np.minimum(one, other), np.maximum(one, other)
+        return [
+            Numbers(name, means[:, j], deviations[:, j], None if ends is None else (ends[0][:, j], ends[1][:, j]))
+            for j, name in enumerate(names)
+        ]

@@ -1,0 +1,217 @@
+"""Measurements as a user says them: `Gaussian`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skvbem._compat import Interval, StrOptions
+from skvbem.blocks import Blocks
+from skvbem.emissions.gaussian.dense import DenseGaussian
+from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
+from skvbem.emissions.specifications.base import NumericSpecification, Parameters
+from skvbem.emissions.specifications.parameters import finite
+from skvbem.graphs.names import shown
+
+#: What each shape of a covariance is made of, as scikit-learn names them: "full" has a matrix for each component,
+#: "tied" one for all, "diag" a variance for each component and column, "spherical" one for each component.
+COVARIANCE_TYPES: dict[str, tuple[Any, dict]] = {
+    "full": (DenseGaussian, {"tied": False}),
+    "tied": (DenseGaussian, {"tied": True}),
+    "diag": (DiagonalGaussian, {"spherical": False}),
+    "spherical": (DiagonalGaussian, {"spherical": True}),
+}
+
+# How far from the data a prior mean may be, and how much narrower than they a prior covariance, in standard deviations:
+# scales, differences of squares, keep ten digits then, as many as the law asks for that no step lowers the bound.
+_FARTHEST = 1e3
+
+
+class Gaussian(NumericSpecification):
+    r"""Columns of measurements, jointly normal in each component.
+
+    Parameters
+    ----------
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        A covariance matrix for each component, one for all, a variance for each column, one variance for each
+        component.
+    mean_prior : array-like of shape (n_columns,), default=None
+        Prior mean of the means; by default the mean of X.
+    mean_precision_prior : float, default=1.0
+        How many rows `mean_prior` weighs.
+    degrees_of_freedom_prior : float, default=None
+        Of precisions; more than the number of columns less one, by default that number.
+    covariance_prior : array-like, default=None
+        Prior covariance of a component, (d, d) for "full" and "tied", (d,) for "diag", a number for "spherical". By
+        default the covariance of X, its correlations shrunk towards 0 a little where rows are few.
+
+    See Also
+    --------
+    Poisson : counts, which look like measurements and are not.
+
+    Notes
+    -----
+    Priors are Normal-Wishart where the precision is a matrix, Normal-Gamma where it is a number for each column or for
+    all. Taken from X, they move and scale with it: no unit of measure makes a difference.
+
+    Examples
+    --------
+    >>> from skvbem import VBMixture
+    >>> from skvbem.datasets import load_faithful
+    >>> from skvbem.emissions import Gaussian
+    >>> X = load_faithful().data
+    >>> model = VBMixture(2, emission=Gaussian("tied", mean_precision_prior=0.1), random_state=0).fit(X)
+    >>> model.covariances_.shape
+    (2, 2)
+    >>> model.set_params(emission__covariance_type="diag").fit(X).covariances_.shape
+    (2, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
+        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
+        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    needs_variation: ClassVar[bool] = True
+    has_covariances: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        covariance_type="full",
+        *,
+        mean_prior=None,
+        mean_precision_prior=1.0,
+        degrees_of_freedom_prior=None,
+        covariance_prior=None,
+    ):
+        self.covariance_type = covariance_type
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+
+    def for_data(
+        self, values: np.ndarray | Blocks, weight: np.ndarray | None = None
+    ) -> DenseGaussian | DiagonalGaussian:
+        """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
+        self.check_parameters()
+        emission, options = COVARIANCE_TYPES[self.covariance_type]
+        return emission.for_data(values, weight, **options)
+
+    def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
+        """Mean, its precision in rows, degrees of freedom and covariance."""
+        options = {
+            "mean_precision_prior": self._mean_precision(),
+            "mean_prior": self._mean(emission),
+            "degrees_of_freedom_prior": self._degrees_of_freedom(emission.n_columns),
+            "covariance_prior": self._covariance(emission),
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    def collinear(self, emission: Any, total_weight: float) -> list[int]:
+        """Columns that leave a covariance matrix no width in some direction."""
+        if not isinstance(emission, DenseGaussian) or total_weight <= emission.n_columns:
+            return []
+        return emission.collinear(total_weight)
+
+    def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
+        """Means, covariances and precisions, and the hyperparameters, under scikit-learn's names."""
+        found: dict[str, Any] = {f"{name}_": value for name, value in parameters.items()}
+        of_prior = emission.hyperparameters(prior)  # the same for all components
+        found |= {f"{name}_prior_": values[0] for name, values in of_prior.items()}
+        if posterior is not None:
+            of_posterior = emission.hyperparameters(posterior)
+            found |= {f"{name}_": of_posterior[name] for name in ("mean_precision", "degrees_of_freedom")}
+        return found
+
+    def means(self, parameters: Parameters) -> np.ndarray:
+        """Means."""
+        return parameters["means"]
+
+    def deviations(self, parameters: Parameters) -> np.ndarray:
+        """Square roots of the variances."""
+        means, covariances = parameters["means"], np.asarray(parameters["covariances"])
+        variances = {
+            "full": lambda: np.diagonal(covariances, axis1=-2, axis2=-1),
+            "tied": lambda: np.diagonal(covariances)[None],
+            "diag": lambda: covariances,
+            "spherical": lambda: covariances[:, None],
+        }[self.covariance_type]()
+        return np.sqrt(np.broadcast_to(variances, means.shape))
+
+    def covariances(self, parameters: Parameters, columns: Sequence[int]) -> np.ndarray:
+        """Covariance matrices of some columns in each component, (n_components, n, n)."""
+        covariances, columns = np.asarray(parameters["covariances"], dtype=float), list(columns)
+        if self.covariance_type == "tied":
+            return np.tile(covariances[np.ix_(columns, columns)], (len(parameters["means"]), 1, 1))
+        if self.covariance_type == "full":
+            return covariances[:, columns][:, :, columns]
+        is_diagonal = self.covariance_type == "diag"
+        variances = covariances[:, columns] if is_diagonal else np.tile(covariances[:, None], (1, len(columns)))
+        return variances[:, :, None] * np.eye(len(columns))
+
+    # Parameters of the prior ------------------------------------------------------------------------------------------
+
+    def _degrees_of_freedom(self, d: int) -> float | None:
+        value = self.degrees_of_freedom_prior
+        least = d - 1 if self.covariance_type in ("full", "tied") else 0
+        if value is not None and value <= least:
+            raise ValueError(
+                f"The 'degrees_of_freedom_prior' parameter of {type(self).__name__} must be above {least}, the number "
+                f"of measurements less one. Got {value!r} instead."
+            )
+        return value
+
+    def _mean_precision(self) -> float:
+        value = self.mean_precision_prior
+        if not 1e-100 <= value <= 1e12:
+            raise ValueError(
+                f"The 'mean_precision_prior' parameter of {type(self).__name__} must lie between 1e-100 and 1e12 rows. "
+                f"Got {value!r} instead."
+            )
+        return value
+
+    def _mean(self, emission: Any) -> np.ndarray | None:
+        owner = type(self).__name__
+        if self.mean_prior is None:
+            return None
+        mean = finite(owner, "mean_prior", self.mean_prior, (emission.n_columns,))
+        with np.errstate(over="ignore"):
+            away = float(np.abs(emission.seeding_coordinates(emission.prepare(mean[None]))).max())
+        if away > _FARTHEST or self.mean_precision_prior * away**2 > _FARTHEST**2:
+            raise ValueError(
+                f"The 'mean_prior' parameter of {owner} must lie within {_FARTHEST:g} standard deviations of the mean "
+                f"of X, fewer where 'mean_precision_prior' is above 1. Got {shown(self.mean_prior)}, which is "
+                f"{away:.3g} away, and a 'mean_precision_prior' of {self.mean_precision_prior:g}."
+            )
+        return mean
+
+    def _covariance(self, emission: Any) -> np.ndarray | None:
+        owner, value, d = type(self).__name__, self.covariance_prior, emission.n_columns
+        if value is None:
+            return None
+        shape = {"full": (d, d), "tied": (d, d), "diag": (d,), "spherical": ()}[self.covariance_type]
+        covariance = finite(owner, "covariance_prior", value, shape)
+        if covariance.ndim == 2:
+            unit = np.sqrt(np.abs(np.diagonal(covariance)))
+            symmetric = np.allclose(covariance, covariance.T, rtol=1e-8, atol=0.0) and (unit > 0).all()
+            positive = symmetric and np.linalg.eigvalsh(covariance / unit / unit[:, None]).min() > 0
+            inside = positive and np.linalg.eigvalsh(emission.in_frame(covariance)).min()
+            wanted = "symmetric and positive definite."
+        else:
+            positive, wanted = bool((covariance > 0).all()), "> 0."
+            inside = positive and (covariance / emission.unit[: max(covariance.size, 1)] ** 2).min()
+        if not positive:
+            raise ValueError(
+                f"The 'covariance_prior' parameter of {owner} must be {wanted} Got {shown(value)} instead."
+            )
+        if inside < _FARTHEST**-2:
+            raise ValueError(
+                f"The 'covariance_prior' parameter of {owner} must leave components at least {1 / _FARTHEST:g} times "
+                f"as wide as X in every direction. Got {shown(value)}."
+            )
+        return covariance

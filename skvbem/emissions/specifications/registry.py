@@ -1,0 +1,72 @@
+"""Emissions by name."""
+
+from __future__ import annotations
+
+from skvbem.emissions.specifications.base import EmissionSpecification
+from skvbem.emissions.specifications.bernoulli import Bernoulli
+from skvbem.emissions.specifications.categorical import Categorical
+from skvbem.emissions.specifications.exponential import Exponential
+from skvbem.emissions.specifications.gaussian import Gaussian
+from skvbem.emissions.specifications.multinomial import Multinomial
+from skvbem.emissions.specifications.poisson import Poisson
+
+#: Specifications by the name of their family.
+EMISSIONS: dict[str, type[EmissionSpecification]] = {
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "exponential": Exponential,
+    "gaussian": Gaussian,
+    "multinomial": Multinomial,
+    "poisson": Poisson,
+}
+#: Families of columns of numbers, and of all others, where nothing is said.
+FOR_NUMBERS, FOR_CATEGORIES = "gaussian", "categorical"
+
+
+def register_emission(name: str, specification: type[EmissionSpecification]) -> type[EmissionSpecification]:
+    """Make an emission known by a name, so that ``emission=name`` and mappings of names to columns find it.
+
+    An object, ``emission=MyEmission()``, needs no name. Names are known in the process that registered them: where
+    workers of a search are other processes, give an object, or register in a module that they import.
+
+    Parameters
+    ----------
+    name : str
+        Of the family, an identifier such as "geometric".
+    specification : subclass of EmissionSpecification
+        A class whose parameters all have defaults.
+
+    Returns
+    -------
+    specification : subclass of EmissionSpecification
+        The same class.
+
+    Raises
+    ------
+    TypeError
+        If it is no such class.
+    ValueError
+        If the name is none, or that of another emission.
+
+    See Also
+    --------
+    EmissionSpecification : what such a class supplies.
+    """
+    if not (isinstance(specification, type) and issubclass(specification, EmissionSpecification)):
+        raise TypeError(
+            f"register_emission takes a class that derives from EmissionSpecification. Got {specification!r}."
+        )
+    if not (isinstance(name, str) and name.isidentifier() and "__" not in name) or name == "auto":
+        raise ValueError(
+            "The name of an emission must be an identifier without two underscores in a row, other than 'auto'. Got "
+            f"{name!r}."
+        )
+    if EMISSIONS.setdefault(name, specification) is not specification:
+        raise ValueError(f"The name {name!r} is that of {EMISSIONS[name].__name__}. Take another name.")
+    return specification
+
+
+def family_of(specification: EmissionSpecification) -> str:
+    """The name under which the class of an emission is registered, or that of the class in lower case."""
+    names = (name for name, known in EMISSIONS.items() if known is type(specification))
+    return next(names, type(specification).__name__.lower())

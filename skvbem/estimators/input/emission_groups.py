@@ -1,0 +1,214 @@
+"""What the `emission` parameter says: groups of columns, each with a name and an emission.
+
+It is "auto", a name, an object, a mapping of names to columns, or a list of (name, emission, columns). Columns are said
+as scikit-learn's ColumnTransformer has them: by names, positions, slices, masks, or a function of X.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from skvbem.emissions import EMISSIONS, EmissionSpecification
+from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
+from skvbem.estimators.input.values import _show, _some
+from skvbem.graphs.names import did_you_mean
+
+#: `covariance_type` of estimators where nobody says it.
+DEFAULT_COVARIANCE_TYPE = "full"
+# Where `credible_intervals` of a hidden Markov model has what belongs to no group.
+_OF_THE_CHAIN = "chain"
+
+
+class EmissionGroup(NamedTuple):
+    """A group of columns: its name, a specification of its own, and positions of its columns."""
+
+    name: str
+    specification: EmissionSpecification
+    columns: list[int]
+
+
+@dataclass(frozen=True)
+class EmissionReader:
+    """Reads the `emission` parameter of an estimator.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the estimator's class, for messages.
+    names : sequence of str
+        Of all columns.
+    source : array-like or DataFrame
+        X as the user has it, which functions that select columns are given.
+    covariance_type : str
+        Of emissions given by name.
+    """
+
+    owner: str
+    names: Sequence[str]
+    source: Any
+    covariance_type: str
+
+    @property
+    def _whose(self) -> str:
+        return f"The 'emission' parameter of {self.owner}"
+
+    def groups(self, emission, hold_numbers: Callable[[], list[bool]]) -> list[EmissionGroup]:
+        """The groups, which share out all columns. Which of them hold numbers is asked where nothing else says it.
+
+        Raises
+        ------
+        ValueError
+            If the parameter is none of the forms it may have, names no emission or column that there is, or leaves
+            columns out.
+        """
+        everything = list(range(len(self.names)))
+        if isinstance(emission, type):
+            self._check_family(emission)
+        if isinstance(emission, str) and emission == "auto":
+            kinds: dict[str, list[int]] = {}
+            for j, is_number in enumerate(hold_numbers()):
+                kinds.setdefault(FOR_NUMBERS if is_number else FOR_CATEGORIES, []).append(j)
+            return [EmissionGroup(name, self._specification(name), columns) for name, columns in kinds.items()]
+        if isinstance(emission, EmissionSpecification):
+            return [EmissionGroup(family_of(emission), self._specification(emission), everything)]
+        if isinstance(emission, str) and emission in EMISSIONS:
+            return [EmissionGroup(emission, self._specification(emission), everything)]
+        if isinstance(emission, Mapping):
+            for family in emission:
+                self._check_family(family)
+            items = [(family, family, columns) for family, columns in emission.items()]
+        elif is_list_of_emissions(emission):
+            items = list(emission)
+            self._check_names([name for name, _, _ in items])
+        else:
+            raise ValueError(f"{self._whose} must be {self._forms()}. Got {_show(emission)} instead.")
+        groups = [EmissionGroup(name, self._specification(of), self._columns(name, at)) for name, of, at in items]
+        self._check_shares(groups)
+        return groups
+
+    def _forms(self) -> str:
+        return (
+            f"'auto', one of {_some(map(repr, EMISSIONS))}, an emission such as Gaussian(), a mapping of names to "
+            "columns, or a list of (name, emission, columns)"
+        )
+
+    # Emissions --------------------------------------------------------------------------------------------------------
+
+    def _specification(self, emission) -> EmissionSpecification:
+        """An emission given by name or as an object, for this fit alone; its parameters are checked."""
+        if isinstance(emission, EmissionSpecification):
+            found = clone(emission)
+            self._check_covariance_type(found)
+        else:
+            self._check_family(emission)
+            found = EMISSIONS[emission]()
+            if hasattr(found, "covariance_type"):
+                found.set_params(covariance_type=self.covariance_type)
+        found.check_parameters()
+        return found
+
+    def _check_family(self, family) -> None:
+        if isinstance(family, str) and family in EMISSIONS:
+            return
+        if isinstance(family, type) and issubclass(family, EmissionSpecification):
+            raise ValueError(
+                f"{self._whose} holds the class {family.__name__}. Give an object of it: {family.__name__}()."
+            )
+        raise ValueError(
+            f"{self._whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Families are "
+            f"{_some(map(repr, EMISSIONS))}."
+        )
+
+    def _check_covariance_type(self, emission: EmissionSpecification) -> None:
+        own = getattr(emission, "covariance_type", None)
+        if own is not None and self.covariance_type not in (DEFAULT_COVARIANCE_TYPE, own):
+            kind = type(emission).__name__
+            raise ValueError(
+                f"covariance_type={self.covariance_type!r} of {self.owner} is for emissions given by name, and its "
+                f"'emission' parameter holds {kind}(covariance_type={own!r}). Say it once: leave out that of "
+                f"{self.owner}, or search over 'emission__covariance_type'."
+            )
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        for name in names:
+            if not isinstance(name, str) or name in ("", _OF_THE_CHAIN) or "__" in name:
+                raise ValueError(
+                    f"{self._whose} is a list of (name, emission, columns), whose names must be strings without two "
+                    f"underscores in a row, other than {_OF_THE_CHAIN!r}. Got the name {_show(name)}."
+                )
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        if twice:
+            raise ValueError(f"{self._whose} has two groups named {twice[0]!r}. Names must differ.")
+
+    # Columns ----------------------------------------------------------------------------------------------------------
+
+    def _columns(self, name: str, columns) -> list[int]:
+        """Positions of a group's columns."""
+        if callable(columns):
+            columns = columns(self.source)
+        if isinstance(columns, slice):
+            found = list(range(len(self.names)))[self._as_positions(columns)]
+        elif isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable):
+            found = [self._position(columns)]
+        else:
+            found = self._positions(list(columns))
+        if not found:
+            raise ValueError(f"{self._whose} gives no column to {name!r}. Leave it out.")
+        return found
+
+    def _positions(self, columns: list) -> list[int]:
+        if not columns or not all(isinstance(column, (bool, np.bool_)) for column in columns):
+            return [self._position(column) for column in columns]
+        if len(columns) != len(self.names):
+            raise ValueError(
+                f"{self._whose} has a mask of {len(columns)} columns. X has {len(self.names)}: give one for each."
+            )
+        return np.flatnonzero(columns).tolist()
+
+    def _as_positions(self, columns: slice) -> slice:
+        """A slice of names, which takes in its end as in pandas, as one of positions."""
+        start, stop = columns.start, columns.stop
+        if isinstance(start, str):
+            start = self._position(start)
+        if isinstance(stop, str):
+            stop = self._position(stop) + 1
+        return slice(start, stop, columns.step)
+
+    def _position(self, column) -> int:
+        if isinstance(column, str) and column in self.names:
+            return list(self.names).index(column)
+        if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < len(self.names):
+            return int(column)
+        raise ValueError(
+            f"{self._whose} names {_show(column)}, which is no column of X.{did_you_mean(column, self.names)} Columns: "
+            f"{_some(map(repr, self.names))}."
+        )
+
+    def _check_shares(self, groups: Sequence[EmissionGroup]) -> None:
+        """Refuse columns that are in two groups, or in none."""
+        times = Counter(position for group in groups for position in group.columns)
+        twice = [self.names[position] for position, n in times.items() if n > 1]
+        if twice:
+            raise ValueError(f"{self._whose} names column {twice[0]!r} more than once. A column has one family.")
+        left = [name for position, name in enumerate(self.names) if position not in times]
+        if left:
+            raise ValueError(
+                f"{self._whose} gives no family to {_some(map(repr, left))}. Name every column of X, or leave such "
+                "columns out."
+            )
+
+
+def is_list_of_emissions(emission) -> bool:
+    """Whether an `emission` parameter has the form of a list of (name, emission, columns)."""
+    return (
+        isinstance(emission, (list, tuple))
+        and len(emission) > 0
+        and all(isinstance(item, (list, tuple)) and len(item) == 3 for item in emission)
+    )

@@ -1,0 +1,95 @@
+"""Parameters of an estimator's emissions by their nested names, and where parameters are that an estimator has no more.
+
+scikit-learn reaches into objects: ``emission__covariance_type``. Into a list of (name, emission, columns) it does not,
+so that is done here, as ColumnTransformer does it: ``emission__visits`` is the emission named "visits", and
+``emission__visits__shape_prior`` a parameter of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from skvbem.emissions import EMISSIONS, EmissionSpecification
+from skvbem.estimators.input.emission_groups import is_list_of_emissions
+from skvbem.graphs.names import did_you_mean
+
+P = ParamSpec("P")
+_PREFIX = "emission__"
+
+
+def nested_parameters(emission) -> dict[str, Any]:
+    """The emissions of a list and their parameters, by the names under which `set_params` takes them."""
+    found: dict[str, Any] = {}
+    for name, of_group, _ in emission if is_list_of_emissions(emission) else ():
+        found[f"{_PREFIX}{name}"] = of_group
+        if isinstance(of_group, EmissionSpecification):
+            own = of_group.get_params()
+            found |= {f"{_PREFIX}{name}__{parameter}": value for parameter, value in own.items()}
+    return found
+
+
+def set_nested(emission, params: Mapping[str, Any], owner: str):
+    """An emission with some of its nested parameters set: a new list, or the same object.
+
+    Raises
+    ------
+    ValueError
+        If there is no such parameter.
+    """
+    if isinstance(emission, EmissionSpecification):
+        return emission.set_params(**{name.removeprefix(_PREFIX): value for name, value in params.items()})
+    if not is_list_of_emissions(emission):
+        raise ValueError(
+            f"Invalid parameter {next(iter(params))!r} for {owner}: emission={emission!r} has no parameters. Hold an "
+            "object, such as emission=Gaussian() of skvbem.emissions."
+        )
+    items = {name: (of_group, columns) for name, of_group, columns in emission}
+    for whole in sorted(params, key=lambda each: each.count("__")):  # an emission before parameters of it
+        name, _, parameter = whole.removeprefix(_PREFIX).partition("__")
+        if name not in items:
+            raise ValueError(
+                f"Invalid parameter {whole!r} for {owner}: 'emission' has no group {name!r}."
+                f"{did_you_mean(name, items)} Groups are {', '.join(map(repr, items))}."
+            )
+        of_group, columns = items[name]
+        if not parameter:
+            items[name] = params[whole], columns
+        elif isinstance(of_group, EmissionSpecification):
+            of_group.set_params(**{parameter: params[whole]})
+        else:
+            raise ValueError(
+                f"Invalid parameter {whole!r} for {owner}: the emission {name!r} is a name, {of_group!r}, and has no "
+                "parameters. Hold an object, such as Poisson() of skvbem.emissions."
+            )
+    return type(emission)((name, *items[name]) for name, _, _ in emission)
+
+
+def moved(owner: str, names: Iterable[str]) -> str:
+    """Where the first of some names is now, if it is a parameter of an emission; else nothing."""
+    for name in names:
+        having = [each.__name__ for each in EMISSIONS.values() if name in each().get_params(deep=False)]
+        if having:
+            others = f" (or {', '.join(having[1:])})" if having[1:] else ""
+            return (
+                f"{name!r} is a parameter of the emission now: {owner}(emission={having[0]}({name}=...)){others}, of "
+                f"skvbem.emissions; nested, it is 'emission__{name}'."
+            )
+    return ""
+
+
+def tells_what_moved(init: Callable[Concatenate[Any, P], None]) -> Callable[Concatenate[Any, P], None]:
+    """A constructor that says of parameters which are those of emissions where they are now; of the same signature."""
+
+    @wraps(init)
+    def __init__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            init(self, *args, **kwargs)
+        except TypeError:
+            where = moved(type(self).__name__, [name for name in kwargs if name not in type(self)._get_param_names()])
+            if not where:
+                raise
+            raise TypeError(where) from None
+
+    return __init__

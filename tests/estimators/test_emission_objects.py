@@ -1,0 +1,334 @@
+"""Emissions as users hold them: their parameters, the forms of the `emission` parameter, and what is refused."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
+from sklearn.model_selection import GridSearchCV
+
+from skvbem import VBHMM, StructureSearchCV, VBMixture
+from skvbem.emissions import (
+    EMISSIONS,
+    Bernoulli,
+    Categorical,
+    EmissionSpecification,
+    Exponential,
+    Gaussian,
+    Multinomial,
+    Poisson,
+)
+from skvbem.plotting import ClassProfileDisplay
+
+approx = pytest.approx
+any_estimator = pytest.mark.parametrize("estimator", [VBMixture, VBHMM])
+
+
+@pytest.fixture
+def frame(rng):
+    kind = rng.integers(0, 2, 60)
+    return pd.DataFrame(
+        {
+            "height": rng.normal(165 + 15 * kind, 5),
+            "weight": rng.normal(60 + 20 * kind, 5),
+            "visits": rng.poisson(2 + 6 * kind),
+            "days": rng.poisson(1 + 2 * kind),
+            "blood": rng.choice(["A", "B", "0"], 60),
+        }
+    )
+
+
+def listed(**changed):
+    """A list of groups, two of which have the same family."""
+    emissions = {"size": Gaussian("diag"), "visits": Poisson(), "days": Poisson(2.0), "blood": "categorical"} | changed
+    columns = {"size": ["height", "weight"], "visits": "visits", "days": "days", "blood": "blood"}
+    return [(name, emission, columns[name]) for name, emission in emissions.items()]
+
+
+# Objects --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", EMISSIONS)
+def test_an_object_is_a_small_estimator(family):
+    made = EMISSIONS[family]()
+    assert isinstance(made, EmissionSpecification)
+    assert made.get_params() == clone(made).get_params()
+    assert repr(made) == f"{type(made).__name__}()"
+    assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
+    name = next(iter(made.get_params()))
+    assert made.set_params(**{name: 2.0}).get_params()[name] == 2.0
+    assert repr(made) == f"{type(made).__name__}({name}=2.0)"
+    with pytest.raises(ValueError, match="Invalid parameter 'prior'"):
+        made.set_params(prior=1)
+
+
+@pytest.mark.parametrize(
+    ("made", "X"),
+    [
+        (Gaussian("tied"), [[0.5, 1.0], [1.5, -2.0], [3.0, 0.0]]),
+        (Categorical(), [["a", "b"], ["b", "b"], ["a", "c"]]),
+        (Bernoulli(), [[0, 1], [1, 1], [0, 0]]),
+        (Multinomial(), [[3, 1], [0, 2], [5, 5]]),
+        (Poisson(), [[3, 1], [0, 2], [5, 5]]),
+        (Exponential(), [[3.5, 1], [0, 2], [5, 5]]),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+@any_estimator
+def test_an_object_is_the_name_at_its_defaults(estimator, made, X):
+    (name,) = (name for name, known in EMISSIONS.items() if known is type(made))
+    shape = {"covariance_type": "tied"} if name == "gaussian" else {}
+    named = estimator(2, emission=name, n_init=2, random_state=0, **shape).fit(X)
+    held = estimator(2, emission=made, n_init=2, random_state=0).fit(X)
+    alone = estimator(2, emission=[("all", made, slice(None))], n_init=2, random_state=0).fit(X)
+    assert held.lower_bound_ == named.lower_bound_ == alone.lower_bound_
+    assert list(held.groups_) == list(named.groups_) == [name]
+    assert list(alone.groups_) == list(alone.parameters_) == ["all"]
+    assert "all" in alone.credible_intervals()
+
+
+def test_a_fit_has_an_object_of_its_own(rng):
+    X = rng.normal(size=(20, 2))
+    made = Gaussian()
+    model = VBMixture(emission=made).fit(X)
+    made.set_params(covariance_type="spherical")
+    pytest.importorskip("matplotlib")
+    profiles = ClassProfileDisplay.from_estimator(model).profiles
+    assert [each.deviations for each in profiles] == approx(np.sqrt(np.diagonal(model.covariances_[0]))[:, None])
+    assert model.fit(X).covariances_.shape == (1,)
+
+
+# Nested parameters ----------------------------------------------------------------------------------------------------
+
+
+@any_estimator
+def test_nested_parameters_of_an_object(estimator):
+    model = estimator(emission=Gaussian())
+    assert model.get_params()["emission__covariance_type"] == "full"
+    assert model.set_params(emission__covariance_type="diag").emission.covariance_type == "diag"
+    copied = clone(model)
+    assert copied.emission is not model.emission
+    assert copied.emission.covariance_type == "diag"
+    assert "emission__covariance_type" not in model.get_params(deep=False)
+
+
+@any_estimator
+def test_nested_parameters_of_a_list(estimator):
+    model = estimator(emission=listed())
+    params = model.get_params()
+    assert params["emission__days__shape_prior"] == 2.0
+    assert params["emission__days"] is model.emission[2][1]
+    assert params["emission__blood"] == "categorical"
+    given = model.emission
+    model.set_params(emission__blood=Categorical(), emission__blood__concentration_prior=0.5, n_components=3)
+    assert model.emission is not given
+    assert given[3][1] == "categorical"
+    assert model.get_params()["emission__blood__concentration_prior"] == 0.5
+    assert model.n_components == 3
+    model.set_params(emission=listed(), emission__visits__rate_prior=3.0)
+    assert model.get_params()["emission__visits__rate_prior"] == 3.0
+    copied = clone(model)
+    assert copied.emission[1][1] is not model.emission[1][1]
+    assert copied.get_params()["emission__visits__rate_prior"] == 3.0
+    assert "('days', Poisson(shape_prior=2.0), 'days')" in repr(model)
+
+
+def test_grids_reach_into_emissions(frame, tmp_path):
+    model = VBMixture(2, emission=listed(), n_init=1, random_state=0)
+    grid = GridSearchCV(model, {"emission__days__shape_prior": [1.0, 2.0], "emission__size": [Gaussian()]}, cv=2)
+    assert set(grid.fit(frame).best_params_) == {"emission__days__shape_prior", "emission__size"}
+    space = {"emission__size__covariance_type": ["full", "spherical"], "n_components": [1, 2]}
+    settings = {"scoring": "lower_bound", "random_state": 0, "checkpoint": str(tmp_path / "search.json")}
+    search = StructureSearchCV(model, space, **settings).fit(frame)
+    assert search.best_params_["n_components"] == 2
+    bounds = [clone(model).set_params(**params).fit(frame).lower_bound_ for params in search.cv_results_["params"]]
+    assert np.argmax(bounds) == search.best_index_
+    again = StructureSearchCV(model, space, **settings).fit(frame)
+    assert again.best_params_ == search.best_params_
+
+
+@pytest.mark.parametrize(
+    ("emission", "name", "message"),
+    [
+        ("gaussian", "emission__covariance_type", "emission='gaussian' has no parameters. Hold an object"),
+        (listed(), "emission__visit__shape_prior", "'emission' has no group 'visit'. Did you mean 'visits'?"),
+        (listed(), "emission__blood__concentration_prior", "the emission 'blood' is a name, 'categorical', and has no"),
+        (listed(), "emission__visits__shape", "Invalid parameter 'shape' for estimator Poisson"),
+        (Poisson(), "emission__shape", "Invalid parameter 'shape' for estimator Poisson"),
+    ],
+    ids=str,
+)
+def test_nested_parameters_that_are_none(emission, name, message):
+    with pytest.raises(ValueError, match="Invalid parameter") as caught:
+        VBMixture(emission=emission).set_params(**{name: 1.0})
+    assert message in str(caught.value)
+
+
+# Parameters that moved ------------------------------------------------------------------------------------------------
+
+
+MOVED = {
+    **dict.fromkeys(
+        ("mean_prior", "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior"), "Gaussian({}=...)"
+    ),
+    "concentration_prior": "Bernoulli({}=...)",
+    **dict.fromkeys(("shape_prior", "rate_prior"), "Exponential({}=...)"),
+}
+
+
+@any_estimator
+@pytest.mark.parametrize("name", MOVED)
+def test_a_parameter_that_moved_says_where_it_is(estimator, name):
+    owner = estimator.__name__
+    expected = f"{name!r} is a parameter of the emission now: {owner}(emission={MOVED[name].format(name)})"
+    with pytest.raises(TypeError) as caught:
+        estimator(2, **{name: 1.0})
+    assert str(caught.value).startswith(expected)
+    with pytest.raises(ValueError, match="is a parameter of the emission now") as caught:
+        estimator(2).set_params(**{name: 1.0})
+    assert str(caught.value).startswith(expected)
+    with pytest.raises(ValueError, match="is a parameter of the emission now"):
+        GridSearchCV(estimator(), {name: [1.0]}, error_score="raise").fit(np.ones((9, 1)))
+
+
+@any_estimator
+def test_other_unknown_parameters_are_those_of_python_and_scikit_learn(estimator):
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'mean'"):
+        estimator(mean=1.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'mean' for estimator"):
+        estimator().set_params(mean=1.0)
+
+
+def test_constructors_have_few_parameters():
+    sizes = {kind: len(inspect.signature(kind).parameters) for kind in (VBMixture, VBHMM)}
+    assert sizes[VBMixture] <= 20
+    assert sizes[VBHMM] <= 25
+    assert all(name not in inspect.signature(kind).parameters for kind in sizes for name in MOVED)
+
+
+# Covariance types -----------------------------------------------------------------------------------------------------
+
+
+@any_estimator
+def test_a_covariance_type_is_said_once(estimator, rng):
+    X = rng.normal(size=(20, 2))
+    with pytest.raises(ValueError, match="covariance_type") as caught:
+        estimator(2, emission=Gaussian("tied"), covariance_type="diag").fit(X)
+    assert str(caught.value).startswith(
+        f"covariance_type='diag' of {estimator.__name__} is for emissions given by name, and its 'emission' parameter "
+        "holds Gaussian(covariance_type='tied')."
+    )
+    assert estimator(2, emission=Gaussian("diag"), covariance_type="diag").fit(X).covariances_.shape == (2, 2)
+    assert estimator(2, emission=Gaussian("diag")).fit(X).covariances_.shape == (2, 2)
+    assert estimator(2, emission=[("a", "gaussian", [0, 1])], covariance_type="spherical").fit(
+        X
+    ).covariances_.shape == (2,)
+
+
+# Lists ----------------------------------------------------------------------------------------------------------------
+
+
+@any_estimator
+def test_groups_have_the_names_of_the_list(estimator, frame):
+    model = estimator(2, emission=listed(), n_init=2, random_state=0).fit(frame)
+    assert model.groups_ == {"size": ["height", "weight"], "visits": ["visits"], "days": ["days"], "blood": ["blood"]}
+    assert list(model.parameters_) == list(model.groups_)
+    assert set(model.credible_intervals()) - {"chain"} == set(model.groups_)
+    assert model.means_.shape == (2, 2)
+    assert list(model.categories_) == ["blood"]
+    loaded = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(loaded.predict(frame), model.predict(frame))
+    holed = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.1)
+    assert not model.impute(holed).isna().any().any()
+    assert np.isfinite(model.log_evidence(frame, kind="ais", n_chains=2, n_steps=8).value)
+
+
+def test_a_list_is_the_mapping_where_families_differ(frame):
+    columns = {"gaussian": ["height", "weight"], "poisson": ["visits", "days"], "categorical": "blood"}
+    mapped = VBMixture(2, emission=columns, random_state=0).fit(frame)
+    as_list = VBMixture(2, emission=[(name, name, at) for name, at in columns.items()], random_state=0).fit(frame)
+    assert as_list.lower_bound_ == mapped.lower_bound_
+    assert as_list.groups_ == mapped.groups_
+
+
+def test_two_groups_of_a_family_are_that_family_where_columns_are_independent(frame):
+    apart = VBMixture(2, emission=listed(days=Poisson()), n_init=2, random_state=0).fit(frame)
+    columns = {"gaussian": ["height", "weight"], "poisson": ["visits", "days"], "categorical": "blood"}
+    together = VBMixture(2, emission=columns, covariance_type="diag", n_init=2, random_state=0).fit(frame)
+    assert apart.lower_bound_ == approx(together.lower_bound_, rel=1e-9)
+
+
+def test_attributes_of_two_groups_of_measurements_are_by_group(frame):
+    two = [("tall", Gaussian(), [0]), ("wide", Gaussian("diag", mean_precision_prior=0.5), [1])]
+    model = VBMixture(2, emission=two, n_init=2, random_state=0).fit(frame[["height", "weight"]])
+    assert model.mean_precision_prior_ == {"tall": 1.0, "wide": 0.5}
+    assert model.means_["tall"].shape == model.means_["wide"].shape == (2, 1)
+    assert model.covariances_["tall"].shape == (2, 1, 1)
+
+
+@any_estimator
+def test_columns_of_a_group_are_in_the_order_of_the_list(estimator, frame):
+    frame = frame[["height", "weight"]]
+    model = estimator(emission=[("size", Gaussian(), ["weight", "height"])]).fit(frame)
+    assert model.groups_ == {"size": ["weight", "height"]}
+    assert model.means_[0] == approx(frame[["weight", "height"]].mean(), rel=1e-2)
+    holed = frame.copy()
+    holed.iloc[0, 1] = np.nan
+    assert model.impute(holed)["height"].tolist() == frame["height"].tolist()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["visits", "days"], [2, 3], np.array([2, 3]), pd.Index(["visits", "days"]), slice(2, 4),
+        slice("visits", "days"),
+        [False, False, True, True, False], np.array([0, 0, 1, 1, 0], dtype=bool),
+        make_column_selector(dtype_include=int), lambda X: [name for name in X.columns if name in ("visits", "days")],
+    ],
+    ids=lambda columns: type(columns).__name__,
+)  # fmt: skip
+@any_estimator
+def test_columns_are_said_as_in_column_transformer(estimator, columns, frame):
+    groups = [("counts", Poisson(), columns), ("size", "gaussian", slice("weight")), ("blood", "categorical", [4])]
+    model = estimator(2, emission=groups, n_init=1, random_state=0).fit(frame)
+    assert model.groups_ == {"counts": ["visits", "days"], "size": ["height", "weight"], "blood": ["blood"]}
+    weight = np.arange(len(frame)) % 3 > 0
+    if estimator is VBMixture:
+        assert estimator(2, emission=groups, random_state=0).fit(frame, sample_weight=weight).groups_ == model.groups_
+
+
+WHOSE = "The 'emission' parameter of VBMixture "
+
+
+@pytest.mark.parametrize(
+    ("emission", "message"),
+    [
+        ([("a", Poisson(), 0), ("a", Poisson(), 1)], f"{WHOSE}has two groups named 'a'. Names must differ."),
+        ([("a__b", Poisson(), [0, 1])], "whose names must be strings without two underscores in a row, other"),
+        ([(0, Poisson(), [0, 1])], f"{WHOSE}is a list of (name, emission, columns), whose names must be strings"),
+        ([("chain", Poisson(), [0, 1])], "in a row, other than 'chain'. Got the name 'chain'."),
+        ([("a", "poison", [0, 1])], f"{WHOSE}names the family 'poison'. Did you mean 'poisson'? Families are"),
+        ([("a", "drop", [0]), ("b", Poisson(), [1])], f"{WHOSE}names the family 'drop'."),
+        ([("a", Poisson, [0, 1])], f"{WHOSE}holds the class Poisson. Give an object of it: Poisson()."),
+        (Poisson, f"{WHOSE}holds the class Poisson. Give an object of it: Poisson()."),
+        ([("a", Poisson(), [True])], f"{WHOSE}has a mask of 1 columns. X has 2: give one for each."),
+        ([("a", Poisson(), [])], f"{WHOSE}gives no column to 'a'. Leave it out."),
+        ([("a", Poisson(), [0])], f"{WHOSE}gives no family to 'x1'. Name every column of X"),
+        ([("a", Poisson(), [0, 1]), ("b", "gaussian", 1)], f"{WHOSE}names column 'x1' more than once."),
+        ([("a", Poisson(), "x3")], f"{WHOSE}names 'x3', which is no column of X."),
+        ([("a", Poisson())], f"{WHOSE}must be 'auto', one of 'bernoulli', "),
+        (
+            [("a", Poisson([1.0, 2.0, 3.0]), [0, 1])],
+            "The 'shape_prior' parameter of Poisson must be a number or have 2",
+        ),
+        ([("a", Gaussian("round"), [0, 1])], "The 'covariance_type' parameter of Gaussian must be a str among"),
+    ],
+    ids=str,
+)
+def test_lists_that_are_none(emission, message):
+    with pytest.raises(ValueError, match=r"emission|parameter") as caught:
+        VBMixture(emission=emission).fit(np.arange(20).reshape(10, 2))
+    assert message in str(caught.value)

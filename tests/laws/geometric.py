@@ -1,0 +1,113 @@
+"""An emission of somebody else's: trials until a success, in one file, as the page on extending the library says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from skvbem.emissions import LinearEmission, NumericSpecification
+from skvbem.emissions.moments import n_columns_of
+from skvbem.families import Dirichlet
+
+
+@dataclass(frozen=True)
+class GeometricEmission(LinearEmission):
+    """p(y | k) = p (1 - p)^y, independent columns; of each p a Beta distribution: a Dirichlet row of two cells."""
+
+    width: int
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row."""
+        return self.width
+
+    @property
+    def cells_per_component(self) -> int:
+        """Of each column one for successes, and one for failures."""
+        return 2 * self.n_columns
+
+    def default_prior(self, n_components: int, *, success=1.0, failure=1.0) -> Dirichlet:
+        """Beta distributions of the probabilities of success."""
+        return Dirichlet.from_rows([[success, failure]] * (n_components * self.n_columns))
+
+    def features(self, block: Any) -> np.ndarray:
+        """1, and failures."""
+        return np.concatenate(block.columns[::-1])
+
+    def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
+        """ln p multiplies 1, ln(1 - p) multiplies failures."""
+        of_success, of_failure = natural[..., ::2], natural[..., 1::2]
+        return np.concatenate([of_success.sum(-1, keepdims=True) if complete else of_success, of_failure], axis=-1)
+
+    def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:
+        """Rows are successes."""
+        failures = sums[..., -self.n_columns :]
+        successes = np.broadcast_to(sums[..., : -self.n_columns], failures.shape)
+        return np.stack([successes, failures], axis=-1).reshape(*sums.shape[:-1], -1)
+
+    def log_predictive(self, block: Any, posterior: Dirichlet) -> np.ndarray:
+        """ln B(a + 1, b + y) - ln B(a, b)."""
+        failures, observed = (x[:, :, None] for x in block.columns)
+        a, b = posterior.concentration.reshape(-1, self.n_columns, 2).T[..., None, :]
+        of_cells = np.log(a) + gammaln(b + failures) - gammaln(b) + gammaln(a + b) - gammaln(a + b + 1 + failures)
+        return (observed * of_cells).sum(axis=0)
+
+    def probabilities(self, point: np.ndarray) -> np.ndarray:
+        """p, (n_components, n_columns)."""
+        return point.reshape(-1, self.n_columns, 2)[..., 0]
+
+    def sample(self, point: np.ndarray, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Failures drawn."""
+        return rng.geometric(self.probabilities(point)[components]) - 1.0
+
+    def impute(self, block: Any, point: np.ndarray, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing cells replaced by means."""
+        p, values = self.probabilities(point), np.asarray(block.values, dtype=float)
+        return np.where(np.isnan(values), responsibilities @ ((1 - p) / p), values)
+
+    def seeding_coordinates(self, block: Any) -> np.ndarray:
+        """Logarithms, which spread by about 1."""
+        return np.log1p(block.columns[0]).T
+
+    def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Probabilities of success."""
+        return {"probabilities": self.probabilities(point)}
+
+    def quantiles(self, posterior: Dirichlet, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the probabilities."""
+        return self.parameters(posterior.quantiles(probability))
+
+
+class Geometric(NumericSpecification):
+    """Failures before the first success."""
+
+    wanted: ClassVar[str] = "failures are whole numbers >= 0"
+
+    def __init__(self, success_prior: float = 1.0, failure_prior: float = 1.0):
+        self.success_prior = success_prior
+        self.failure_prior = failure_prior
+
+    def impossible(self, values: np.ndarray) -> np.ndarray:
+        """Negative numbers and fractions."""
+        return (values < 0) | (values != np.floor(values))
+
+    def for_data(self, values: Any, weight: np.ndarray | None = None) -> GeometricEmission:
+        """The emission of a table."""
+        return GeometricEmission(n_columns_of(values))
+
+    def prior_options(self, emission: Any, names: Any) -> dict[str, float]:
+        """Concentrations of success and failure."""
+        if not min(self.success_prior, self.failure_prior) > 0:
+            raise ValueError(f"The priors of {self!r} must be > 0.")
+        return {"success": self.success_prior, "failure": self.failure_prior}
+
+    def means(self, parameters: Any) -> np.ndarray:
+        """(1 - p) / p."""
+        return 1 / parameters["probabilities"] - 1
+
+    def deviations(self, parameters: Any) -> np.ndarray:
+        """sqrt(1 - p) / p."""
+        return np.sqrt(1 - parameters["probabilities"]) / parameters["probabilities"]
