@@ -1,6 +1,25 @@
-"""Laws for what extends the library: each check holds an object to the theory, and says which law it breaks."""
+"""Laws for what extends the library: each check holds an object to the theory, and says which law it breaks.
 
+`check_family`, `check_emission`, `check_model` and `check_score` are what the tests of the library call, too. They raise
+an AssertionError that names the law, and return a `Report` of the laws that were held. Nothing but numpy and scipy is
+asked for, and no test runner.
+"""
+
+from skvbem.testing.cases import ModelCase, ModelInstance, Relabeling
+from skvbem.testing.examples import EXAMPLES
 from skvbem.testing.families import FamilyExample, check_family
 from skvbem.testing.laws import Report
+from skvbem.testing.models import check_model
+from skvbem.testing.scores import check_score
 
-__all__ = ["FamilyExample", "Report", "check_family"]
+__all__ = [
+    "EXAMPLES",
+    "FamilyExample",
+    "ModelCase",
+    "ModelInstance",
+    "Relabeling",
+    "Report",
+    "check_family",
+    "check_model",
+    "check_score",
+]

@@ -6,7 +6,8 @@ The first line of its docstring is the law. A check runs the laws of its kind on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +88,21 @@ def hold(
     return Report(subject, tuple(held), missing)
 
 
+def needs(*names: str) -> Callable[[Callable], Callable]:
+    """Mark a law with what it needs of what it is tried on: capabilities, and more that the kind has names for."""
+
+    def marked(law):
+        law.needs = names
+        return law
+
+    return marked
+
+
+def needs_of(law: Callable) -> tuple[str, ...]:
+    """What a law needs."""
+    return getattr(law, "needs", ())
+
+
 def require(condition: Any, message: str) -> None:
     """Raise an AssertionError with a message unless a condition holds everywhere."""
     if not np.all(condition):
@@ -126,6 +142,15 @@ def agree(
             f"{what}: {found:.12g}{where}, where {wanted:.12g} was expected; off by {off[at]:.3g}, "
             f"allowed are {allowed:.3g}."
         )
+
+
+@contextmanager
+def refuses_nothing(error: type[Exception], what: str) -> Iterator[None]:
+    """Turn an error that theory rules out into an AssertionError."""
+    try:
+        yield
+    except error as raised:
+        raise AssertionError(f"{what}: {raised}") from raised
 
 
 def refuses(error: type[Exception], words: str, what: str, call: Callable[[], Any]) -> None:
