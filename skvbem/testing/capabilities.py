@@ -35,7 +35,9 @@ def deviations(kind: str | Score, problems, slack: float, **options) -> list[flo
     """
     score_of = get_score(kind) if isinstance(kind, str) else kind
     scored = [(score_of(evaluation, **options), exact) for evaluation, exact in problems]
-    return [(score.value - exact) / np.hypot(score.standard_error, slack) for score, exact in scored if not score.doubts]
+    return [
+        (score.value - exact) / np.hypot(score.standard_error, slack) for score, exact in scored if not score.doubts
+    ]
 
 
 def check_standard_normal(z: Sequence[float]) -> None:
@@ -47,9 +49,7 @@ def check_standard_normal(z: Sequence[float]) -> None:
 
 
 @needs("points", "annealing", "relabelings", "exact")
-def sampled_evidences_are_right(
-    case: ModelCase, rng: np.random.Generator, kinds: Sequence[str] | None = None
-) -> None:
+def sampled_evidences_are_right(case: ModelCase, rng: np.random.Generator, kinds: Sequence[str] | None = None) -> None:
     """Evidences that chains sample are within their standard errors of the evidence [Neal 2001]."""
     for kind in case.sampled if kinds is None else kinds:
         found = deviations(kind, evaluations(case, case.n_sampled, rng), 0.02, **case.sampled[kind])

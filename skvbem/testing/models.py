@@ -20,9 +20,7 @@ from skvbem.vbem import posteriors
 from skvbem.vbem.driver import RELATIVE_SLACK, run
 
 
-def check_model(
-    case: ModelCase, *, laws: Iterable[str] | None = None, rng: int | np.random.Generator = 0
-) -> Report:
+def check_model(case: ModelCase, *, laws: Iterable[str] | None = None, rng: int | np.random.Generator = 0) -> Report:
     r"""Hold a model to the laws of `skvbem.models.base` and of `skvbem.capabilities`.
 
     The objective never falls, in any form of :math:`q(\theta)`; the bound is at most :math:`\ln p(y)`, summed over all
@@ -57,9 +55,7 @@ def check_model(
     ('bound_is_below_the_evidence', 'fixed_point_stays_fixed')
     """
     rng = np.random.default_rng(rng)
-    return hold(
-        str(case), "models", LAWS, laws, lambda law: law(case, rng), lambda law: case.lacking(needs_of(law))
-    )
+    return hold(str(case), "models", LAWS, laws, lambda law: law(case, rng), lambda law: case.lacking(needs_of(law)))
 
 
 def ascend(instance, data, form, starts, **limits):
@@ -131,9 +127,7 @@ def _rises(case, k, form, accelerate, rng):
         require(fall <= allowed, f"Instance {k}, form {form!r}: the objective falls by {fall:.3g} nats.")
 
 
-def fixed_point_stays_fixed(
-    case: ModelCase, rng: np.random.Generator, forms: Sequence[str] | None = None
-) -> None:
+def fixed_point_stays_fixed(case: ModelCase, rng: np.random.Generator, forms: Sequence[str] | None = None) -> None:
     """Further steps from where a run ended change neither the objective nor the statistics."""
     for form in case.forms if forms is None else forms:
         if form == "ml" and "maximum_likelihood" in case.lacks:

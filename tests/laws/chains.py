@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 from emissions.members import rows_of, seen
-from laws.instance import Case, Instance, Relabeling
 from laws.labels import (
     LabeledRows,
     labeled_rows,
@@ -21,6 +20,7 @@ from scipy.special import logsumexp
 
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
+from skvbem.testing import ModelCase, ModelInstance, Relabeling
 
 
 def lengths_of(rng, n, longest=5):
@@ -61,7 +61,7 @@ def hmm(problem, prior, lengths, weight=None):
 
 
 @dataclass(frozen=True, eq=False)
-class HMMInstance(Instance):
+class HMMInstance(ModelInstance):
     """A hidden Markov model over labeled rows; sequences of them are the units."""
 
     rows: LabeledRows
@@ -122,10 +122,10 @@ class HMMInstance(Instance):
         return replace(self, rows=missing), [replace(self, rows=rows) for rows in others]
 
 
-class HMMCase(Case):
+class HMMCase(ModelCase):
     """Hidden Markov models of one emission."""
 
-    sampled: ClassVar = Case.sampled | {"smc": {"n_runs": 16, "n_particles": 12, "n_steps": 16}}
+    sampled: ClassVar = ModelCase.sampled | {"smc": {"n_runs": 16, "n_particles": 12, "n_steps": 16}}
 
     def __init__(self, emission):
         self.emission, self.name = emission, f"HMM of {emission}"

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 from emissions.members import n_rows, rows_of
-from laws.instance import Case, Instance, Relabeling
 from laws.labels import (
     LabeledRows,
     labeled_rows,
@@ -21,6 +20,7 @@ from scipy.special import logsumexp
 
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
+from skvbem.testing import ModelCase, ModelInstance, Relabeling
 
 
 def mixture(problem, weights):
@@ -41,7 +41,7 @@ def log_evidence_of_counts(weights, counts):
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureInstance(Instance):
+class MixtureInstance(ModelInstance):
     """A mixture over labeled rows; the rows are the units."""
 
     rows: LabeledRows
@@ -90,7 +90,7 @@ class MixtureInstance(Instance):
         return replace(self, rows=missing), [replace(self, rows=rows) for rows in others]
 
 
-class MixtureCase(Case):
+class MixtureCase(ModelCase):
     """Mixtures of one emission."""
 
     n_complete = 200
