@@ -6,6 +6,7 @@ Each is a function of a `ModelCase` and random numbers that raises an AssertionE
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -167,14 +168,15 @@ def every_score_knows_the_model(case: ModelCase, rng: np.random.Generator) -> No
     evaluation = instance.evaluation(rng)
     for kind, score in SCORES.items():
         options = {name: value for name, value in _SMALL.items() if name in score.options}
+        ask = partial(score, evaluation, **options)
         absent = [need for need in score.needs if getattr(instance.capabilities, need) is None]
         if absent:
             words = f"{kind!r} needs the capability {absent[0]!r}"
-            refuses(TypeError, words, f"The score {kind!r}", lambda: score(evaluation, **options))
+            refuses(TypeError, words, f"The score {kind!r}", ask)
         elif set(score.needs) & set(case.lacks):
-            refuses(ValueError, "is not known here", f"The score {kind!r}", lambda: score(evaluation, **options))
+            refuses(ValueError, "is not known here", f"The score {kind!r}", ask)
         else:
-            evidence = score(evaluation, **options)
+            evidence = ask()
             require(np.isfinite(evidence.value), f"The score {kind!r} is {evidence.value}.")
             require(evidence.kind == kind, f"The score {kind!r} calls its value {evidence.kind!r}.")
 

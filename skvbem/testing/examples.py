@@ -83,6 +83,7 @@ def _weighted_rows(codes, weight):
 class TinyCase(ModelCase):
     """One of the models of the registry, on random rows."""
 
+    n_sampled = n_ordered = 2
     lacks: ClassVar = {"map_probability": "some state may have too little data for its prior"}
 
     def __init__(self, name: str, model: Callable, ascent: Any, rows_per_unit: int = 1):

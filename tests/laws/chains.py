@@ -6,7 +6,6 @@ from itertools import product
 from typing import ClassVar
 
 import numpy as np
-from emissions.members import rows_of, seen
 from laws.labels import (
     LabeledRows,
     labeled_rows,
@@ -21,6 +20,7 @@ from scipy.special import logsumexp
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.testing import ModelCase, ModelInstance, Relabeling
+from skvbem.testing.emissions import rows_of, seen
 
 
 def lengths_of(rng, n, longest=5):

@@ -6,7 +6,6 @@ from itertools import product
 from typing import ClassVar
 
 import numpy as np
-from emissions.members import n_rows, rows_of
 from laws.labels import (
     LabeledRows,
     labeled_rows,
@@ -21,6 +20,7 @@ from scipy.special import logsumexp
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.testing import ModelCase, ModelInstance, Relabeling
+from skvbem.testing.emissions import n_rows, rows_of
 
 
 def mixture(problem, weights):
