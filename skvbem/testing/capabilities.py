@@ -90,6 +90,22 @@ def closed_forms_are_in_their_order(case: ModelCase, rng: np.random.Generator) -
         agree("n of BIC", bic.n_samples, data.total_weight, rel=0.0, abs=0.0)
 
 
+@needs("entropy")
+def entropy_is_the_log_normalizer_less_expected_terms(case: ModelCase, rng: np.random.Generator) -> None:
+    """H(q) is ln Z less natural parameters times expected statistics, and a constant of the data [CH (13)]."""
+    for k in range(case.n_ordered):
+        instance = case.tiny(rng, k)
+        data = instance.compile()
+        natural = instance.natural(data, rng, 2)
+        expectation = instance.model.expect(natural, data)
+        with np.errstate(invalid="ignore"):
+            terms = np.where(expectation.statistics == 0, 0.0, expectation.statistics * natural).sum(axis=0)
+        wanted = expectation.log_normalizer - terms
+        found = [instance.capabilities.entropy(np.ascontiguousarray(lane), data) for lane in natural.T]
+        size = instance.model.magnitude(data)
+        agree(f"Instance {k}: a difference of H", found[1] - found[0], wanted[1] - wanted[0], abs=1e-9 * (1 + size))
+
+
 @needs("points", "annealing")
 def chains_do_not_depend_on_others(case: ModelCase, rng: np.random.Generator) -> None:
     """A chain has its own numbers, whichever run beside it and in whichever pieces."""
@@ -187,6 +203,7 @@ CAPABILITY_LAWS = {
     for law in (
         sampled_evidences_are_right,
         closed_forms_are_in_their_order,
+        entropy_is_the_log_normalizer_less_expected_terms,
         chains_do_not_depend_on_others,
         weights_are_repeats_for_chains,
         enumeration_is_the_definition,

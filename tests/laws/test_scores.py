@@ -27,6 +27,10 @@ def test_closed_forms_are_in_their_order(any_model, rng):
     hold("closed_forms_are_in_their_order", any_model, rng)
 
 
+def test_entropy_is_the_log_normalizer_less_expected_terms(any_model, rng):
+    hold("entropy_is_the_log_normalizer_less_expected_terms", any_model, rng)
+
+
 def test_chains_do_not_depend_on_others(any_model, rng):
     hold("chains_do_not_depend_on_others", any_model, rng)
 

@@ -1,4 +1,4 @@
-"""A model of somebody else's: each row tosses one of two coins, in one file, as the page on extending the library says."""
+"""A model of somebody else's: each row tosses one of two coins; in one file."""
 
 from __future__ import annotations
 
