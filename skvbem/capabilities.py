@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -427,3 +427,7 @@ class Capabilities:
     information: Information | None = None
     enumeration: Enumeration | None = None
     dimension: Identifiability | None = None
+
+    def with_hidden_hyperparameters(self) -> Capabilities:
+        """What is left where hyperparameters are hidden: complete rows then have no evidence in closed form."""
+        return replace(self, marginals=None, entropy=None, information=None, enumeration=None)

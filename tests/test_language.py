@@ -16,8 +16,7 @@ GLOSSARY = Path(__file__).parents[1] / "doc" / "glossary.rst"
 PAGES = [page for folder in ("", "theory", "user_guide") for page in sorted((GLOSSARY.parent / folder).glob("*.rst"))]
 ROOMS = sorted({path.relative_to(ROOT).parts[0] for path in ROOT.rglob("*.py")})
 # Where other names are still on their way out.
-WAITING = ("models", "emissions", "evidence", "estimators", "search/execution/jobs.py", "search/structure_search_cv.py",
-           "plotting/profiles.py")  # fmt: skip
+WAITING = ("models", "evidence", "estimators", "search/execution/jobs.py", "search/structure_search_cv.py")
 BEGINNINGS = ("That of", "Those of", "The same", "What becomes of")
 
 # Term of the glossary -> words that identifiers do without, and phrases that docstrings do without.

@@ -207,7 +207,7 @@ class Emission(ABC):
         return []
 
     @property
-    def tells_components_apart(self) -> bool:
+    def identifies_components(self) -> bool:
         """Whether mixtures are identifiable, but for the names of their components, at almost all parameters.
 
         So it is for Gaussian, Poisson and exponential columns [Teicher 1963; Yakowitz and Spragins 1968].
@@ -257,9 +257,9 @@ class Emission(ABC):
 
 def relabeled(cells: np.ndarray, component_of_cell: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Statistics (n_cells, ...) with the components in another order."""
-    own = [np.flatnonzero(component_of_cell == k) for k in range(len(order))]
+    cells_of = [np.flatnonzero(component_of_cell == k) for k in range(len(order))]
     result = cells.copy()
-    for to, of in zip(own, (own[k] for k in order)):
+    for to, of in zip(cells_of, (cells_of[k] for k in order)):
         result[to] = cells[of]
     return result
 

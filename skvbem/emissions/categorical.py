@@ -21,7 +21,7 @@ from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, b
 from skvbem.families import Dirichlet
 
 # Most codes of a group of joined columns.
-_MOST_CODES = 64
+_MAX_CODES_PER_GROUP = 64
 # Rows for each code, below which joining costs more than it brings.
 _ROWS_PER_CODE = 8
 
@@ -106,7 +106,7 @@ class CategoricalEmission(Emission):
         gappy, n_rows = lowest < 0, len(codes)
         if before is not None:
             gappy, n_rows = gappy | np.array(before.join.gappy), n_rows + before.n_rows
-        join = Joint(self.n_categories, tuple(gappy), max(min(_MOST_CODES, n_rows // _ROWS_PER_CODE), 2))
+        join = Joint(self.n_categories, tuple(gappy), max(min(_MAX_CODES_PER_GROUP, n_rows // _ROWS_PER_CODE), 2))
         return CategoricalTable(codes[:0], join, join.encode(codes[:0]), n_rows)
 
     def prepare(self, values: np.ndarray, survey: CategoricalTable | None = None) -> CategoricalTable:
@@ -144,7 +144,7 @@ class CategoricalEmission(Emission):
         return [(0, prior)]
 
     @property
-    def tells_components_apart(self) -> bool:
+    def identifies_components(self) -> bool:
         """No: that hangs on the numbers of columns and of categories."""
         return False
 
@@ -295,9 +295,9 @@ class CategoricalStep(Step):
 
     def log_likelihood(self, block: CategoricalTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
-        found = np.zeros((self.n_out, len(block)))
-        _categorical.gather(np.ascontiguousarray(block.joined), self.joint, found)
-        return by_row(found, self.n_components, self.single)
+        log_likelihood = np.zeros((self.n_out, len(block)))
+        _categorical.gather(np.ascontiguousarray(block.joined), self.joint, log_likelihood)
+        return by_row(log_likelihood, self.n_components, self.single)
 
     def zeros(self) -> np.ndarray:
         """An empty sum: of codes, (n_codes, width)."""
@@ -310,9 +310,9 @@ class CategoricalStep(Step):
     def of_rows(self, block: CategoricalTable) -> np.ndarray:
         """1 in the cell of each observed category, the same for all components."""
         n_cells = self.shape[2]
-        found = np.zeros((len(block), n_cells + 1))
-        found[np.arange(len(block))[:, None], self.join.members[block.joined].reshape(len(block), -1)] = 1.0
-        return np.broadcast_to(found[:, None, :n_cells], (len(block), self.n_components, n_cells))
+        statistics = np.zeros((len(block), n_cells + 1))
+        statistics[np.arange(len(block))[:, None], self.join.members[block.joined].reshape(len(block), -1)] = 1.0
+        return np.broadcast_to(statistics[:, None, :n_cells], (len(block), self.n_components, n_cells))
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""

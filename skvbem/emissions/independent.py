@@ -50,14 +50,14 @@ class Independent(Emission):
     def survey(self, values: Sequence[np.ndarray], before: IndependentTable | None = None) -> IndependentTable:
         """The surveys of the groups."""
         surveys = (None,) * len(self.parts) if before is None else before.parts
-        found = (part.survey(*of_part) for part, *of_part in zip(self.parts, values, surveys))
-        return IndependentTable(tuple(found))
+        tables = (part.survey(*of_part) for part, *of_part in zip(self.parts, values, surveys))
+        return IndependentTable(tuple(tables))
 
     def prepare(self, values: Sequence[np.ndarray], survey: IndependentTable | None = None) -> IndependentTable:
         """A table of rows from one array for each group."""
         surveys = (None,) * len(self.parts) if survey is None else survey.parts
-        found = (part.prepare(*of_part) for part, *of_part in zip(self.parts, values, surveys))
-        return IndependentTable(tuple(found))
+        tables = (part.prepare(*of_part) for part, *of_part in zip(self.parts, values, surveys))
+        return IndependentTable(tuple(tables))
 
     def step(self, natural: np.ndarray, table: IndependentTable) -> Step:
         """The groups at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -101,19 +101,19 @@ class Independent(Emission):
         return [(first + at, of) for part, block, first in parts for at, of in part.count_blocks(block)]
 
     @property
-    def tells_components_apart(self) -> bool:
+    def identifies_components(self) -> bool:
         """Whether one group does: then it does so for the others."""
-        return any(part.tells_components_apart for part in self.parts)
+        return any(part.identifies_components for part in self.parts)
 
     @property
     def n_outcomes(self) -> tuple[int, ...] | None:
         """Values of the columns of all groups, if all have finitely many."""
-        found: list[int] = []
+        outcomes: list[int] = []
         for part in self.parts:
             if part.n_outcomes is None:
                 return None
-            found += part.n_outcomes
-        return tuple(found)
+            outcomes += part.n_outcomes
+        return tuple(outcomes)
 
     def quantiles(self, posterior: Product, probability: float) -> tuple:  # type: ignore[override]
         """The quantiles of each group, by name."""
@@ -174,10 +174,10 @@ class IndependentStep(Step):
     def log_likelihood(self, block: IndependentTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
         first, *others = zip(self.steps, block.parts)
-        found = first[0].log_likelihood(first[1])
+        log_likelihood = first[0].log_likelihood(first[1])
         for step, of_part in others:
-            found += step.log_likelihood(of_part)
-        return found
+            log_likelihood += step.log_likelihood(of_part)
+        return log_likelihood
 
     def zeros(self) -> Any:
         """An empty sum of each group."""
@@ -198,14 +198,16 @@ class IndependentStep(Step):
         return np.concatenate([step.of_rows(of_part) for step, of_part in parts], axis=2)
 
     def hidden_covariance(self, block: IndependentTable, responsibilities: np.ndarray) -> np.ndarray | None:
-        """Group by group, which are independent given the component."""
-        found = [step.hidden_covariance(of_part, responsibilities) for step, of_part in zip(self.steps, block.parts)]
-        if all(of_group is None for of_group in found):
+        """Covariance of statistics given what is observed: that of each group, which are independent of each other."""
+        covariances = [
+            step.hidden_covariance(of_part, responsibilities) for step, of_part in zip(self.steps, block.parts)
+        ]
+        if all(of_group is None for of_group in covariances):
             return None
         sizes = [step.of_rows(of_part[:0]).shape[2] for step, of_part in zip(self.steps, block.parts)]
         ends = np.cumsum(sizes)
         whole = np.zeros((self.n_components, ends[-1], ends[-1]))
-        for of_group, size, end in zip(found, sizes, ends):
+        for of_group, size, end in zip(covariances, sizes, ends):
             if of_group is not None:
                 whole[:, end - size : end, end - size : end] = of_group
         return whole

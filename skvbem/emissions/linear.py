@@ -131,9 +131,9 @@ class LinearStep(Step):
 
     def log_likelihood(self, block: LinearTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
-        found = self._matrix(block.complete) @ block.features
-        found += block.base
-        return by_row(found, self.n_components, self.single)
+        log_likelihood = self._matrix(block.complete) @ block.features
+        log_likelihood += block.base
+        return by_row(log_likelihood, self.n_components, self.single)
 
     def zeros(self) -> np.ndarray:
         """An empty sum, (n_lanes, n_components, cells per component)."""
@@ -146,8 +146,8 @@ class LinearStep(Step):
 
     def of_rows(self, block: LinearTable) -> np.ndarray:
         """Statistics of each row, the same for all components."""
-        found = self.emission.unfold(np.ascontiguousarray(block.features.T), block.complete)
-        return np.broadcast_to(found[:, None], (len(block), self.n_components, found.shape[1]))
+        statistics = self.emission.unfold(np.ascontiguousarray(block.features.T), block.complete)
+        return np.broadcast_to(statistics[:, None], (len(block), self.n_components, statistics.shape[1]))
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""

@@ -111,8 +111,8 @@ class MultinomialEmission(LinearEmission):
         n_trials: np.ndarray | int | None = None,
     ) -> np.ndarray:
         """Counts drawn, floats, with these totals of rows; the mean total of the data if None."""
-        shares = point.reshape(-1, self.n_categories)
-        return rng.multinomial(self.n_trials if n_trials is None else n_trials, shares[components]).astype(float)
+        probabilities = point.reshape(-1, self.n_categories)[components]
+        return rng.multinomial(self.n_trials if n_trials is None else n_trials, probabilities).astype(float)
 
     def impute(self, block: LinearTable, point: np.ndarray, responsibilities: np.ndarray) -> np.ndarray:
         """Rows; those without any count become expected shares."""
@@ -120,7 +120,7 @@ class MultinomialEmission(LinearEmission):
         return np.where(np.isnan(values), responsibilities @ point.reshape(-1, self.n_categories), values)
 
     @property
-    def tells_components_apart(self) -> bool:
+    def identifies_components(self) -> bool:
         """No: that hangs on the totals of the rows."""
         return False
 

@@ -50,9 +50,9 @@ class Numbers:
 
     def overall(self, weights: np.ndarray) -> tuple[float, float]:
         """Mean and standard deviation of rows of all classes."""
-        shares = weights / weights.sum()
-        mean = float(shares @ self.values)
-        return mean, float(np.sqrt(shares @ (self.deviations**2 + (self.values - mean) ** 2)))
+        fractions = weights / weights.sum()
+        mean = float(fractions @ self.values)
+        return mean, float(np.sqrt(fractions @ (self.deviations**2 + (self.values - mean) ** 2)))
 
 
 def named(value: Any) -> str:

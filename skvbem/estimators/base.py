@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, warn
+from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
+from skvbem.errors import DataWarning
+from skvbem.estimators.fitted import Fitted, FittedRun
+from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
+from skvbem.evidence import DEFAULT_SCORE
 from skvbem.vbem import posteriors
-from skvbem.vbem.fit import Fit
+from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
 
 _VERSION = "0.1.0.dev0"
 
@@ -34,6 +43,26 @@ def has_posterior(estimator) -> bool:
     return True
 
 
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The best fit to a reading, before it is published.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    data : object
+        As the model compiled them.
+    run : FittedRun
+    state : dict
+        Attributes that tell of the way there.
+    """
+
+    fitted: Any
+    data: Any
+    run: FittedRun
+    state: dict
+
+
 class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
     """Common face of models fitted by VBEM, MAP-EM or ML-EM.
 
@@ -48,6 +77,235 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         tags.input_tags.string = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+    # The one path of a fit: read, model, data, starts, the best of them, learned priors, publish ----------------------
+
+    #: Parameters that say how X is read: fits that have them alike can share a reading.
+    reading_parameters: ClassVar[frozenset[str]] = frozenset({"categories", "missing_values", "handle_unknown"})
+    #: The score of a search that names none.
+    default_score: ClassVar[str] = DEFAULT_SCORE
+    #: What says where rows belong, beside X.
+    _located_by: ClassVar[tuple[str, ...]] = ()
+    #: How such models are fitted, and their fits as values.
+    _method: ClassVar[FitMethod]
+    _fitted_type: ClassVar[type[Fitted]]
+
+    def read(self, X, y=None, sample_weight=None, *, columns=None, **where) -> Reading:
+        """X as this estimator reads it, which `fit`, `evaluate` and `evaluation` take in place of X and its weights.
+
+        So one reading serves several fits, of estimators whose `reading_parameters` are alike.
+
+        Parameters
+        ----------
+        X : as `fit` takes it
+            A reading is returned as it is.
+        y : None
+            Ignored.
+        sample_weight : array-like, default=None
+            As in `fit`.
+        columns : ColumnGroups or CategoryEncoder, default=None
+            How columns were read before; by default learned from X.
+        **where
+            What else `fit` takes to find the rows, as `sequence_id` and `lengths` of sequences.
+
+        Returns
+        -------
+        Reading
+        """
+        if isinstance(X, Reading):
+            return X.kept()
+        unknown = sorted(where.keys() - set(self._located_by))
+        if unknown:
+            raise TypeError(f"{type(self).__name__} takes no {unknown[0]!r} beside X.")
+        reading = self._read(X, sample_weight, columns, where)
+        self._check_y(y, reading)
+        return reading
+
+    @abstractmethod
+    def _read(self, X, sample_weight, columns: Any, where: Mapping[str, Any]) -> Reading:
+        """`read` of what was not read before."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None, **where):
+        """Fit the model.
+
+        A fit that raises or is interrupted leaves the estimator as it was before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or reading
+            Data, or what `read` returned for them.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts; rows of weight 0 are as if absent.
+        **where
+            What else says where rows belong.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
+        self._check_together(X)
+        reading = self.read(X, y, sample_weight, **where)
+        report = IterationReport(self, **reading.given)
+        solved = self._solved(reading, report, self._warn_of_data)
+        fit, fitted = solved.run.fit, solved.fitted
+        self._warn_unless_converged(fit, report)
+        self._warn_of_fit(fitted, solved.data)
+        state = dict(reading.names) | self._run_state(fit, fitted.form) | self._model_state(fitted) | solved.state
+        state |= self._data_state(fitted, reading, solved.data)
+        state |= {
+            "_run_": replace(solved.run, fingerprint=reading.fingerprint),
+            "n_samples_": solved.data.total_weight,
+        }
+        self._publish(state)
+        report.close(lambda: state)
+        return self
+
+    def _solved(self, reading: Any, report: IterationReport, warn_of_data: Callable | None = None) -> Solved:
+        """The best fit to what was read, nothing published."""
+        model = self._model(reading)
+        data = self._compiled(model, reading, self._n_starts())
+        if warn_of_data is not None:
+            warn_of_data(reading, model, data)
+        model, plan, fit, state = self._best_fit(model, data, reading, report)
+        note = ""
+        if self._learns_prior():
+            fit, model = plan.learned_prior(model, data, fit, stopped=lambda: report.stopped, **self._options(report))
+            note = "given the optimized prior"
+        fitted = self._fitted_type(reading.columns, model, self._form(), fit.statistics, plan.seed)
+        return Solved(fitted, data, FittedRun(fit, plan, note), state)
+
+    def _best_fit(self, model, data, reading: Any, report: IterationReport) -> tuple[Any, FitPlan, Fit, dict]:
+        """The model, the plan of its fit, the best fit, and attributes that tell of the way there."""
+        plan = self._plan(model, data, reading)
+        return model, plan, plan.run(model, data, self._form(), **self._options(report)), {}
+
+    @available_if(has_posterior)
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None, **where):
+        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The first batch is fitted as by `fit`.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        **where
+            As in `fit`.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
+        if not hasattr(self, "_fitted_"):
+            self.fit(X, sample_weight=sample_weight, **where)
+            self.batch_lower_bound_ = self.lower_bound_
+            return self
+        before = self._fitted_
+        self._check_can_go_on(before.form)
+        reading = self.read(X, None, sample_weight, columns=before.columns, **where)
+        report = IterationReport(self, **reading.given)
+        model = self._continued_model(before)
+        data = self._compiled(model, reading, 1)
+        plan = FitPlan(self._method, (), PriorStart(), self._limits_of_run())
+        fit = plan.run(model, data, before.form, **self._options(report))
+        self._warn_unless_converged(fit, report)
+        fitted = replace(before, statistics=before.statistics + fit.statistics)
+        state = self._batch_state(fit, data.total_weight) | self._model_state(fitted)
+        state |= self._data_state(fitted, reading, data, is_batch=True)
+        self._publish(state)
+        report.close(lambda: state)
+        return self
+
+    # What each kind of model says of the steps ------------------------------------------------------------------------
+
+    @abstractmethod
+    def _model(self, reading: Any) -> Any:
+        """The model to fit."""
+
+    @abstractmethod
+    def _compiled(self, model, reading: Any, n_starts: int) -> Any:
+        """What was read, as the model takes it."""
+
+    @abstractmethod
+    def _starts(self, model, data, reading: Any, seed: tuple[int, ...]) -> Any:
+        """Where the `init` parameter says to start, as the `starts` of a `FitPlan`."""
+
+    @abstractmethod
+    def _start_from(self, last: Any, model, data, reading: Any) -> np.ndarray:
+        """Statistics (n_cells,) that go on from the last solution."""
+
+    @abstractmethod
+    def _continued_model(self, fitted: Any) -> Any:
+        """The model whose prior is the posterior of a fit [Beal (2.114)]."""
+
+    def _learns_prior(self) -> bool:
+        """Whether strengths of the prior are learned."""
+        return self.learn_prior
+
+    @staticmethod
+    @abstractmethod
+    def _model_state(fitted: Any) -> dict:
+        """The attributes that tell of the model."""
+
+    @abstractmethod
+    def _data_state(self, fitted, reading, data, *, is_batch: bool = False) -> dict:
+        """The attributes that tell of the data under the fit; of a batch, together with those before it."""
+
+    @abstractmethod
+    def _warn_of_data(self, reading, model, data) -> None:
+        """Warn of what is odd in data, before they are fitted."""
+
+    def _warn_of_fit(self, fitted, data) -> None:
+        """Warn of what is odd in a fit."""
+
+    def _check_together(self, X) -> None:
+        """Refuse parameters that make no sense together, or for X."""
+        if self._learns_prior() and self.method != "vb":
+            raise ValueError(
+                f"learn_prior=True of {type(self).__name__} needs method='vb', whose bound decides. Got "
+                f"method={self.method!r}."
+            )
+
+    def _check_y(self, y, reading: Any) -> None:
+        """Refuse what is ignored as y and cannot be meant so."""
+
+    def _plan(self, model, data, reading: Any) -> FitPlan:
+        """Where to start and when to stop; with `warm_start` from the last solution, if it is one of such a model."""
+        seed, limits = self._seed(self.random_state), self._limits_of_run()
+        last = getattr(self, "_fitted_", None) if self.warm_start else None
+        if last is not None and last.continues(reading.columns, model):
+            return FitPlan(self._method, seed, self._start_from(last, model, data, reading)[:, None], limits)
+        is_tournament = isinstance(self.init, str) and self.init == "tournament"
+        starts = self._starts(model, data, reading, seed)
+        return FitPlan(self._method, seed, starts, limits, is_tournament, self._inverse_temperatures())
+
+    def _inverse_temperatures(self) -> tuple[float, ...]:
+        """Of annealed steps before a run."""
+        return ()
+
+    def _n_starts(self) -> int:
+        return self.n_init if isinstance(self.init, str) else 1
+
+    def _limits_of_run(self) -> dict:
+        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
+
+    def _options(self, report: IterationReport) -> dict:
+        """How a run is watched, and how many threads it has."""
+        return {"stop": self._cycle(report), "n_threads": effective_n_jobs(self.n_jobs)}
+
+    @property
+    def fitted(self) -> Any:
+        """What was fitted, as a value to which every question after `fit` is put."""
+        check_is_fitted(self)
+        return self._fitted_
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit, then return what `predict` says of the same rows.
@@ -97,6 +355,14 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
             return None
         weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
         return None if (weights == 1.0).all() else weights
+
+    def _counted(self, table, sample_weight) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """The rows of weight > 0, their weights, and which rows these are (None for all)."""
+        weights = self._weights(sample_weight, table.n_samples)
+        if weights is None or weights.all():
+            return table, weights, None
+        counted = weights > 0
+        return table.rows(counted), weights[counted], counted
 
     def _seed(self, random_state) -> tuple[int, ...]:
         """What a random_state stands for, drawn once if it is None or a generator."""
@@ -179,6 +445,12 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
                 "work. Fit it again."
             )
         super().__setstate__(state)
+
+
+def warn_of_one_row(n_rows: int) -> None:
+    """Warn of data that say next to nothing."""
+    if n_rows == 1:
+        warn("X has one row: the fit is mostly prior.", DataWarning)
 
 
 def check_count(name: str, method: str, value) -> None:

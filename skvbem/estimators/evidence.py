@@ -4,54 +4,167 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import warn
-from skvbem.data import Rows
+from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
-from skvbem.evidence import Evidence, get_score
+from skvbem.estimators.base import VBEstimator
+from skvbem.estimators.fitted import Fitted, FittedRun
+from skvbem.estimators.reading import Reading
+from skvbem.evidence import Evidence, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.vbem.fit import Fit
+from skvbem.models import capabilities_of
+from skvbem.vbem import posteriors
+from skvbem.vbem.fit import FitPlan
 
 
-@dataclass(frozen=True, eq=False)
-class FittedRun:
-    """How a fit was made, and of which data, for the scores that come after it.
+class EvidenceEstimator(VBEstimator):
+    """An estimator whose fits scores of the evidence take."""
 
-    Parameters
-    ----------
-    fit : Fit
-    recipe : Recipe
-    note : str
-        What its scores are conditional on.
-    fingerprint : str
-        Of the rows.
-    """
+    def evaluate(self, reading: Reading) -> Evaluation:
+        """The fit to what `read` returned, as scores take it; it is not published, and nothing is warned of.
 
-    fit: Fit
-    recipe: Any
-    note: str = ""
-    fingerprint: str = ""
+        Parameters
+        ----------
+        reading : Reading
 
+        Returns
+        -------
+        Evaluation
+        """
+        self._validate_params()
+        self._check_together(reading)
+        solved = self._solved(self.read(reading), IterationReport(None, None))
+        return self._evaluation_of(solved.fitted, solved.run, solved.data, None)
 
-class EvidenceMixin:
-    """Adds `log_evidence`, `bic` and `aic` to an estimator that can make an `Evaluation`."""
+    def evaluation(self, X, sample_weight=None, random_state=None, **where) -> Evaluation:
+        """The fit at hand on its data, as scores take it.
+
+        Parameters
+        ----------
+        X : as `fit` takes it, or reading
+            The data of the fit.
+        sample_weight : array-like, default=None
+            As in `fit`.
+        random_state : int, RandomState instance or None, default=None
+            Of scores that draw.
+        **where
+            As in `fit`.
+
+        Returns
+        -------
+        Evaluation
+
+        Raises
+        ------
+        ValueError
+            If these are other data.
+        """
+        check_is_fitted(self)
+        fitted, run = self._fitted_, self._scored_run()
+        reading = self.read(X, None, sample_weight, columns=fitted.columns, **where)
+        if reading.fingerprint != run.fingerprint:
+            raise ValueError(
+                f"The evidence is that of the data a {type(self).__name__} was fitted to; X (or sample_weight) is "
+                "other data, as it is in the test folds of a cross-validation. Fit X for its evidence, or use "
+                "score_samples for the log predictive probability of new rows."
+            )
+        data = self._compiled(fitted.model, reading, run.plan.n_starts)
+        return self._evaluation_of(fitted, run, data, random_state)
+
+    def simulated(self, X, sample_weight=None, random_state=None, **where) -> tuple[Evaluation, np.ndarray]:
+        """A VB fit to data simulated like X from parameters drawn from the prior, and ln of these.
+
+        Parameters
+        ----------
+        X, sample_weight, random_state, **where
+            As of `evaluation`.
+
+        Returns
+        -------
+        evaluation : Evaluation
+        log_point : ndarray of shape (n_cells,)
+        """
+        check_is_fitted(self)
+        fitted, run = replace(self._fitted_, form=posteriors.VB), self._scored_run()
+        like = self.read(X, None, sample_weight, columns=fitted.columns, **where)
+        if like.are_in_blocks:
+            raise TypeError("Data are simulated like rows in memory; X comes in blocks. Give one of the blocks.")
+        if not like.has_whole_weights:
+            raise ValueError("Data can be simulated only like rows, or sequences, of whole-number weights.")
+        like = like.one_by_one()
+        seed = run.plan.seed if random_state is None else self._seed(random_state)
+        rng = np.random.default_rng([*seed, 2**31])
+        point = fitted.model.prior.sample(rng)
+        reading = like.refilled(self._drawn_like(like, fitted.model, point, rng))
+        data = self._compiled(fitted.model, reading, run.plan.n_starts)
+        plan = replace(run.plan, starts=self._starts_anew(run.plan, fitted.model, data, reading, seed))
+        fit = plan.run(fitted.model, data, fitted.form)
+        fitted = replace(fitted, statistics=fit.statistics)
+        return self._evaluation_of(fitted, FittedRun(fit, plan), data, random_state), fitted.model.prior.natural(point)
+
+    def _evaluation_of(self, fitted: Fitted, run: FittedRun, data, random_state) -> Evaluation:
+        """What scores take: a fitted model on its data."""
+        model, form, n_threads = fitted.model, fitted.form, effective_n_jobs(self.n_jobs)
+        return Evaluation(
+            model,
+            capabilities_of(model),
+            data,
+            lambda other, fit: run.plan.refit(model, data, other, fit, n_threads),
+            run.fit,
+            "map_probability" if form is posteriors.MAP_IN_PROBABILITIES else form.name,
+            data.total_weight,
+            self._hidden(fitted),
+            run.plan.seed if random_state is None else self._seed(random_state),
+            n_threads,
+            run.note,
+        )
 
     @abstractmethod
-    def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
-        """What scores take, of the fit at hand on the data it was fitted to."""
+    def _hidden(self, fitted: Any) -> tuple:
+        """Names of nodes never observed."""
 
     @abstractmethod
-    def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
-        """A VB fit to data simulated like X from parameters drawn from the prior, and ln of these."""
+    def _drawn_like(self, like: Any, model, point, rng: np.random.Generator) -> Any:
+        """As many values as a reading has, drawn from the model at a point."""
+
+    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> Any:
+        """The starts of a plan for other data."""
+        return plan.starts
 
     @abstractmethod
-    def _log_point(self, tables: Mapping) -> np.ndarray:
-        """ln of parameters as a user gives them, (n_cells,)."""
+    def log_point(self, tables: Mapping) -> np.ndarray:
+        """Log parameters, (n_cells,), of those that a user gives.
+
+        Parameters
+        ----------
+        tables : mapping
+
+        Returns
+        -------
+        ndarray
+        """
+
+    def score_options(self, options: Mapping) -> dict:
+        """Options of a score, tables of nodes among them as the points (n_cells,) that scores know.
+
+        Parameters
+        ----------
+        options : mapping
+
+        Returns
+        -------
+        dict
+        """
+        return {
+            name: np.exp(self.log_point(value)) if isinstance(value, Mapping) else value
+            for name, value in options.items()
+        }
 
     def log_evidence(self, X=None, *, sample_weight=None, kind="lower_bound", random_state=None, **options):
         """Log marginal likelihood of the data this estimator was fitted to, by one of many approximations.
@@ -98,12 +211,18 @@ class EvidenceMixin:
         >>> three.log_evidence(X, kind="ais") > two.log_evidence(X, kind="ais")
         True
         """
+        return self._log_evidence(X, {"sample_weight": sample_weight}, kind, random_state, options)
+
+    def _log_evidence(self, X, where: Mapping, kind: str, random_state, options: Mapping) -> Evidence:
+        """`log_evidence` of data that `where` says more of."""
         check_is_fitted(self)
         if X is not None:
-            found = self._scored(X, sample_weight, kind, random_state, options)
-            for doubt in found.doubts:
+            get_score(kind)  # an unknown name is refused before X is read
+            evaluation = self.evaluation(X, random_state=random_state, **where)
+            evidence = score_of(evaluation, kind, self.score_options(options))
+            for doubt in evidence.doubts:
                 warn(doubt, EvidenceWarning)
-            return found
+            return evidence
         get_score(kind)  # an unknown name is refused as such
         run, method = self._scored_run(), self._fitted_.form.name
         if kind != "lower_bound" or options or method != "vb":
@@ -121,11 +240,6 @@ class EvidenceMixin:
             details={"converged": self.converged_},
             note=run.note,
         )
-
-    def _scored(self, X, sample_weight, kind: str, random_state, options: Mapping) -> Evidence:
-        """`log_evidence` of data, its doubts not spoken."""
-        score = get_score(kind)
-        return score(self._evaluation(X, sample_weight, random_state), **self._as_scores_take(options))
 
     def bic(self, X, sample_weight=None):
         """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n: LOWER is better.
@@ -159,15 +273,11 @@ class EvidenceMixin:
         -------
         float
         """
-        found = self.log_evidence(X, sample_weight=sample_weight, kind="bic")
-        return -2.0 * (found.details["log_likelihood"] - found.n_free_parameters)
+        return self._aic(self.log_evidence(X, sample_weight=sample_weight, kind="bic"))
 
-    def _as_scores_take(self, options: Mapping) -> dict:
-        """Options of a score, tables of nodes among them as the points (n_cells,) that scores know."""
-        return {
-            name: np.exp(self._log_point(value)) if isinstance(value, Mapping) else value
-            for name, value in options.items()
-        }
+    @staticmethod
+    def _aic(bic: Evidence) -> float:
+        return -2.0 * (bic.details["log_likelihood"] - bic.n_free_parameters)
 
     def _scored_run(self) -> FittedRun:
         """The run that made the fit at hand."""
@@ -177,14 +287,3 @@ class EvidenceMixin:
                 "partial_fit. Its 'batch_lower_bound_' bounds the last batch given the past; fit all data for a score."
             )
         return self._run_
-
-    def _check_same_data(self, run: FittedRun, data: Rows) -> None:
-        self._check_fingerprint(run, data.fingerprint())
-
-    def _check_fingerprint(self, run: FittedRun, fingerprint: str) -> None:
-        if fingerprint != run.fingerprint:
-            raise ValueError(
-                f"The evidence is that of the data a {type(self).__name__} was fitted to; X (or sample_weight) is "
-                "other data, as it is in the test folds of a cross-validation. Fit X for its evidence, or use "
-                "score_samples for the log predictive probability of new rows."
-            )

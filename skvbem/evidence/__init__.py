@@ -6,10 +6,11 @@ better, with every constant kept. Users ask estimators (`log_evidence`), or for 
 
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
-from skvbem.evidence.registry import SCORES, get_score
+from skvbem.evidence.registry import DEFAULT_SCORE, SCORES, get_score, score_of
 from skvbem.evidence.user_functions import EvidenceScorer, EvidenceTable, certify_evidence, evidence_table, scorer
 
 __all__ = [
+    "DEFAULT_SCORE",
     "SCORES",
     "Certificate",
     "Evidence",
@@ -19,5 +20,6 @@ __all__ = [
     "certify_evidence",
     "evidence_table",
     "get_score",
+    "score_of",
     "scorer",
 ]

@@ -95,7 +95,7 @@ def anchored_ais(
         return gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
 
     tasks = batches(n_chains, annealing.lanes_at_once(evaluation.data), evaluation.n_jobs)
-    found = run_tasks(
+    outcomes = run_tasks(
         batch,
         tasks,
         n_threads=evaluation.n_jobs,
@@ -103,7 +103,7 @@ def anchored_ais(
         time_budget=time_budget,
         progress=progress,
     )
-    log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*found))
+    log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*outcomes))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
     log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)
     return summary(

@@ -57,7 +57,7 @@ def _score(evaluation, kind, form, dimension, alias, prior=False, per_parameter=
     point = evaluation.point(form)
     log_likelihood = evaluation.log_likelihood(point, f"The score {kind!r}")
     d = dimension_of(evaluation, dimension)
-    log_prior = float(evaluation.model.prior.log_density(point, basis="probability")) if prior else 0.0
+    log_prior = float(evaluation.model.prior.log_density_as_prior(point, basis="probability")) if prior else 0.0
     if not np.isfinite(log_prior):
         raise ValueError(
             f"The score {kind!r} does not exist at this {form.upper()} fit: the prior density of its point, which has "

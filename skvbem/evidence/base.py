@@ -106,6 +106,13 @@ class Score:
         The form of fit it is evaluated at by default.
     random : bool
         Whether it draws, so that its value has a standard error and depends on a seed.
+    sums_over_rows : bool
+        Whether it needs no more of the rows than sums over them, so that they need not be in memory all at once. What
+        corrects it for relabelings, its option `alias`, does.
+    exact_if_complete : bool
+        Whether it is the evidence itself where nothing is hidden, and so a sum over families.
+    penalty_discount : float or None
+        Of a log likelihood less a penalty for each free parameter, what this is less than half ln n, nats; else None.
     """
 
     name: str
@@ -113,6 +120,18 @@ class Score:
     needs: tuple[str, ...] = ()
     form: str | None = None
     random: bool = False
+    sums_over_rows: bool = False
+    exact_if_complete: bool = False
+    penalty_discount: float | None = None
+
+    @property
+    def is_penalized_likelihood(self) -> bool:
+        """Whether it is the highest log likelihood less the same for each free parameter."""
+        return self.form == "ml" and self.penalty_discount is not None
+
+    def needs_rows_in_memory(self, options: Mapping[str, Any]) -> bool:
+        """Whether it looks at rows, with these options."""
+        return not self.sums_over_rows or bool(options.get("alias"))
 
     def __post_init__(self):
         known = [field.name for field in fields(Capabilities)]

@@ -134,7 +134,7 @@ def reverse_ais(
         return -log_ratios, parts
 
     tasks = batches(n_chains, annealing.lanes_at_once(evaluation.data), evaluation.n_jobs)
-    found = run_tasks(
+    outcomes = run_tasks(
         batch,
         tasks,
         n_threads=evaluation.n_jobs,
@@ -142,8 +142,8 @@ def reverse_ais(
         time_budget=time_budget,
         progress=progress,
     )
-    log_ratios = np.concatenate([ratios for ratios, _ in found], axis=1)
-    log_weights = log_ratios.sum(axis=0) + np.concatenate([parts for _, parts in found])
+    log_ratios = np.concatenate([ratios for ratios, _ in outcomes], axis=1)
+    log_weights = log_ratios.sum(axis=0) + np.concatenate([parts for _, parts in outcomes])
     value, error, effective = pooled([-log_weights])
     trace = np.vstack([np.zeros(len(log_weights)), np.cumsum(log_ratios[1:], axis=0)])
     return Evidence(

@@ -82,12 +82,8 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
     for _ in range(n_sweeps):
         met.append(_at(evaluation, met[-1].better, drawn, _CHOOSING, n_draws))
     if met:
-        natural = max(met, key=lambda found: found.value).natural
-    best = (
-        max(met, key=lambda found: found.value)
-        if not len(drawn)
-        else _at(evaluation, natural, drawn, _SCORING, n_draws)
-    )
+        natural = max(met, key=lambda at: at.value).natural
+    best = max(met, key=lambda at: at.value) if not len(drawn) else _at(evaluation, natural, drawn, _SCORING, n_draws)
     gain = alias_gain(evaluation, best.natural) if alias else 0.0
     entropy = evaluation.capability("entropy")(best.natural, evaluation.data)
     return Evidence(
@@ -99,7 +95,7 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
         n_free_parameters=prior.n_free_parameters,
         n_samples=evaluation.n_samples,
         details={
-            "trace": tuple(found.value for found in met or [best]),
+            "trace": tuple(at.value for at in met or [best]),
             "entropy": entropy,
             "expected_log_bd": best.value - entropy,
             "gain": best.value - best.bound,
@@ -178,8 +174,8 @@ def _drawn(evaluation: Evaluation, natural: np.ndarray, key: int, n_draws: int) 
         return annealing.sample_latent(np.repeat(natural[:, None], mine.shape[1], axis=1), data, mine)
 
     tasks = batches(n_draws, annealing.lanes_at_once(data), evaluation.n_jobs)
-    found = run_tasks(batch, tasks, n_threads=evaluation.n_jobs, required=len(tasks))
-    return np.concatenate(found, axis=1)
+    outcomes = run_tasks(batch, tasks, n_threads=evaluation.n_jobs, required=len(tasks))
+    return np.concatenate(outcomes, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,8 +210,8 @@ def _averages(prior, marginals) -> _Averages:
     rising[order], log[:, order] = rising.copy(), log.copy()
     # E f(N without row i) = E f(N) - p_i E[f(N + 1) - f(N)] + ..., averaged with the variance each row has to give
     variance = np.bincount(target, weights=weight * p * (1.0 - p), minlength=n_targets)
-    own = np.bincount(target, weights=weight * p * p * (1.0 - p), minlength=n_targets)
-    share = np.divide(own, variance, out=np.ones(n_targets), where=variance > 0)
+    of_rows = np.bincount(target, weights=weight * p * p * (1.0 - p), minlength=n_targets)
+    share = np.divide(of_rows, variance, out=np.ones(n_targets), where=variance > 0)
     natural = log[0] - share * (log[1] - log[0])
     return _Averages(
         float(rising[:n_cells].sum() - rising[n_cells:].sum()),

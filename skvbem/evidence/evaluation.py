@@ -75,6 +75,11 @@ class Evaluation:
         self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
         self._run, self._seed, self._fits = run, list(seed), {method: fit}
 
+    @property
+    def rows_are_in_memory(self) -> bool:
+        """Whether scores may look at rows; of data in blocks they can only sum over them."""
+        return getattr(self.data, "rows_are_in_memory", True)
+
     def fit(self, form: str) -> Fit:
         """The fit of a form: the one at hand, or one started from its statistics and from the same starts."""
         if form not in FORMS:
@@ -107,9 +112,10 @@ class Evaluation:
         """
         capability = getattr(self.capabilities, name)
         if capability is None:
-            raise TypeError(
-                f"{what} needs the capability {name!r} of a model, which {type(self.model).__name__} does not have."
-            )
+            model = type(self.model).__name__
+            if self.model.prior.hyperprior is not None:
+                model += " with hidden hyperparameters"
+            raise TypeError(f"{what} needs the capability {name!r} of a model, which {model} does not have.")
         return capability
 
     def expectation(self, natural: np.ndarray, what: str = "The score") -> tuple[np.ndarray, float]:

@@ -23,7 +23,7 @@ from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.psis import pareto_smoothed
-from skvbem.evidence.starts import Starts, make_starts
+from skvbem.evidence.starts import Starts, log_hyperparameters, make_starts
 
 _DRAWS_AT_ONCE = 512
 # Operations that sums over labelings may take before components are left out.
@@ -154,7 +154,8 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
 
 def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress) -> Evidence:
     points, data, relabelings = evaluation.capability("points"), evaluation.data, starts.relabelings
-    log_evidences = evaluation.model.prior.log_evidence(statistics.T)
+    prior = evaluation.model.prior
+    log_evidences = prior.log_evidence(statistics.T)
     # as many draws from each component as its share asks, rounded up or down, in an order that mixes batches
     rng = evaluation.generator(_DRAWS)
     component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + rng.random()) / n_draws)
@@ -168,20 +169,23 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
             log_sums, log_n = statistics @ log_points, 0.0
         else:
             log_sums, log_n = relabelings.log_sums(statistics, log_points), np.log(relabelings.n)
+        log_sums = log_sums + log_hyperparameters(prior, statistics, log_points)
         log_proposal = logsumexp((log_parts - log_evidences)[:, None] + log_sums - log_n, axis=0)
         log_weights = points.log_likelihoods(data, log_points) - log_proposal
+        if prior.hyperprior is not None:  # the prior density, relative to the base as all others
+            log_weights += prior.hyperprior.expect(log_points)[1]
         if relabelings is not None and not np.isfinite(relabelings.cost):
             log_weights += relabelings.correction(evaluation.fit("vb").statistics, log_points)
         return log_weights
 
-    found = run_tasks(
+    outcomes = run_tasks(
         batch,
         range(0, n_draws, _DRAWS_AT_ONCE),
         n_threads=evaluation.n_jobs,
         time_budget=time_budget,
         progress=progress,
     )
-    log_weights = np.concatenate(found)
+    log_weights = np.concatenate(outcomes)
     smoothed, shape = pareto_smoothed(log_weights)
     limit = min(1.0 - 1.0 / np.log10(max(len(log_weights), 11)), 0.7)
     doubts = []

@@ -75,7 +75,7 @@ def metropolis_ais(
 
     lanes_at_once = evaluation.capability("metropolis").lanes_at_once(evaluation.data)
     tasks = batches(n_chains, lanes_at_once, evaluation.n_jobs)
-    found = run_tasks(
+    outcomes = run_tasks(
         batch,
         tasks,
         n_threads=evaluation.n_jobs,
@@ -83,7 +83,7 @@ def metropolis_ais(
         time_budget=time_budget,
         progress=progress,
     )
-    log_ratios, accepted = (np.concatenate(of, axis=1) for of in zip(*found))
+    log_ratios, accepted = (np.concatenate(of, axis=1) for of in zip(*outcomes))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
     return summary(
         evaluation,
@@ -131,16 +131,16 @@ def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptanc
     log_likelihoods = points.log_likelihoods(data, log_points)
     workspace = chains.workspace(data, _N_PILOT)
     temperatures = nonlinear_schedule(_N_PIECES * _STEPS_OF_PIECE, bend)
-    log_strength, found = 0.0, np.empty(_N_PIECES)
+    log_strength, tuned = 0.0, np.empty(_N_PIECES)
     for piece in range(_N_PIECES):
         at = piece * _STEPS_OF_PIECE
         strengths = np.full(_STEPS_OF_PIECE, np.exp(log_strength))
         here = temperatures[at : at + _STEPS_OF_PIECE + 1]
         _, accepted = chains.metropolis(workspace, here, strengths, streams, log_points, log_likelihoods)
-        found[piece] = log_strength
+        tuned[piece] = log_strength
         log_strength = max(log_strength + _GAIN * (acceptance - accepted.mean()), 0.0)
     middle = (np.arange(_N_PIECES) + 0.5) / _N_PIECES
-    return np.exp(np.interp((np.arange(n_steps) + 1) / n_steps, middle, found))
+    return np.exp(np.interp((np.arange(n_steps) + 1) / n_steps, middle, tuned))
 
 
 def _prior_draws(evaluation: Evaluation, streams: np.ndarray) -> np.ndarray:

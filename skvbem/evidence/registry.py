@@ -3,13 +3,17 @@
 A line names the capabilities that the score needs of a model; see `skvbem.capabilities`.
 """
 
+from collections.abc import Mapping
 from functools import partial
+from math import log, pi
+from typing import Any
 
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.asymptotic import bic, bicp, draper
-from skvbem.evidence.base import Score
+from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.cheeseman_stutz import cheeseman_stutz, mled
 from skvbem.evidence.collapsed import collapsed
+from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
 from skvbem.evidence.importance import importance, importance_gibbs
 from skvbem.evidence.laplace import laplace
@@ -20,36 +24,39 @@ from skvbem.evidence.smc import smc
 _CHAINS = ("points", "annealing", "relabelings")
 _DRAWS = ("points", "relabelings")
 
+# What scores may say of themselves, see `Score`.
+_SUMS: dict[str, Any] = {"sums_over_rows": True}
+_EXACT: dict[str, Any] = {"exact_if_complete": True}
+_DRAWN: dict[str, Any] = {"random": True, **_EXACT}
+
 _SCORES = (
-    Score("lower_bound", lower_bound, form="vb"),
-    Score("collapsed", collapsed, ("entropy", "annealing"), form="vb"),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("entropy", "annealing"), form="vb"),
+    Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT),
+    Score("collapsed", collapsed, ("entropy", "annealing"), form="vb", **_EXACT),
+    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("entropy", "annealing"), form="vb", **_EXACT),
     Score("laplace", laplace, ("information",), form="map"),
-    Score("cheeseman_stutz", cheeseman_stutz, ("entropy",), form="map"),
+    Score("cheeseman_stutz", cheeseman_stutz, ("entropy",), form="map", **_SUMS, **_EXACT),
     Score(
         "cheeseman_stutz_dagger",
         partial(cheeseman_stutz, corrected=True),
         ("dimension", "entropy"),
         form="map",
+        **_EXACT,
     ),
-    Score("mled", mled, ("entropy",), form="map"),
-    Score("draper", draper, form="map"),
-    Score("bicp", bicp, form="map"),
-    Score("bic", bic, form="ml"),
-    Score("exact", exact, ("enumeration",)),
-    Score("ais", anchored_ais, _CHAINS, form="vb", random=True),
-    Score(
-        "ais_prior",
-        partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024),
-        _CHAINS,
-        random=True,
-    ),
+    Score("mled", mled, ("entropy",), form="map", **_SUMS, **_EXACT),
+    Score("draper", draper, form="map", **_SUMS, penalty_discount=0.5 * log(2 * pi)),
+    Score("bicp", bicp, form="map", **_SUMS),
+    Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),
+    Score("exact", exact, ("enumeration",), **_EXACT),
+    Score("ais", anchored_ais, _CHAINS, form="vb", **_DRAWN),
+    Score("ais_prior", partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024), _CHAINS, **_DRAWN),
     Score("ais_metropolis", metropolis_ais, ("points", "metropolis"), random=True),
-    Score("importance", importance, _DRAWS, form="vb", random=True),
-    Score("importance_gibbs", importance_gibbs, _CHAINS, form="vb", random=True),
-    Score("smc", smc, _CHAINS, form="vb", random=True),
+    Score("importance", importance, _DRAWS, form="vb", **_DRAWN, **_SUMS),
+    Score("importance_gibbs", importance_gibbs, _CHAINS, form="vb", **_DRAWN),
+    Score("smc", smc, _CHAINS, form="vb", **_DRAWN),
 )
 
+#: The score of a search that names none, unless its estimator has another.
+DEFAULT_SCORE = "collapsed_ascent"
 #: Every score by name.
 SCORES = {score.name: score for score in _SCORES}
 
@@ -65,3 +72,21 @@ def get_score(name: str) -> Score:
     if name not in SCORES:
         raise ValueError(f"There is no score {name!r}. The scores are {', '.join(SCORES)}.")
     return SCORES[name]
+
+
+def score_of(evaluation: Evaluation, kind: str, options: Mapping[str, Any]) -> Evidence:
+    """The evidence by the score of a name.
+
+    Raises
+    ------
+    ValueError
+        If the score looks at rows, and these come in blocks.
+    """
+    score = get_score(kind)
+    if not evaluation.rows_are_in_memory and score.needs_rows_in_memory(options):
+        what = f"with alias=True {kind!r}" if score.sums_over_rows else repr(kind)
+        raise ValueError(
+            f"The score {what} looks at rows in memory; X comes in blocks. Use a score that only passes over rows: "
+            f"{', '.join(repr(name) for name, each in SCORES.items() if each.sums_over_rows)}."
+        )
+    return score(evaluation, **options)

@@ -75,7 +75,7 @@ def smc(
 
     at_once = max(evaluation.capability("annealing").lanes_at_once(evaluation.data) // n_particles, 1)
     tasks = batches(n_runs, at_once, evaluation.n_jobs)
-    found = run_tasks(
+    outcomes = run_tasks(
         lambda runs: _populations(
             evaluation, starts, paths, which[runs], schedule, seeds[runs], n_particles, resample_below
         ),
@@ -85,7 +85,7 @@ def smc(
         time_budget=time_budget,
         progress=progress,
     )
-    trace, log_points, log_shares = (np.concatenate(of, axis=-1) for of in zip(*found))
+    trace, log_points, log_shares = (np.concatenate(of, axis=-1) for of in zip(*outcomes))
     n_runs = trace.shape[1]
     parts = starts.log_parts(np.repeat(which[:n_runs], n_particles), log_points)
     log_weights = trace[-1] + log_sum_exp((log_shares + parts).reshape(n_runs, n_particles), axis=1)

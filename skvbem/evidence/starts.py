@@ -65,7 +65,7 @@ class Starts:
         return None if self.relabelings is None else self.relabelings.n
 
     def statistics_of(self, which: np.ndarray) -> np.ndarray:
-        """What makes the prior q(theta), of start after start, (n_cells, n)."""
+        """Statistics after which the prior is q(theta), of start after start, (n_cells, n)."""
         return self.statistics[which].T
 
     def dealt(self, n_chains: int) -> tuple[Starts, np.ndarray]:
@@ -89,17 +89,31 @@ class Starts:
 
     def log_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """ln of the part that start `which` has of the weight of each point, (n_points,)."""
-        log_scales = -(self.prior + self.statistics.T).log_normalizer()
-        inner = self.statistics @ log_points
+        if self.prior.hyperprior is None:
+            log_scales = -(self.prior + self.statistics.T).log_normalizer()
+        else:
+            log_scales = -self.prior.log_evidence(self.statistics.T)
+        of_hyperparameters = log_hyperparameters(self.prior, self.statistics, log_points)
+        inner = self.statistics @ log_points + of_hyperparameters
         of_start = log_scales[which] + inner[which, np.arange(len(which))]
         relabelings = self.relabelings
         correction: float | np.ndarray = 0.0
         if relabelings is not None and relabelings.n > 1 and self.shares.any():
             if np.isfinite(relabelings.cost):
-                inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n)
+                inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n) + of_hyperparameters
             else:
                 correction = relabelings.correction(self.statistics[int(np.argmax(self.shares))], log_points)
         return of_start - logsumexp(log_scales[:, None] + inner, axis=0) + correction
+
+
+def log_hyperparameters(prior, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray | float:
+    """ln Z of the hidden hyperparameters that starts leave to their prior, at each point, (n_starts, n_points), nats.
+
+    A start that says something of them, and a prior that has none, have 0.
+    """
+    if prior.hyperprior is None:
+        return 0.0
+    return prior.leaves_hyperparameters(statistics.T)[:, None] * prior.hyperprior.expect(log_points)[1]
 
 
 def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) -> Starts:
@@ -132,5 +146,5 @@ def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) ->
 
 
 def first_of_each(which: np.ndarray, n: int = 2) -> int:
-    """Of how many first chains `n` are from each start, or all there are."""
+    """The number of first chains among which `n` are from each start, or all there are."""
     return int(max(np.flatnonzero(which == k)[:n][-1] for k in np.unique(which))) + 1

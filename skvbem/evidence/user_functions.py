@@ -12,7 +12,7 @@ from skvbem.errors import EvidenceWarning
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.certify import Certificate
 from skvbem.evidence.certify import certify_evidence as certify
-from skvbem.evidence.registry import SCORES, get_score
+from skvbem.evidence.registry import SCORES, get_score, score_of
 
 #: Scores of a table that names none: every deterministic one, and annealed importance sampling.
 IN_TABLE = (
@@ -143,12 +143,13 @@ def evidence_table(
     """
     options = {} if options is None else options
     scores = [get_score(kind) for kind in kinds]
-    evaluation = estimator._evaluation(X, sample_weight, random_state)
+    evaluation = estimator.evaluation(X, sample_weight, random_state)
     found, seconds, remarks = {}, {}, {}
     for score in scores:
         began = time.perf_counter()
         try:
-            found[score.name] = score(evaluation, **estimator._as_scores_take(options.get(score.name, {})))
+            given = estimator.score_options(options.get(score.name, {}))
+            found[score.name] = score_of(evaluation, score.name, given)
             remark = "; ".join(found[score.name].doubts)
         except ValueError as error:
             remark = str(error)
@@ -240,9 +241,9 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
         With `lower`, `upper` and their `gap`, nats.
     """
     if tables is None:
-        evaluation, log_point = estimator._simulated(X, sample_weight, random_state)
+        evaluation, log_point = estimator.simulated(X, sample_weight, random_state)
     else:
-        evaluation, log_point = estimator._evaluation(X, sample_weight, random_state), estimator._log_point(tables)
+        evaluation, log_point = estimator.evaluation(X, sample_weight, random_state), estimator.log_point(tables)
     certificate = certify(evaluation, log_point, **options)
     for doubt in certificate.lower.doubts:
         warnings.warn(doubt, EvidenceWarning, stacklevel=2)

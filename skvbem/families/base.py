@@ -28,6 +28,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.errors import NoInteriorModeError
+from skvbem.families.hyperpriors import Hyperprior
 from skvbem.families.parallel_generator import ParallelGenerator
 
 
@@ -36,6 +37,8 @@ class ConjugateFamily(ABC):
 
     #: What statistics are added to, (n_cells, ...).
     coordinates: np.ndarray
+    #: Of hyperparameters that are hidden variables themselves; see `skvbem.families.hierarchical`.
+    hyperprior: Hyperprior | None = None
 
     @abstractmethod
     def __add__(self, statistics: np.ndarray) -> Self:
@@ -83,6 +86,14 @@ class ConjugateFamily(ABC):
     @abstractmethod
     def most_likely(self, statistics: np.ndarray) -> Any:
         """The point at which complete data with these statistics are most likely, whatever the prior."""
+
+    def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Whether statistics leave hidden hyperparameters to their prior, of the shape of the batch."""
+        return np.zeros(statistics.shape[1:], dtype=bool)
+
+    def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics with those of hidden hyperparameters, where there are any and a density needs them."""
+        return statistics
 
     def with_exact_zeros(self, point: Any) -> Any:
         """The most likely point with probabilities that are on their way to 0 set to exactly 0."""
@@ -150,6 +161,11 @@ class ConjugateFamily(ABC):
             return float(np.log(entries).sum()) if np.all(entries > 0) else np.nan
         sign, log_det = np.linalg.slogdet(self.information(point, coordinates, free))
         return float(log_det) if sign > 0 else np.nan
+
+    def log_density_as_prior(self, point: Any, basis: str = "natural") -> np.ndarray:
+        """Log density of a prior at a point, nats, hidden hyperparameters integrated out."""
+        density = self.log_density(point, basis)
+        return density if self.hyperprior is None else density + self.hyperprior.expect(self.natural(point))[1]
 
     def kl(self, other: Self, expected_natural: np.ndarray | None = None) -> np.ndarray:
         """KL(self || other), nats, summed over the block; the expected natural parameters may be given if known."""

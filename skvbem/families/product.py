@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.linalg import block_diag
 
 from skvbem._numerics import times_log
 from skvbem.families.base import ConjugateFamily, principal_submatrix
+from skvbem.families.hyperpriors import BlockHyperpriors, Hyperprior
 from skvbem.families.parallel_generator import ParallelGenerator
 
 
@@ -52,6 +54,27 @@ class Product(ConjugateFamily):
     def coordinates(self) -> np.ndarray:  # type: ignore[override]
         """Additive coordinates of all blocks, (n_cells, ...)."""
         return np.concatenate([block.coordinates for block in self.blocks])
+
+    @cached_property
+    def hyperprior(self) -> Hyperprior | None:  # type: ignore[override]
+        """Hidden hyperparameters of all blocks, None if there are none."""
+        ends = np.cumsum(self.n_cells).tolist()
+        parts = [
+            (slice(end - n, end), block.hyperprior)
+            for end, n, block in zip(ends, self.n_cells, self.blocks)
+            if block.hyperprior is not None
+        ]
+        return BlockHyperpriors(parts, ends[-1]) if parts else None
+
+    def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Whether statistics leave hidden hyperparameters of some block to their prior, of the shape of the batch."""
+        parts = zip(self.blocks, self.split(statistics))
+        return np.any([block.leaves_hyperparameters(u) for block, u in parts], axis=0)
+
+    def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics with those of hidden hyperparameters, where there are any and a density needs them."""
+        parts = zip(self.blocks, self.split(statistics))
+        return np.concatenate([block.with_hyperparameters(u) for block, u in parts])
 
     @property
     def n_free_parameters(self) -> int:

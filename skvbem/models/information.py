@@ -6,7 +6,7 @@ import numpy as np
 
 
 def coordinate_blocks(free: list[np.ndarray], d: int) -> list[np.ndarray]:
-    """Of the d unconstrained coordinates those of each component alone, and those of several.
+    """The d unconstrained coordinates in blocks: those of each component alone, and those of several.
 
     Parameters
     ----------

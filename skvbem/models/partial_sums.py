@@ -14,7 +14,7 @@ _N_PARTS = 8
 
 
 def summed(sums: Callable[[Sequence], tuple], blocks: Sequence, n_threads: int) -> tuple:
-    """What `sums` finds for consecutive parts of the blocks, added up; the same for any number of threads."""
+    """Sums over consecutive parts of the blocks, added up; the same for any number of threads."""
     total, *others = sums_of_parts(sums, blocks, n_threads)
     for other in others:
         total = added(total, other)
@@ -22,7 +22,7 @@ def summed(sums: Callable[[Sequence], tuple], blocks: Sequence, n_threads: int) 
 
 
 def sums_of_parts(sums: Callable[[Sequence], tuple], blocks: Sequence, n_threads: int) -> list[tuple]:
-    """What `sums` finds for consecutive parts of the blocks; the same for any number of threads."""
+    """Sums over consecutive parts of the blocks; the same for any number of threads."""
     parts = _parts(blocks)
     if n_threads > 1 and len(parts) > 1:
         with ThreadPoolExecutor(min(n_threads, len(parts))) as pool:

@@ -25,25 +25,25 @@ class ListedRelabelings(Relabelings):
         self.cells, self.n, self.cost = cells, len(cells), float(cells.size)
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """See `Relabelings`."""
+        """The sums, relabeling after relabeling."""
         n_statistics, n_points = len(statistics), log_points.shape[1]
-        found = np.full((n_statistics, n_points), -np.inf)
+        sums = np.full((n_statistics, n_points), -np.inf)
         at_once = max(1, _CHUNK // (n_statistics * max(n_points, statistics.shape[1])))
         for first in range(0, self.n, at_once):
             # relabeling the statistics instead of the points runs through the inverses, which are the same group
             relabeled = statistics[:, self.cells[first : first + at_once]]
-            some = relabeled.reshape(-1, statistics.shape[1]) @ log_points
-            some = log_sum_exp(some.reshape(n_statistics, -1, n_points).swapaxes(0, 1))
-            np.logaddexp(found, some, out=found)
-        return found
+            batch = relabeled.reshape(-1, statistics.shape[1]) @ log_points
+            batch = log_sum_exp(batch.reshape(n_statistics, -1, n_points).swapaxes(0, 1))
+            np.logaddexp(sums, batch, out=sums)
+        return sums
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """See `Relabelings`."""
+        """A relabeling drawn among all."""
         return log_point[self.cells[_choice(log_point[self.cells] @ statistics, rng)]]
 
 
 class StateRelabelings(Relabelings):
-    """All permutations of the states of one hidden node: `cells` (n_states, n_own) are the cells of each state."""
+    """All permutations of the states of one hidden node: `cells` (n_states, n_cells) are the cells of each state."""
 
     def __init__(self, cells: np.ndarray):
         self.cells, self.n = cells, factorial(len(cells))
@@ -51,30 +51,31 @@ class StateRelabelings(Relabelings):
 
     def _parts(self, statistics, log_points):
         """statistics of state k . ln theta of state l, (n_states, n_states, ...), and of the cells of no state."""
-        n_states, n_own = self.cells.shape
+        n_states, n_cells = self.cells.shape
         others = np.setdiff1d(np.arange(statistics.shape[1]), self.cells)
-        own = statistics[:, self.cells].reshape(-1, n_own) @ log_points[self.cells].swapaxes(0, 1).reshape(n_own, -1)
-        own = own.reshape(len(statistics), n_states, n_states, -1).transpose(1, 2, 0, 3)
-        return own, statistics[:, others] @ log_points[others]
+        of_states = log_points[self.cells].swapaxes(0, 1).reshape(n_cells, -1)
+        products = statistics[:, self.cells].reshape(-1, n_cells) @ of_states
+        entries = products.reshape(len(statistics), n_states, n_states, -1).transpose(1, 2, 0, 3)
+        return entries, statistics[:, others] @ log_points[others]
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """See `Relabelings`."""
-        found = np.empty((len(statistics), log_points.shape[1]))
+        """The sums, which are permanents of N_k . ln theta_l."""
+        sums = np.empty((len(statistics), log_points.shape[1]))
         at_once = max(1, _CHUNK // (2 ** len(self.cells) * len(statistics)))
         for first in range(0, log_points.shape[1], at_once):
-            some = slice(first, first + at_once)
-            own, rest = self._parts(statistics, log_points[:, some])
-            found[:, some] = _log_permanents(own)[-1] + rest
-        return found
+            points = slice(first, first + at_once)
+            entries, rest = self._parts(statistics, log_points[:, points])
+            sums[:, points] = _log_permanents(entries)[-1] + rest
+        return sums
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """See `Relabelings`."""
-        own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
-        partial, taken = _log_permanents(own), 2 ** len(own) - 1
+        """A permutation drawn, state after state, by the permanents of what is left."""
+        entries = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
+        partial, taken = _log_permanents(entries), 2 ** len(entries) - 1
         drawn = log_point.copy()
-        for k in reversed(range(len(own))):
-            free = [state for state in range(len(own)) if taken >> state & 1]
-            state = free[_choice(np.array([partial[taken ^ (1 << s)] + own[k, s] for s in free]), rng)]
+        for k in reversed(range(len(entries))):
+            free = [state for state in range(len(entries)) if taken >> state & 1]
+            state = free[_choice(np.array([partial[taken ^ (1 << s)] + entries[k, s] for s in free]), rng)]
             drawn[self.cells[k]] = log_point[self.cells[state]]
             taken ^= 1 << state
         return drawn
@@ -96,13 +97,13 @@ class SequentialRelabelings(StateRelabelings):
         return np.argsort(-statistics[self.cells].sum(axis=1), kind="stable")
 
     def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """See `Relabelings`."""
-        own = self._parts(statistics[None], log_points)[0][:, :, 0]
-        found = np.full(log_points.shape[1], lgamma(len(own) + 1.0))
+        """ln h, by the probability that the picks in turn are the identity."""
+        entries = self._parts(statistics[None], log_points)[0][:, :, 0]
+        log_h = np.full(log_points.shape[1], lgamma(len(entries) + 1.0))
         turns = self._turns(statistics)
         for at, k in enumerate(turns):
-            found += own[k, k] - log_sum_exp(own[k, turns[at:]])
-        return found
+            log_h += entries[k, k] - log_sum_exp(entries[k, turns[at:]])
+        return log_h
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """g ln theta for a g drawn by the picks in turn."""
@@ -112,15 +113,15 @@ class SequentialRelabelings(StateRelabelings):
 
     def picked(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The state that takes the place of each, (n_states,), by picks in turn."""
-        own = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
-        free, states = list(range(len(own))), np.empty(len(own), dtype=int)
+        entries = self._parts(statistics[None], log_point[:, None])[0][:, :, 0, 0]
+        free, states = list(range(len(entries))), np.empty(len(entries), dtype=int)
         for k in self._turns(statistics):
-            states[k] = free.pop(_choice(own[k, free], rng))
+            states[k] = free.pop(_choice(entries[k, free], rng))
         return states
 
 
 def relabelings_of_states(cells: np.ndarray) -> StateRelabelings:
-    """All permutations of states that have these cells, (n_states, n_own)."""
+    """All permutations of states that have these cells, (n_states, n_cells)."""
     return (StateRelabelings if len(cells) <= _MOST_STATES else SequentialRelabelings)(cells)
 
 
@@ -136,14 +137,14 @@ def _log_permanents(log_entries: np.ndarray) -> np.ndarray:
     ndarray of shape (2^n, ...)
     """
     n = len(log_entries)
-    found = np.empty((2**n, *log_entries.shape[2:]))
-    found[0] = 0.0
+    permanents = np.empty((2**n, *log_entries.shape[2:]))
+    permanents[0] = 0.0
     for subset in range(1, 2**n):
         row = log_entries[subset.bit_count() - 1]
         columns = [column for column in range(n) if subset >> column & 1]
-        terms = row[columns] + found[[subset ^ (1 << column) for column in columns]]
-        found[subset] = terms[0] if len(columns) == 1 else log_sum_exp(terms)
-    return found
+        terms = row[columns] + permanents[[subset ^ (1 << column) for column in columns]]
+        permanents[subset] = terms[0] if len(columns) == 1 else log_sum_exp(terms)
+    return permanents
 
 
 def _choice(log_weights: np.ndarray, rng: np.random.Generator) -> int:
@@ -151,15 +152,15 @@ def _choice(log_weights: np.ndarray, rng: np.random.Generator) -> int:
     return int(rng.choice(len(weights), p=weights / weights.sum()))
 
 
-def listed(found: Relabelings | None, n_cells: int, limit: int) -> np.ndarray | None:
+def listed(relabelings: Relabelings | None, n_cells: int, limit: int) -> np.ndarray | None:
     """Relabelings as the cell that takes each cell's place, (n, n_cells); None where there are more than `limit`."""
-    if found is None or found.n > limit:
+    if relabelings is None or relabelings.n > limit:
         return None
-    if isinstance(found, ListedRelabelings):
-        return found.cells
-    if isinstance(found, StateRelabelings):
-        orders = np.array(list(permutations(range(len(found.cells)))))
-        cells = np.tile(np.arange(n_cells), (factorial(len(found.cells)), 1))
-        cells[:, found.cells.ravel()] = found.cells[orders].reshape(len(orders), -1)
+    if isinstance(relabelings, ListedRelabelings):
+        return relabelings.cells
+    if isinstance(relabelings, StateRelabelings):
+        orders = np.array(list(permutations(range(len(relabelings.cells)))))
+        cells = np.tile(np.arange(n_cells), (factorial(len(relabelings.cells)), 1))
+        cells[:, relabelings.cells.ravel()] = relabelings.cells[orders].reshape(len(orders), -1)
         return cells
     return None

@@ -27,15 +27,15 @@ def classes_of_mixture(estimator, level: float | None) -> Classes:
     intervals = None
     if level is not None and estimator.method == "vb":
         intervals = estimator.credible_intervals(level)
-    found, columns = {}, estimator._fitted_.groups
+    by_name, columns = {}, estimator.fitted.groups
     for group in columns.groups:
         ends = None
         if intervals is not None:
             low_high = intervals[group.name]
             ends = tuple({name: pair[end] for name, pair in low_high.items()} for end in (0, 1))
         of_group = group.specification.profiles(group.names, estimator.parameters_[group.name], ends, group.levels)
-        found.update({profile.name: profile for profile in of_group})
-    profiles = [found[name] for name in columns.names]
+        by_name.update({profile.name: profile for profile in of_group})
+    profiles = [by_name[name] for name in columns.names]
     if hasattr(estimator, "weights_"):
         return Classes(estimator.counts_, estimator.weights_, profiles)
     return Classes(estimator.counts_, estimator.counts_ / estimator.counts_.sum(), profiles, "state")
@@ -64,8 +64,10 @@ def classes_of_network(estimator, level: float | None, owner: str) -> Classes:
     for node in columns:
         table, intervals = estimator.tables_[node], None
         if level is not None and hasattr(estimator, "posterior_"):
-            own = estimator.posterior_[node].values
-            total = own.sum(axis=-1, keepdims=True)
-            intervals = tuple(beta_quantiles(own, total, share) for share in (0.5 - level / 2, 0.5 + level / 2))
+            concentration = estimator.posterior_[node].values
+            total = concentration.sum(axis=-1, keepdims=True)
+            intervals = tuple(
+                beta_quantiles(concentration, total, share) for share in (0.5 - level / 2, 0.5 + level / 2)
+            )
         profiles.append(of_levels(str(node), table.levels[-1].tolist(), table.values, intervals))
     return Classes(estimator.latent_states_[latent].mass, estimator.tables_[latent].values, profiles)

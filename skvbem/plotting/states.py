@@ -54,7 +54,7 @@ def states_in_order(estimator, order, owner: str) -> list[int]:
     if order is None:
         return shown
     if isinstance(order, str):
-        expected = estimator._fitted_.expected_values(np.eye(len(estimator.counts_)))
+        expected = estimator.fitted.expected_values(np.eye(len(estimator.counts_)))
         if order not in expected:
             raise ValueError(
                 f"The 'order' parameter of {owner} names {order!r}, which is no column of X."

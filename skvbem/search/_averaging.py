@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
+
+from skvbem.search.execution.jobs import Job
 
 # What the models left out of an average may hold of the posterior, and the most models in one.
 _MAX_PROBABILITY_LEFT_OUT, _MAX_MODELS = 1e-3, 100
@@ -48,15 +49,7 @@ class Average:
         return logsumexp(scores, axis=0, b=self.weights[:, None])
 
 
-def average_over(
-    estimator: BaseEstimator,
-    settings: Sequence[Mapping],
-    posterior: np.ndarray,
-    X,
-    y,
-    params: Mapping[str, Any],
-    n_jobs: int | None,
-) -> Average:
+def average_over(job: Job, settings: Sequence[Mapping], posterior: np.ndarray, n_jobs: int | None) -> Average:
     """The fitted models that hold all but 0.1 % of the posterior (at most 100)."""
     order = np.argsort(-posterior, kind="stable")
     n_kept = min(
@@ -64,9 +57,9 @@ def average_over(
     )
     kept = order[:n_kept]
     weights = posterior[kept]
-    fitted = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, settings[k], X, y, params) for k in kept)
+    fitted = Parallel(n_jobs=n_jobs)(delayed(_fitted)(job, settings[k]) for k in kept)
     return Average(tuple(fitted), weights / weights.sum(), float(1.0 - weights.sum()))
 
 
-def _fitted(estimator, setting, X, y, params):
-    return clone(estimator).set_params(**setting).fit(X, y, **params)
+def _fitted(job: Job, setting: Mapping) -> BaseEstimator:
+    return job.fit(job.candidate_of(setting))

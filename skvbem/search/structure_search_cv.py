@@ -10,28 +10,27 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from skvbem._compat import CallbackSupportMixin, HasMethods, Interval, IterationReport, StrOptions, fit_context, warn
 from skvbem.errors import SearchWarning
-from skvbem.evidence import SCORES, EvidenceScorer, scorer
+from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
 from skvbem.search._delegation import BestEstimatorDelegation
 from skvbem.search._progress import Progress
 from skvbem.search._results import describe, order_of, results_table
+from skvbem.search._scoring import scorer_for, scorings_by_name
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
+from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.strategies import Problem, resolve_strategy
 from skvbem.spaces import Space, coerce_space
 from skvbem.spaces.priors import coerce_prior
 
-#: The score of a search that names none.
-DEFAULT_SCORE = "collapsed_ascent"
 # What the winner knows of its data.
 _OF_WINNER = ("n_features_in_", "feature_names_in_", "classes_")
 # Structures of less posterior probability than this are left out of sums over edges.
@@ -260,8 +259,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             state = self._ranked(job, found, names, ranking, weight, progress, checkpoint)
         state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
         self._tell_of_doubts(state["cv_results_"], state["best_index_"])
-        state |= self._structures(job, estimator, state)
-        state |= self._refitted(estimator, state, X, y, params, report)
+        state |= self._structures(job, state)
+        state |= self._refitted(job, state, report)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
         report.close(lambda: state)
         return self
@@ -278,47 +277,20 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
 
     def _scorers(self) -> dict[str, Callable]:
         """The scores by name, callables of (estimator, X, y)."""
-        owner, scoring = type(self).__name__, self.scoring
+        owner = type(self).__name__
         if self.cv is not None and self.rescoring is not None:
             raise ValueError(f"'rescoring' of {owner} is by the evidence of all rows: leave 'cv' None.")
         if self.cv is not None and self.averaging:
             raise ValueError(f"averaging=True of {owner} needs a posterior: leave 'cv' None.")
         if isinstance(self.rescoring, str):
             scorer(self.rescoring)
-        if scoring is None:
-            scoring = getattr(self.estimator, "_default_score", DEFAULT_SCORE) if self.cv is None else _own_score
-        if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
-            given: dict = {"score": scoring}
-        elif isinstance(scoring, Mapping):
-            given = dict(scoring)
-        elif isinstance(scoring, Sequence) and all(isinstance(each, (str, EvidenceScorer)) for each in scoring):
-            given = {each if isinstance(each, str) else each.kind: each for each in scoring}
-        else:
-            raise TypeError(
-                f"The 'scoring' parameter of {owner} must be a name, a callable of (estimator, X, y), a "
-                f"list of names, or a mapping of names to these. Got {scoring!r} instead."
-            )
-        if not given:
-            raise ValueError(f"The 'scoring' parameter of {owner} holds no score.")
+        given = scorings_by_name(self.scoring, self.estimator, self.cv, owner)
         if isinstance(self.refit, str) and self.refit not in given:
             raise ValueError(
                 f"The 'refit' parameter of {owner} must name one of the scores {', '.join(given)}. "
                 f"Got {self.refit!r} instead."
             )
-        return {name: self._scorer(each) for name, each in given.items()}
-
-    def _scorer(self, scoring) -> Callable:
-        owner = type(self).__name__
-        if self.cv is None:
-            return scorer(scoring) if isinstance(scoring, str) else scoring
-        if isinstance(scoring, EvidenceScorer) or (isinstance(scoring, str) and scoring in SCORES):
-            kind = scoring if isinstance(scoring, str) else scoring.kind
-            raise ValueError(
-                f"{kind!r} is a score of the evidence of all rows, with its penalty for complexity built in; {owner} "
-                "was asked to hold rows out. Leave 'cv' None, or score rows held out by scoring=None, their log "
-                "predictive probability."
-            )
-        return get_scorer(scoring) if isinstance(scoring, str) else scoring
+        return {name: scorer_for(each, self.cv, owner) for name, each in given.items()}
 
     def _job(self, estimator, space: Space, names: Mapping[str, Callable], X, y, params: dict) -> Job:
         if self.cv is not None:
@@ -326,15 +298,16 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             splits = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y, params.get("groups")))
             return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
         of_evidence = {name: each for name, each in names.items() if isinstance(each, EvidenceScorer)}
-        prepares = hasattr(estimator, "_prepare") and not space.parameters & estimator._prepared_by
-        if of_evidence == names and prepares and set(params) <= {"sample_weight"}:
-            prepared = estimator._prepare(X, params.get("sample_weight"))
-            return EvidenceJob(estimator, prepared, of_evidence, self.error_score)
-        if of_evidence and not hasattr(estimator, "_scored"):
+        readings = None
+        if hasattr(estimator, "reading_parameters"):
+            readings = Readings.for_space(estimator, space, X, {"y": y, **params})
+            if of_evidence == names:
+                return EvidenceJob(estimator, readings, of_evidence, self.error_score)
+        elif of_evidence:
             raise TypeError(
                 f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
             )
-        return AllRowsJob(estimator, X, y, params, names, self.error_score)
+        return AllRowsJob(estimator, X, y, params, names, self.error_score, readings)
 
     def _refuse_if_all_failed(self, found: list[tuple[dict, Record]]) -> None:
         failures = [(setting, record.failure) for setting, record in found if record.failure]
@@ -413,13 +386,14 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 joined[k] = (found[k][0], found[k][1].joined(record))
         return joined, exact.kind
 
-    def _structures(self, job: Job, estimator, state: dict) -> dict:
+    def _structures(self, job: Job, state: dict) -> dict:
         """What the posterior says of edges, if candidates are graphs with latents."""
-        if not (isinstance(job, EvidenceJob) and hasattr(estimator, "_structure_in")):
+        if not (isinstance(job, EvidenceJob) and hasattr(job.estimator, "network")):
             return {}
 
         def structure(setting) -> _posterior.Hidden:
-            return _posterior.Hidden(*clone(estimator).set_params(**setting)._structure_in(job.prepared))
+            network = job.network(setting)
+            return _posterior.Hidden(network.dag, network.latents)
 
         best = structure(state["best_params_"])
         weights = state["structure_posterior_"]
@@ -432,26 +406,19 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights[kept]),
         }
 
-    def _refitted(self, estimator, state: dict, X, y, params: dict, report: IterationReport) -> dict:
-        params = {name: value for name, value in params.items() if name != "groups"}
+    def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
         found: dict = {}
         if self.averaging:
-            found["averaged_"] = average_over(
-                estimator, state["cv_results_"]["params"], state["structure_posterior_"], X, y, params, self.n_jobs
-            )
+            settings, posterior = state["cv_results_"]["params"], state["structure_posterior_"]
+            found["averaged_"] = average_over(job, settings, posterior, self.n_jobs)
         if self.refit is not False:
-            best = clone(estimator).set_params(**clone(state["best_params_"], safe=False))
+            best = job.candidate_of(state["best_params_"])
             began = time.perf_counter()
             with report.handing_on("refit", best):
-                best.fit(X, y, **params)
+                job.fit(best)
             found |= {"best_estimator_": best, "refit_time_": time.perf_counter() - began}
             found |= {name: getattr(best, name) for name in _OF_WINNER if hasattr(best, name)}
         return found
-
-
-def _own_score(estimator, X, y=None) -> float:
-    """The estimator's own `score`."""
-    return estimator.score(X) if y is None else estimator.score(X, y)
 
 
 def _least(*limits: int | None) -> int | None:
@@ -463,4 +430,4 @@ def _n_splits(job: Job) -> int:
     return len(job.splits) if isinstance(job, HeldOutJob) else 1
 
 
-__all__ = ["DEFAULT_SCORE", "StructureSearchCV"]
+__all__ = ["StructureSearchCV"]

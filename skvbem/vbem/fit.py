@@ -1,19 +1,26 @@
-"""From starts to one fit: annealing, selection among starts, the run, and the prior learned on the way."""
+"""From starts to one fit, by a plan: annealing, selection among starts, the run, and the prior learned on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from skvbem.vbem.driver import Ascent, Run, run
+from skvbem.vbem.posteriors import VB, Form
 from skvbem.vbem.starts import tournament
 
 # Optima kept, and numbers they may take together.
 _MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
 # Of two runs whose objectives differ by less, one is kept; none of an objective lower than the best by more. Nats.
 _NATS_BETWEEN_OPTIMA, _NATS_WITHOUT_HOPE = 0.01, 50.0
+# Turns of strengths of the prior and runs.
+_MAX_TURNS = 100
+
+Stop = Callable[[int, float], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +147,127 @@ def distinct_optima(objectives: np.ndarray, n_cells: int) -> list[int]:
         if objectives[run_at] < objectives[kept[-1]] - _NATS_BETWEEN_OPTIMA:
             kept.append(int(run_at))
     return kept
+
+
+class FitMethod:
+    """What a kind of model adds to a fit: its full steps, what precedes and follows a run, how its prior is learned."""
+
+    @abstractmethod
+    def ascent(self, model, data, form: Form, n_threads: int) -> Ascent:
+        """Full steps of a model on its data."""
+
+    def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
+        """Starts (n_cells, n_starts) made ready for a run."""
+        return starts
+
+    def finalize(self, ascent: Any, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
+        """The fit once its components stand as their prior means them."""
+        return fit
+
+    def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics where a fit ended, as the start of a fit of another form or of other data."""
+        return statistics
+
+    def strengthened(self, model, base, statistics: np.ndarray):
+        """The model with a multiple of the prior of `base` under which its bound is not lower [Beal (2.79)]."""
+        raise NotImplementedError
+
+
+class PriorStart:
+    """The start at the statistics that data are expected to have under the prior."""
+
+    n_starts = 1
+
+    def __call__(self, ascent: Any) -> np.ndarray:
+        """Statistics, (n_cells, 1)."""
+        return ascent.expect(ascent.model.prior.expected_natural()[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class FitPlan:
+    """Where a fit starts and when it stops, so that another form of q(theta) can be fitted in the same way.
+
+    Parameters
+    ----------
+    method : FitMethod
+    seed : tuple of int
+        Of random starts, and of what is drawn later where no other seed is given.
+    starts : ndarray of shape (n_cells, n_starts) or callable of Ascent
+        Expected statistics, or what computes them and knows their number as `n_starts`.
+    limits : mapping
+        `tol`, `max_iter` and `accelerate` as `skvbem.vbem.fit.best_of` takes them.
+    select : bool
+        Whether starts meet in a tournament.
+    inverse_temperatures : tuple of float
+        Of annealed steps before a run.
+    """
+
+    method: FitMethod
+    seed: tuple[int, ...]
+    starts: Any
+    limits: Mapping[str, Any]
+    select: bool = False
+    inverse_temperatures: tuple[float, ...] = ()
+
+    @property
+    def n_starts(self) -> int:
+        """Number of starts."""
+        return self.starts.n_starts if callable(self.starts) else self.starts.shape[1]
+
+    def run(self, model, data, form: Form, n_threads: int = 1, stop: Stop | None = None) -> Fit:
+        """The best fit."""
+        ascent = self.method.ascent(model, data, form, n_threads)
+        starts = self.method.eased(model, data, form, self._statistics(ascent), n_threads)
+        return self._best(ascent, starts, stop, inverse_temperatures=self.inverse_temperatures)
+
+    def refit(self, model, data, form: Form, fit: Fit, n_threads: int = 1) -> Fit:
+        """The best fit of another form, from the starts of a fit and from where it ended."""
+        ascent = self.method.ascent(model, data, form, n_threads)
+        starts = np.column_stack([self.method.statistics_to_start_from(fit.statistics), self._statistics(ascent)])
+        return self._best(ascent, self.method.eased(model, data, form, starts, n_threads), None)
+
+    def learned_prior(
+        self,
+        model,
+        data,
+        fit: Fit,
+        *,
+        n_threads: int = 1,
+        stop: Stop | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> tuple[Fit, Any]:
+        """The fit, and the model, under the strengths of its prior that raise the bound most [Beal (2.79)].
+
+        Strengths and runs take turns until the bound gains less than `tol`.
+
+        Parameters
+        ----------
+        model, data
+            As they were fitted.
+        fit : Fit
+            By VB.
+        n_threads : int
+        stop : callable, optional
+            As in `skvbem.vbem.fit.best_of`.
+        stopped : callable
+            Whether a run was asked to stop, so that no other should follow.
+        """
+
+        learned = model
+        for _ in range(_MAX_TURNS):
+            if stopped():
+                break
+            learned = self.method.strengthened(learned, model, fit.statistics)
+            better = self._best(self.method.ascent(learned, data, VB, n_threads), fit.statistics[:, None], stop)
+            gain = better.objective - fit.objective
+            fit = continued(fit, better)
+            if gain < max(self.limits["tol"], 1e-12 * abs(fit.objective)):
+                break
+        return fit, learned
+
+    def _statistics(self, ascent: Ascent) -> np.ndarray:
+        return self.starts(ascent) if callable(self.starts) else self.starts
+
+    def _best(self, ascent: Ascent, starts: np.ndarray, stop: Stop | None, **options) -> Fit:
+        fit = best_of(ascent, starts, select=self.select, stop=stop, **options, **self.limits)
+        return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from skvbem.families import Dirichlet
-from skvbem.vbem.fit import Fit, continued
-
-Model = TypeVar("Model")
 
 #: Strengths are sought between these multiples of the prior given.
 STRENGTHS = (1e-3, 1e3)
-_MAX_TURNS = 100
 
 
 def strengthened(prior: Dirichlet, counts: np.ndarray, base: Dirichlet, group_starts: np.ndarray) -> Dirichlet:
@@ -67,39 +62,3 @@ def best_strength(log_evidence: Callable[[float], float]) -> float:
         negative_log_evidence, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]), method="bounded"
     )
     return float(np.exp(min((negatives_on_grid[k], grid[k]), (float(minimum.fun), float(minimum.x)))[1]))
-
-
-def alternated(
-    model: Model,
-    fit: Fit,
-    strengthen: Callable[[Model, np.ndarray], Model],
-    ascend: Callable[[Model, np.ndarray], Fit],
-    *,
-    tol: float,
-    stopped: Callable[[], bool] = lambda: False,
-) -> tuple[Fit, Model]:
-    """Strengths of the prior and runs in turn, until the bound gains less than `tol`; the fit and its model.
-
-    Parameters
-    ----------
-    model : model
-    fit : Fit
-        Of the model as it is.
-    strengthen : callable of (model, statistics) to model
-        The model with a prior under which its bound is not lower.
-    ascend : callable of (model, starts) to Fit
-    tol : float
-        Total nats.
-    stopped : callable
-        Whether a run was asked to stop, so that no other should follow.
-    """
-    for _ in range(_MAX_TURNS):
-        if stopped():
-            break
-        model = strengthen(model, fit.statistics)
-        better = ascend(model, fit.statistics[:, None])
-        gain = better.objective - fit.objective
-        fit = continued(fit, better)
-        if gain < max(tol, 1e-12 * abs(fit.objective)):
-            break
-    return fit, model

@@ -56,7 +56,7 @@ def fit(structure, X):
 def published(n=480, n_chains=1):
     X = rows(n)
     models = [fit(structure, X) for structure in structures()]
-    evaluations = [model._evaluation(X, None, 0) for model in models]
+    evaluations = [model.evaluation(X, None, 0) for model in models]
     began = time.perf_counter()
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda each: get_score("ais_metropolis")(each, n_chains=n_chains, n_steps=16384), evaluations))
@@ -74,7 +74,7 @@ def anchored(n=480):
         began = time.perf_counter()
         model = fit(structure, X)
         fitted = time.perf_counter() - began
-        evaluation = model._evaluation(X, None, 0)
+        evaluation = model.evaluation(X, None, 0)
         for asked, options in ASKED.items():
             began = time.perf_counter()
             evidence = get_score("ais")(evaluation, **options)

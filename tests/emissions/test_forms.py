@@ -27,7 +27,7 @@ def test_the_expanded_square_is_that_of_differences(covariance_type, gaps, rng, 
     emission, table, natural, _ = mixed(rng, covariance_type, 80, 4, gaps)
     expanded = emission.expected_log_likelihood(table, natural)
     for module in (dense_step, diagonal):
-        monkeypatch.setattr(module, "MOST_EXPANDED", -1.0)
+        monkeypatch.setattr(module, "MAX_EXPANDED_SQUARE", -1.0)
     assert not emission.step(natural, table).expanded
     assert emission.expected_log_likelihood(table, natural) == approx(expanded, rel=1e-11, abs=1e-10)
 
@@ -40,7 +40,7 @@ def test_wide_tables_are_like_narrow_ones(covariance_type, rng, monkeypatch):
         emission.expected_log_likelihood(table, natural),
         emission.statistics(table, shares, natural),
     )
-    monkeypatch.setattr(dense_step, "WIDEST_EXPANDED", 45)
+    monkeypatch.setattr(dense_step, "MAX_EXPANDED_COLUMNS", 45)
     assert emission.step(natural, table).expanded
     assert emission.expected_log_likelihood(table, natural) == approx(found, rel=1e-10, abs=1e-9)
     assert np.all(abs(emission.statistics(table, shares, natural) - statistics) <= 1e-11 * abs(statistics).max())

@@ -541,7 +541,7 @@ def test_annealing_schedules(annealing):
 
 def test_parameters_that_do_not_go_together():
     for method in ("ml", "map"):
-        text = f"learn_prior=True of VBDiscreteDAG needs method='vb'. Got method={method!r}."
+        text = f"learn_prior=True of VBDiscreteDAG needs method='vb', whose bound decides. Got method={method!r}."
         refused(ValueError, text, model(learn_prior=True, method=method).fit, X)
 
 

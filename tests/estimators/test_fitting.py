@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-import skvbem.estimators.network.vb_discrete_dag as face
 from skvbem import VBDiscreteDAG
 from skvbem.datasets import load_carcinoma, load_coleman_panel
 from skvbem.errors import BoundFellError, DataWarning, StructureError, TooLargeError
@@ -81,23 +80,29 @@ def test_a_fit_that_raises_changes_nothing(failure, fitted_before):
         assert estimator.predict(X).shape == (80,)
 
 
-@pytest.mark.parametrize("where", ["read_table", "feature_names", "run_from", "FittedNetwork", "_n_empty"])
+FACE = "skvbem.estimators.network.vb_discrete_dag."
+STEPS = [FACE + "read_table", FACE + "feature_names", "skvbem.vbem.fit.FitPlan.run"]
+STEPS += [f"{FACE}VBDiscreteDAG.{step}" for step in ("_model", "_fitted_type", "_model_state", "_data_state")]
+ONLY_IN_FIT = {"feature_names", "_model", "_fitted_type"}
+
+
+@pytest.mark.parametrize("where", STEPS)
 @pytest.mark.parametrize(("happens", "error"), [(explode, BoundFellError), (interrupt, KeyboardInterrupt)])
 def test_a_fit_that_is_stopped_anywhere_changes_nothing(monkeypatch, where, happens, error):
     estimator = VBDiscreteDAG(random_state=0, n_init=2).fit(table())
     before = state_of(estimator)
-    monkeypatch.setattr(face, where, happens)
+    monkeypatch.setattr(where, happens)
     with pytest.raises(error):
         estimator.fit(table(50, 3, seed=1))
     assert state_of(estimator) == before
 
 
-@pytest.mark.parametrize("where", ["read_table", "run_from", "replace"])
+@pytest.mark.parametrize("where", [step for step in STEPS if step.split(".")[-1] not in ONLY_IN_FIT])
 @pytest.mark.parametrize(("happens", "error"), [(explode, BoundFellError), (interrupt, KeyboardInterrupt)])
 def test_a_batch_that_is_stopped_anywhere_changes_nothing(monkeypatch, where, happens, error):
     estimator = VBDiscreteDAG(random_state=0, n_init=2).partial_fit(table())
     before = state_of(estimator)
-    monkeypatch.setattr(face, where, happens)
+    monkeypatch.setattr(where, happens)
     with pytest.raises(error):
         estimator.partial_fit(table(seed=1))
     assert state_of(estimator) == before

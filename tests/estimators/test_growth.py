@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -269,9 +270,9 @@ def compiled():
 
     def make(values, emission, n_components):
         estimator = VBMixture(n_components, emission=emission)
-        rows = estimator._rows(values, None)
-        model = estimator._models(rows)(n_components)
-        return model, rows.compiled(model)
+        reading = estimator.read(values)
+        model = estimator._model(reading)
+        return model, reading.compiled(model)
 
     return make
 
@@ -315,10 +316,10 @@ def growth(rng):
         estimator = VBMixture(6, emission=UNIT, init=shares, max_iter=2, tol=1e9, acceleration=False)
         run = estimator.fit(X)._run_
         limits = {"tol": 1e-5, "max_iter": 1000}
-        rows = estimator._rows(X, None)
-        model_of = estimator._models(rows)
-        search = Growth(model_of, rows.compiled(model_of(1)), n_init=2, init="k-means++", seed=(0,), limits=limits)
-        return search, State(model_of(6), run.fit, run.recipe.starts, "")
+        reading = estimator.read(X)
+        model_of = partial(estimator._mixture, reading, reading.emission())
+        search = Growth(model_of, reading.compiled(model_of(1)), n_init=2, init="k-means++", seed=(0,), limits=limits)
+        return search, State(model_of(6), run.fit, run.plan.starts, "")
 
     return make
 
@@ -381,11 +382,11 @@ def test_a_search_that_is_stopped_ends_with_a_fit(rng):
     stop = Stop()
     X = clumps(rng, 4)
     estimator = VBMixture()
-    rows = estimator._rows(X, None)
-    model_of = estimator._models(rows)
+    reading = estimator.read(X)
+    model_of = partial(estimator._mixture, reading, reading.emission())
     search = Growth(
         model_of,
-        rows.compiled(model_of(1)),
+        reading.compiled(model_of(1)),
         n_init=2,
         init="k-means++",
         seed=(0,),

@@ -769,7 +769,7 @@ def test_a_warm_start_is_the_e_step_of_the_last_fit(rng):
     with pytest.warns(ConvergenceWarning):
         last.fit(codes)
     fitted = last._fitted_
-    rows, _ = last._rows(last._located(codes), None)
+    rows = last.read(codes)
     data = rows.compiled(fitted.model)
     natural = fitted.posterior.expected_natural()[:, None]
     expected = fitted.model.expect(natural, data).statistics[:, 0]
@@ -805,7 +805,7 @@ def test_a_warm_start_can_take_what_the_last_fit_ruled_out():
     model._fitted_ = replace(model._fitted_, statistics=always)
     assert model.score_samples([seen, repeats]).tolist() == [0.0, -np.inf]
     assert np.isfinite(model.fit([seen, repeats]).log_likelihood_)
-    assert model._run_.recipe.starts[:6].min() > 0  # what is 0 stays so
+    assert model._run_.plan.starts[:6].min() > 0  # what is 0 stays so
 
 
 def test_starts_survive_a_prior_that_empties_states():

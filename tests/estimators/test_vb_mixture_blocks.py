@@ -102,7 +102,7 @@ def test_one_weight_decides_whether_all_are_whole(rng):
             given = weight.copy()
             given[at] = value
             model = mixture("diag").fit(blocks, sample_weight=given)
-            rows = model._rows(blocks, given, model._fitted_.groups)
+            rows = model.read(blocks, None, given, columns=model.fitted.columns)
             assert rows.compiled(model._fitted_.model).has_whole_weights == whole
 
 
@@ -111,7 +111,7 @@ def test_many_rows_of_which_starts_choose_some(rng):
     X = rng.normal(size=(9000, 2)) + 6 * rng.integers(0, 3, size=(9000, 1))
     model = VBMixture(3, n_init=2, random_state=0, max_iter=30, tol=1e-2)
     whole, in_blocks = clone(model).fit(X), clone(model).fit(blocks_of(cut(X, [10, 4000, 4100])))
-    assert in_blocks._run_.recipe.starts == approx(whole._run_.recipe.starts, rel=1e-9, abs=1e-9)
+    assert in_blocks._run_.plan.starts == approx(whole._run_.plan.starts, rel=1e-9, abs=1e-9)
     assert in_blocks.lower_bound_ == approx(whole.lower_bound_, rel=1e-9)
 
 

@@ -8,13 +8,14 @@ from emissions.defined import DEFINED, as_emission_takes
 from laws.labels import random_starts
 from reference import mixtures
 
-from skvbem.estimators.mixture.fitted import MixtureRecipe
+from skvbem.estimators.mixture.fitted import MixtureMethod
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.testing.emissions import seen
 from skvbem.vbem import posteriors
+from skvbem.vbem.fit import FitPlan
 
 
 class Case(NamedTuple):
@@ -41,12 +42,12 @@ def case(name, rng, n=5, n_components=2, *, gaps=0.0, alpha=None, weight=None, n
     model = Mixture(emission, weights, emission.default_prior(n_components, **problem.options))
     observed = seen(as_emission_takes(name, values))
     data = model.compile(emission.prepare(as_emission_takes(name, values)), weight, observed)
-    recipe = MixtureRecipe((1,), random_starts(model, data, rng, n_starts), False, {"tol": 1e-10, "max_iter": 5000})
+    plan = FitPlan(MixtureMethod(), (1,), random_starts(model, data, rng, n_starts), {"tol": 1e-10, "max_iter": 5000})
 
     def run(form, fit):
-        return recipe.refit(model, data, form, fit)
+        return plan.refit(model, data, form, fit)
 
-    fit = recipe.run(model, data, posteriors.VB)
+    fit = plan.run(model, data, posteriors.VB)
     evaluation = Evaluation(
         model, capabilities_of(model), data, run, fit, "vb", data.total_weight, ("component",), (1,)
     )

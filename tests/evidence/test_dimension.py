@@ -84,7 +84,7 @@ def test_more_arcs_never_lower_it(rng):
         for k, here in enumerate(structure):
             for more in order[here]:
                 larger = bipartite_network((*structure[:k], more, *structure[k + 1 :]), (3, 3, 3))
-                assert larger.identifiable_dimension(["s1", "s2"]) >= d
+                assert capabilities_of(larger).dimension(["s1", "s2"]) >= d
 
 
 def test_a_latent_over_one_observed_node_is_not_identified():

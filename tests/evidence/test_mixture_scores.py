@@ -14,7 +14,7 @@ from skvbem import StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma
 from skvbem.emissions import Gaussian, Poisson
 from skvbem.errors import TooLargeError
-from skvbem.evidence import SCORES, certify_evidence, get_score
+from skvbem.evidence import SCORES, certify_evidence, get_score, score_of
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.responsibilities import responsibilities as responsibilities_of
 
@@ -100,7 +100,7 @@ def test_exact_lies_between_the_sides_of_a_certificate():
     X = np.random.default_rng(0).normal(size=(9, 2)) * [1.0, 3.0]
     model = VBMixture(2, emission={"gaussian": [0, 1]}, covariance_type="diag", random_state=0).fit(X)
     certificate = certify_evidence(model, X, n_chains=32, n_steps=128, random_state=2)
-    evaluation, _ = model._simulated(X, None, 2)
+    evaluation, _ = model.simulated(X, None, 2)
     exact = get_score("exact")(evaluation).value
     lower, upper = certificate.lower, certificate.upper
     assert lower.value - 5 * lower.standard_error <= exact <= upper.value + 5 * upper.standard_error
@@ -316,7 +316,7 @@ def test_an_empty_component_casts_doubt_or_costs_what_its_prior_says(rng):
     """Nothing but the prior holds an empty component: no crash, and a maximum in all directions."""
     X = rng.normal(size=(60, 2))
     found = VBMixture(4, random_state=0).fit(X)
-    value = found._scored(X, None, "laplace", None, {})
+    value = score_of(found.evaluation(X), "laplace", {})
     assert np.isfinite(value.value)
     assert value.details["variant"] == "full" or value.doubts
 

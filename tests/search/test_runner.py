@@ -33,6 +33,7 @@ from skvbem.search.execution import runner as runner_module
 from skvbem.search.execution import workers as workers_module
 from skvbem.search.execution.deadlines import Deadline
 from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, Record, digest
+from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.execution.workers import Packed, Shared, Workers, try_batch
 
@@ -229,8 +230,8 @@ def test_a_candidate_that_kills_its_worker_fails_alone(eager, log, path):
 
 
 def test_what_died_says_how_much_memory_it_needed():
-    X = make_bipartite(60, random_state=0).data
-    job = EvidenceJob(VBDiscreteDAG(n_init=3), VBDiscreteDAG()._prepare(X), {"score": scorer("lower_bound")})
+    X, model = make_bipartite(60, random_state=0).data, VBDiscreteDAG(n_init=3)
+    job = EvidenceJob(model, Readings(model, X, {}, frozenset()), {"score": scorer("lower_bound")})
     setting = {"structure": "[h0][x0|h0][x1|h0][x2|h0][x3|h0]", "latents": {"h0": 1000}}
     n_cells = 1000 + 1000 * sum(len(np.unique(column)) for column in X.T)
     assert job.memory_estimate(setting) == f"Its tables alone take {8.0 * 3 * n_cells:.3g} bytes in 3 starts."

@@ -11,12 +11,11 @@ import pytest
 from skvbem import StructureSearchCV, VBDiscreteDAG
 from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
-from skvbem.evidence import scorer
+from skvbem.evidence import SCORES, scorer
 from skvbem.families.equal_concentration import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.search.strategies import Exact
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
-from skvbem.search.strategies.exact.exact import EXACT_IF_COMPLETE
 from skvbem.spaces import BipartiteSpace, DAGSpace, GridSpace
 from skvbem.spaces.priors import ClassPrior, EdgePrior
 from skvbem.spaces.rules import make_rules
@@ -207,7 +206,7 @@ def test_the_best_bic(rng):
     assert exact.best_score_ == approx(every.best_score_, rel=1e-11)
 
 
-@pytest.mark.parametrize("kind", EXACT_IF_COMPLETE)
+@pytest.mark.parametrize("kind", [name for name, score in SCORES.items() if score.exact_if_complete])
 def test_scores_that_are_the_evidence_of_complete_data(kind, rng):
     X, space = frame(rng, 40), DAGSpace(NODES)
     assert searched(X, space, scoring=kind).best_score_ == approx(searched(X, space).best_score_, abs=1e-8)

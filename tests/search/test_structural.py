@@ -8,12 +8,13 @@ from search.problems import make_problem
 from skvbem import BipartiteSpace, CardinalityGrid, DAGSpace, LatentClassSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.evidence import get_score, scorer
 from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.strategies import Exhaustive, Greedy, Problem, StructuralVBEM
 from skvbem.search.strategies.exhaustive import Ceiling, highest_log_likelihood
 from skvbem.search.strategies.starts import random_setting
 from skvbem.search.strategies.structural.family_scores import FamilyScores
-from skvbem.search.strategies.structural.fitter import Fitter, _prior_of
+from skvbem.search.strategies.structural.fitter import Fitter
 from skvbem.spaces.priors import EdgePrior, coerce_prior
 from skvbem.spaces.settings import canonical
 
@@ -40,8 +41,14 @@ def rows(n=60, seed=0, missing=0.0):
 def problem_of(space, X, *, scoring="lower_bound", prior=None, seed=0, **options):
     """A search as a strategy sees it."""
     model = VBDiscreteDAG(n_init=2, categories=[range(3)] * X.shape[1], random_state=0, **options)
-    job = EvidenceJob(model, model._prepare(X, None), {"score": scorer(scoring)}, np.nan)
+    job = EvidenceJob(model, Readings(model, X, {}, frozenset()), {"score": scorer(scoring)}, np.nan)
     return Problem(space, Runner(job), "score", coerce_prior(prior), job, np.random.default_rng(seed))
+
+
+def prior_of(fitter, place):
+    """The prior of families under which a place has its scores."""
+    network, completed = fitter._estimator(place.setting).network(fitter._reading), place.scores.completed
+    return lambda family: network.family_prior(family, completed.cardinalities)
 
 
 def data_for(space, **options):
@@ -63,7 +70,7 @@ def test_remembered_scores_of_families_on_random_moves(n_moves, rng):
     problem = problem_of(space, rows(30, missing=0.1))
     fitter = Fitter(problem)
     here = fitter.fitted(random_setting(space, rng))
-    completed, prior = here.scores.completed, _prior_of(fitter._estimator(here.setting), here.scores.completed)
+    completed, prior = here.scores.completed, prior_of(fitter, here)
     every, few = FamilyScores(completed, prior), FamilyScores(completed, prior, most=3)
     dag = here.dag
     for _ in range(n_moves):
@@ -130,7 +137,7 @@ def test_neighbors_are_bounded_and_fits_only_raise_the_bound(kind, prior, missin
         for place in bounded[:: max(1, len(bounded) // 4)]:
             log_prior = fitter.problem.log_priors([place.setting])[0]
             fitted = fitter.fitted(place.setting, place.scores.completed)
-            evaluation = fitter._estimator(place.setting)._evaluate_prepared(fitter.problem.job.prepared)
+            evaluation = fitter._estimator(place.setting).evaluate(fitter.problem.job.readings.common)
             exact = get_score("exact")(evaluation, max_terms=10**7).value
             assert place.bound <= fitted.value + 1e-9 <= exact + log_prior + 1e-8
             n_raised += fitted.value > place.bound + 1e-6
@@ -144,9 +151,7 @@ def test_what_a_move_of_an_edge_gains(kind, rng):
     fitter = Fitter(problem_of(space, data_for(space)))
     here = fitter.fitted(random_setting(space, rng))
     for place in fitter.best_first(here):
-        fresh = FamilyScores(
-            place.scores.completed, _prior_of(fitter._estimator(place.setting), place.scores.completed)
-        )
+        fresh = FamilyScores(place.scores.completed, prior_of(fitter, place))
         assert place.bound == approx(fresh.bound(place.dag) + fitter.problem.log_priors([place.setting])[0], rel=1e-12)
 
 
@@ -224,7 +229,7 @@ def test_no_candidate_exceeds_its_ceiling(missing):
     settings = list(TWO)
     assert all(value <= ceiling(setting) for setting, value in zip(settings, problem.scores(settings)))
     model = VBDiscreteDAG(latents=40, method="ml", n_init=5, max_iter=5000, random_state=0).fit(X)
-    highest = highest_log_likelihood(problem.job.prepared.rows)
+    highest = highest_log_likelihood(problem.job.readings.common.rows)
     assert 40 * model.score(X) <= highest + 1e-6
     if not missing:
         assert 40 * model.score(X) == approx(highest, abs=1e-2)

@@ -33,7 +33,7 @@ from scipy.special import stdtrit
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.gaussian.dense_step import DenseStep
-from skvbem.emissions.gaussian.dense_table import WIDEST_EXPANDED, DenseTable, missing_patterns
+from skvbem.emissions.gaussian.dense_table import MAX_EXPANDED_COLUMNS, DenseTable, missing_patterns
 from skvbem.emissions.gaussian.quadratic import Quadratic
 from skvbem.emissions.moments import weighted_moments
 from skvbem.emissions.priors import NormalPriorEmission
@@ -81,7 +81,7 @@ class DenseGaussian(NormalPriorEmission):
     def doubles_per_row(self) -> int:
         """Doubles that a block holds for each row."""
         d = self.n_columns
-        return 1 + 2 * d + (d * (d + 1) // 2 if d <= WIDEST_EXPANDED else 2 * d)
+        return 1 + 2 * d + (d * (d + 1) // 2 if d <= MAX_EXPANDED_COLUMNS else 2 * d)
 
     @cached_property
     def unwhitener(self) -> np.ndarray:
@@ -173,7 +173,7 @@ class DenseGaussian(NormalPriorEmission):
         factor = np.linalg.inv(np.linalg.cholesky(scale))  # of the inverse scale, F^T F
         quadratic = Quadratic(factor.swapaxes(-1, -2) @ factor, posterior.mean, np.zeros(len(posterior.mean)))
         log_det = -2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1) - 2 * self.log_volume
-        found = np.zeros((len(posterior.mean), len(block)))
+        log_densities = np.zeros((len(posterior.mean), len(block)))
         for rows, missing in block.runs:
             m, seen = len(missing), d - len(missing)
             if seen == 0:
@@ -182,8 +182,8 @@ class DenseGaussian(NormalPriorEmission):
             squares = share[:, None] * part.squares(block.frame[:, rows])
             constant = log_rising((dof + 1 - d) / 2, seen / 2) - seen / 2 * np.log(np.pi)
             constant = constant - (log_det + part.log_det_hidden) / 2 + seen / 2 * np.log(share)
-            found[:, rows] = constant[:, None] - ((dof - m + 1) / 2)[:, None] * np.log1p(squares)
-        return found.T
+            log_densities[:, rows] = constant[:, None] - ((dof - m + 1) / 2)[:, None] * np.log1p(squares)
+        return log_densities.T
 
     def sample(self, point: NormalPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Measurements drawn."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
-from skvbem.emissions.gaussian.dense_table import MOST_EXPANDED, WIDEST_EXPANDED, DenseTable
+from skvbem.emissions.gaussian.dense_table import MAX_EXPANDED_COLUMNS, MAX_EXPANDED_SQUARE, DenseTable
 from skvbem.emissions.gaussian.quadratic import Observed, Quadratic
 
 # Bytes of what is kept for each pattern of missing cells.
@@ -51,7 +51,7 @@ class DenseStep(Step):
         peak = at_origin + log_volume + 0.5 * (linear * mean).sum(axis=-1)
         self.quadratic = Quadratic(precision, mean, peak)
         far = (np.abs(precision) @ reach * reach).sum(axis=-1).max(initial=0.0)
-        self.expanded = d <= WIDEST_EXPANDED and far <= MOST_EXPANDED
+        self.expanded = d <= MAX_EXPANDED_COLUMNS and far <= MAX_EXPANDED_SQUARE
         self.shape, self.n_components = linear.shape, linear.shape[1]
         of_pattern = 8 * (2 * precision.size + 4 * linear.size + products.size)
         self._observed = lru_cache(maxsize=max(_PATTERN_BYTES // of_pattern, 1))(self._without)
@@ -64,27 +64,27 @@ class DenseStep(Step):
         n_lanes, n_components, d = self.shape
         if len(block.runs) == 1 and not len(block.runs[0][1]):
             return by_row(self._of_rows(block, slice(None), block.runs[0][1]), n_components, self.single)
-        found = np.zeros((n_lanes * n_components, len(block)))
+        log_likelihood = np.zeros((n_lanes * n_components, len(block)))
         for rows, missing in block.runs:
             if len(missing) < d:
-                found[:, rows] = self._of_rows(block, rows, missing)
-        return by_row(found, n_components, self.single)
+                log_likelihood[:, rows] = self._of_rows(block, rows, missing)
+        return by_row(log_likelihood, n_components, self.single)
 
     def _of_rows(self, block: DenseTable, rows, missing: tuple[int, ...]) -> np.ndarray:
         """Log likelihoods (n_lanes x n_components, n_rows) of rows with these columns missing."""
         n_lanes, n_components, d = self.shape
         observed = self._observed(*missing)
         if not self.expanded:
-            found = observed.peak[..., None] - 0.5 * observed.squares(block.frame[:, rows])
-            return found.reshape(n_lanes * n_components, -1)
+            log_likelihood = observed.peak[..., None] - 0.5 * observed.squares(block.frame[:, rows])
+            return log_likelihood.reshape(n_lanes * n_components, -1)
         linear, products = observed.expanded
         features = block.features[:, rows]
         if not self.tied:
             matrix = np.concatenate([linear, products], axis=-1).reshape(n_lanes * n_components, -1)
             return matrix @ features
-        found = linear.reshape(-1, 1 + d) @ features[: 1 + d]
-        found.reshape(n_lanes, n_components, -1)[:] += (products[:, 0] @ features[1 + d :])[:, None]
-        return found
+        log_likelihood = linear.reshape(-1, 1 + d) @ features[: 1 + d]
+        log_likelihood.reshape(n_lanes, n_components, -1)[:] += (products[:, 0] @ features[1 + d :])[:, None]
+        return log_likelihood
 
     def zeros(self) -> np.ndarray:
         """An empty sum: of 1, z and its products for each component, (n_lanes, n_components, ...)."""
@@ -103,14 +103,14 @@ class DenseStep(Step):
     def of_rows(self, block: DenseTable) -> np.ndarray:
         """Statistics of each row, hidden cells completed by their moments."""
         n_components, d = self.shape[1:]
-        found = np.zeros((len(block), n_components, 2 + d + d * (d + 1) // 2))
+        statistics = np.zeros((len(block), n_components, 2 + d + d * (d + 1) // 2))
         for rows, missing in block.runs:
             if len(missing) == d:
                 continue
             for k, (mean, covariance) in enumerate(self._moments(block, rows, missing)):
                 products = pack_symmetric((mean[:, None] * mean).transpose(2, 0, 1)) + pack_symmetric(covariance)
-                found[rows, k] = np.concatenate([np.ones((2, mean.shape[1])), mean, products.T]).T
-        return found[..., self._own]
+                statistics[rows, k] = np.concatenate([np.ones((2, mean.shape[1])), mean, products.T]).T
+        return statistics[..., self._own]
 
     def hidden_covariance(self, block: DenseTable, responsibilities: np.ndarray) -> np.ndarray | None:
         """Covariance of the hidden cells and of their products, which are Gaussian given the component."""
@@ -118,11 +118,11 @@ class DenseStep(Step):
         hidden = [(rows, missing) for rows, missing in block.runs if 0 < len(missing) < d]
         if not hidden:
             return None
-        found = np.zeros((n_components, 2 + d + d * (d + 1) // 2, 2 + d + d * (d + 1) // 2))
+        summed = np.zeros((n_components, 2 + d + d * (d + 1) // 2, 2 + d + d * (d + 1) // 2))
         for rows, missing in hidden:
             for k, (mean, covariance) in enumerate(self._moments(block, rows, missing)):
-                found[k, 2:, 2:] += _covariance_of_products(mean, covariance, responsibilities[rows, k])
-        return found[:, self._own[:, None], self._own]
+                summed[k, 2:, 2:] += _covariance_of_products(mean, covariance, responsibilities[rows, k])
+        return summed[:, self._own[:, None], self._own]
 
     def _moments(self, block: DenseTable, rows, missing: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Means (d, n_rows) and covariance of completed rows, component after component, of a single lane."""
@@ -148,7 +148,7 @@ class DenseStep(Step):
         With one precision for all, products need only be summed over all components: they stand with the first.
         """
         n_lanes, n_components, d = self.shape
-        if d <= WIDEST_EXPANDED and not self.tied:
+        if d <= MAX_EXPANDED_COLUMNS and not self.tied:
             return (responsibilities @ block.features[:, rows].T).reshape(n_lanes, n_components, -1)
         sums, frame = self.zeros(), block.frame[:, rows]
         sums[..., 0] = responsibilities.sum(axis=-1).reshape(n_lanes, n_components)
@@ -194,11 +194,13 @@ class DenseStep(Step):
                 observed, which = self._observed(*missing), chosen[rows]
                 noise = rngs[lane].standard_normal((len(missing), len(which)))
                 for k in np.unique(which):
-                    own = np.arange(len(block))[rows][which == k]
+                    of_component = np.arange(len(block))[rows][which == k]
                     of_precision = 0 if self.tied else k
                     keep, root = observed.keep[lane, of_precision], observed.root[lane, of_precision]
-                    completed = keep @ drawn[:, own] + observed.shift[lane, k][:, None] + root @ noise[:, which == k]
-                    drawn[:, own] = completed
+                    completed = (
+                        keep @ drawn[:, of_component] + observed.shift[lane, k][:, None] + root @ noise[:, which == k]
+                    )
+                    drawn[:, of_component] = completed
             seen = np.ones(len(block)) if block.pattern is None else 1.0 - block.patterns[block.pattern].all(axis=1)
             products = pack_symmetric((drawn[:, None] * drawn).transpose(2, 0, 1)).T
             features = np.concatenate([np.ones((1, len(block))), drawn, products]) * seen

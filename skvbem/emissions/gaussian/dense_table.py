@@ -9,9 +9,9 @@ from typing import Self
 import numpy as np
 
 #: Largest precision times squared reach for which the square is expanded.
-MOST_EXPANDED = 1e7
+MAX_EXPANDED_SQUARE = 1e7
 #: Most columns for which it is.
-WIDEST_EXPANDED = 40
+MAX_EXPANDED_COLUMNS = 40
 
 
 @dataclass(frozen=True, eq=False)

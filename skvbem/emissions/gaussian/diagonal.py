@@ -27,7 +27,7 @@ from skvbem.families import NormalGamma, NormalPoint
 
 _LOG_2PI = np.log(2 * np.pi)
 #: Largest precision times square, in units, for which the square is expanded.
-MOST_EXPANDED = 1e7
+MAX_EXPANDED_SQUARE = 1e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ class DiagonalStep(LinearStep):
     def __init__(self, emission: DiagonalGaussian, natural: np.ndarray, reach: np.ndarray):
         super().__init__(emission, natural)
         of_mean, of_log, total, square = emission._split(self.natural)
-        self.expanded = (-2 * square * reach**2).max(initial=0.0) <= MOST_EXPANDED
+        self.expanded = (-2 * square * reach**2).max(initial=0.0) <= MAX_EXPANDED_SQUARE
         if not self.expanded:
             peak = of_mean + of_log - np.log(emission.unit) - 0.25 * total**2 / square
             d = emission.n_columns

@@ -76,12 +76,12 @@ class Observed:
         """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
         factor = self.whole.factor @ self.keep
         shape = self.whole.mean.shape
-        found = np.empty((*shape[:-1], frame.shape[1]))
+        squares = np.empty((*shape[:-1], frame.shape[1]))
         factors = np.broadcast_to(factor, (*shape, shape[-1]))
         for index in np.ndindex(shape[:-1]):
             turned = factors[index] @ (frame - self.whole.mean[index][:, None])
-            np.einsum("dn,dn->n", turned, turned, out=found[index])
-        return found
+            np.einsum("dn,dn->n", turned, turned, out=squares[index])
+        return squares
 
     @cached_property
     def expanded(self) -> tuple[np.ndarray, np.ndarray]:

@@ -83,8 +83,8 @@ class Categorical(EmissionSpecification):
         levels: Sequence[np.ndarray],
     ) -> list[Numbers | Probabilities]:
         """Probabilities of each column's levels, with their intervals."""
-        found: list[Numbers | Probabilities] = []
+        profiles: list[Numbers | Probabilities] = []
         for j, (name, of_column) in enumerate(zip(names, levels)):
             ends = None if intervals is None else tuple(each["probabilities"][:, j] for each in intervals)
-            found.append(of_levels(name, of_column.tolist(), parameters["probabilities"][:, j], ends))
-        return found
+            profiles.append(of_levels(name, of_column.tolist(), parameters["probabilities"][:, j], ends))
+        return profiles

@@ -120,13 +120,13 @@ class Gaussian(NumericSpecification):
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
         """Means, covariances and precisions, and the hyperparameters, under scikit-learn's names."""
-        found: dict[str, Any] = {f"{name}_": value for name, value in parameters.items()}
+        attributes: dict[str, Any] = {f"{name}_": value for name, value in parameters.items()}
         of_prior = emission.hyperparameters(prior)  # the same for all components
-        found |= {f"{name}_prior_": values[0] for name, values in of_prior.items()}
+        attributes |= {f"{name}_prior_": values[0] for name, values in of_prior.items()}
         if posterior is not None:
             of_posterior = emission.hyperparameters(posterior)
-            found |= {f"{name}_": of_posterior[name] for name in ("mean_precision", "degrees_of_freedom")}
-        return found
+            attributes |= {f"{name}_": of_posterior[name] for name in ("mean_precision", "degrees_of_freedom")}
+        return attributes
 
     def means(self, parameters: Parameters) -> np.ndarray:
         """Means."""

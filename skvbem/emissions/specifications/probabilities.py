@@ -35,10 +35,10 @@ class ProbabilitySpecification(EmissionSpecification):
         levels: Sequence[np.ndarray] = (),
     ) -> list[Numbers | Probabilities]:
         """One probability for each column, with its interval."""
-        found: list[Numbers | Probabilities] = []
+        profiles: list[Numbers | Probabilities] = []
         for j, name in enumerate(names):
             low_high = None
             if intervals is not None:
                 low_high = intervals[0][self.parameter][:, [j]], intervals[1][self.parameter][:, [j]]
-            found.append(Probabilities(name, [self.label(name)], parameters[self.parameter][:, [j]], low_high))
-        return found
+            profiles.append(Probabilities(name, [self.label(name)], parameters[self.parameter][:, [j]], low_high))
+        return profiles

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,21 +10,21 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.labels.fitted import EmissionRecipe, FittedEmissions
-from skvbem.estimators.sequences.rows import HMMRows
+from skvbem.estimators.labels.fitted import FittedEmissions
+from skvbem.estimators.sequences.rows import SequenceReading
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.sequences.data import HMMData
-from skvbem.vbem.fit import Fit, best_of
-from skvbem.vbem.hyperparameters import alternated, strengthened
-from skvbem.vbem.posteriors import MAP, VB, Form
+from skvbem.vbem.fit import FitMethod
+from skvbem.vbem.hyperparameters import strengthened
+from skvbem.vbem.posteriors import MAP, Form
 
 # Steps that every other start of a density takes as a point where the prior of transitions is sharp.
 _STEPS_AS_POINT = 30
 
 
-class HMMRecipe(EmissionRecipe):
-    """Where a fit of a hidden Markov model starts and when it stops.
+class HMMMethod(FitMethod):
+    """Fits hidden Markov models.
 
     Under a prior with concentrations below one, the first steps of a density empty states and transitions before these
     have found what they are for: expected logarithms hold small counts down far more than they are small. Every other
@@ -33,43 +32,25 @@ class HMMRecipe(EmissionRecipe):
     same prior.
     """
 
-    ascent = HMMAscent
+    def ascent(self, model, data, form: Form, n_threads: int) -> HMMAscent:
+        """See `FitMethod`."""
+        return HMMAscent(model, data, form, n_threads)
 
-    def _best(self, model, data, form: Form, starts: np.ndarray, n_threads: int, stop: Callable | None = None) -> Fit:
+    def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
+        """Starts, every other one some steps on as a point if the prior of transitions is sharp."""
         is_sharp = (model.transitions.prior.concentration < 1).any()
         if form.density and is_sharp and starts.shape[1] > 1:
             starts, eased = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])
             HMMAscent(model, data, MAP, n_threads).advance(eased, _STEPS_AS_POINT)
             starts[:, 1::2] = eased
-        return super()._best(model, data, form, starts, n_threads, stop)
+        return starts
 
-
-def with_best_strengths(
-    model: HMM,
-    data: HMMData,
-    fit: Fit,
-    *,
-    limits: Mapping[str, Any],
-    n_threads: int = 1,
-    stop: Callable | None = None,
-    stopped: Callable[[], bool] = lambda: False,
-) -> tuple[Fit, HMM]:
-    """The fit, and the model, under strengths of the chain's priors that raise the bound most [Beal (2.79)].
-
-    One strength multiplies the prior of the first state, another that of all transitions.
-    """
-    bases = model.initial, model.transitions
-
-    def strengthen(model: HMM, statistics: np.ndarray) -> HMM:
+    def strengthened(self, model: HMM, base: HMM, statistics: np.ndarray) -> HMM:
+        """One strength multiplies the prior of the first state, another that of all transitions; see `FitMethod`."""
         of_first, of_pairs, _ = model.prior.split(statistics)
-        initial = _strengthened(model.initial, of_first, bases[0])
-        transitions = _strengthened(model.transitions, of_pairs, bases[1])
+        initial = _strengthened(model.initial, of_first, base.initial)
+        transitions = _strengthened(model.transitions, of_pairs, base.transitions)
         return HMM(model.emission, initial, transitions, model.prior.blocks[2])
-
-    def ascend(model: HMM, starts: np.ndarray) -> Fit:
-        return best_of(HMMAscent(model, data, VB, n_threads), starts, stop=stop, **limits)
-
-    return alternated(model, fit, strengthen, ascend, tol=limits["tol"], stopped=stopped)
 
 
 def _strengthened(now: Transitions, counts: np.ndarray, base: Transitions) -> Transitions:
@@ -80,31 +61,21 @@ def _strengthened(now: Transitions, counts: np.ndarray, base: Transitions) -> Tr
 
 @dataclass(frozen=True, eq=False)
 class FittedHMM(FittedEmissions):
-    """How columns are read, a hidden Markov model with its prior, and the statistics of the data it has seen.
+    """How columns are read, a hidden Markov model with its prior, and the statistics of the data it has seen."""
 
-    Parameters
-    ----------
-    groups, model, form, statistics
-        As of `FittedEmissions`.
-    seed : tuple of int
-        Of the fit, from which draws follow where none is given.
-    """
-
-    seed: tuple[int, ...] = ()
-
-    def continues(self, groups: ColumnGroups, model) -> bool:
+    def continues(self, columns: ColumnGroups, model) -> bool:
         """Whether another model has as many states, the same transitions and the same columns, read in the same way."""
-        return super().continues(groups, model) and all(
+        return super().continues(columns, model) and all(
             np.array_equal(mine.allowed, other.allowed)
             for mine, other in ((self.model.initial, model.initial), (self.model.transitions, model.transitions))
         )
 
-    def start_of(self, rows: HMMRows, model: HMM, data: HMMData) -> np.ndarray:
+    def start_of(self, rows: SequenceReading, model: HMM, data: HMMData) -> np.ndarray:
         """Statistics (n_cells,), as a model that continues this one has them, of the states that this one expects.
 
         Parameters
         ----------
-        rows : HMMRows
+        rows : SequenceReading
         model : HMM
         data : HMMData
             The rows as that model takes them, whose units may be others.

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, fit_context, output_of, warn
-from skvbem.errors import DataWarning
+from skvbem._compat import Interval, StrOptions
 from skvbem.estimators.base import check_count, feature_names, has_posterior
-from skvbem.estimators.evidence import FittedRun
-from skvbem.estimators.hmm.fitted import FittedHMM, Forecast, HMMRecipe, with_best_strengths
+from skvbem.estimators.hmm.fitted import FittedHMM, Forecast, HMMMethod
 from skvbem.estimators.hmm.priors import resolve_chain
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.numbers import are_observed, is_missing
 from skvbem.estimators.input.output import as_array, filled
-from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
-from skvbem.estimators.input.values import _show
+from skvbem.estimators.input.values import show
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
 from skvbem.estimators.labels.estimator import EmissionEstimator
-from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of, warn_of_oddities
-from skvbem.estimators.sequences.rows import HMMRows
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of
+from skvbem.estimators.sequences.estimator import SequenceEstimator
+from skvbem.estimators.sequences.rows import SequenceReading
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences.data import HMMData
-from skvbem.vbem import posteriors
+from skvbem.vbem.fit import FitPlan
 
 
-class VBHMM(EmissionEstimator):
+class VBHMM(SequenceEstimator, EmissionEstimator):
     r"""Bayesian hidden Markov model, for sequences of measurements, counts, categories and mixed columns.
 
     A step is in one of `n_components` states, which the next state depends on; given the state, its columns, or groups
@@ -184,9 +179,10 @@ class VBHMM(EmissionEstimator):
     """
 
     _label = "state"
-    _recipe_type = HMMRecipe
+    _method = HMMMethod()
+    _fitted_type = FittedHMM
     # Of a search that names none: that of networks and mixtures is drawn here, path by path, and has an error bar.
-    _default_score = "lower_bound"
+    default_score = "lower_bound"
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -259,7 +255,6 @@ class VBHMM(EmissionEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Fit the model to sequences.
 
@@ -291,43 +286,9 @@ class VBHMM(EmissionEstimator):
         TooLargeError
             If states and starts take more than `max_memory`.
         """
-        if self.learn_prior and self.method != "vb":
-            raise ValueError(
-                f"learn_prior=True of VBHMM needs method='vb', whose bound decides. Got method={self.method!r}."
-            )
-        sequences = self._located(X, sequence_id, lengths)
-        refuse_lengths_as_y(y, sequences, "fit")
-        rows, counted = self._rows(sequences, sample_weight)
-        names = feature_names(sequences.rows)
-        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        model = self._model(rows)
-        data = rows.compiled(model)
-        if len(data) == 1:
-            warn("X has one row: the fit is mostly prior.", DataWarning)
-        warn_of_oddities(rows.as_independent, model.emission, model.n_components, len(data), data.total_weight)
-        recipe = self._recipe(model, data, rows, sequences, counted)
-        fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
-        note = ""
-        if self.learn_prior:
-            fit, model = with_best_strengths(
-                model, data, fit, stop=self._cycle(report), stopped=lambda: report.stopped, **self._options()
-            )
-            note = "given the optimized prior"
-        fitted = FittedHMM(rows.groups, model, self._form(), fit.statistics, recipe.seed)
-        self._warn_unless_converged(fit, report)
-        self._warn_of_floor(fitted)
-        state = names | self._run_state(fit, fitted.form) | self._model_state(fitted)
-        state |= {
-            "component_states_": self._component_states(fitted, data),
-            "_run_": FittedRun(fit, recipe, note, rows.fingerprint()),
-            "n_samples_": data.total_weight,
-        }
-        self._publish(state)
-        report.close(lambda: state)
-        return self
+        return super().fit(X, y, sample_weight, sequence_id, lengths)
 
     @available_if(has_posterior)
-    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Update the posterior with a batch of whole sequences, whose prior is the last posterior [Beal (2.114)].
 
@@ -349,107 +310,49 @@ class VBHMM(EmissionEstimator):
         self : VBHMM
             Fitted.
         """
-        if not hasattr(self, "_fitted_"):
-            self.fit(X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
-            self.batch_lower_bound_ = self.lower_bound_
-            return self
-        fitted, sequences = self._asked_of(X, sequence_id, lengths)
-        self._check_can_go_on(fitted.form)
-        rows, _ = self._rows(sequences, sample_weight, fitted.groups)
-        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        return self._go_on(fitted, rows, report)
+        return super().partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
-    def fit_predict(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
-        """Fit, then return what `predict` says of the same sequences.
-
-        Parameters
-        ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of int, shape (n_rows,), or list of these
-        """
-        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
-        return self.predict(X, sequence_id=sequence_id, lengths=lengths)
-
-    def fit_transform(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
-        """Fit, then return what `transform` says of the same sequences.
-
-        Parameters
-        ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
-        """
-        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
-        return self.transform(X, sequence_id=sequence_id, lengths=lengths)
-
-    def _located(self, X, sequence_id=None, lengths=None) -> Sequences:
-        """X as sequences, which every method takes in place of X and what locates them."""
-        return read_sequences(X, sequence_id, lengths, type(self).__name__)
-
-    def _rows(
-        self, sequences: Sequences, sample_weight, groups: ColumnGroups | None = None
-    ) -> tuple[HMMRows, np.ndarray]:
-        """Rows of sequences that count, by groups of columns that are known or else learned, and where they stand."""
-        owner = type(self).__name__
-        table = sequences.table
-        n = len(sequences.lengths) if sequences.are_listed else sequences.n_rows
-        weight = sequence_weights(self._weights(sample_weight, n), sequences)
-        order = np.arange(sequences.n_rows) if sequences.order is None else sequences.order
-        lengths, place = sequences.lengths, order
-        if weight is not None and not weight.all():
-            kept = weight > 0
-            order, lengths, weight = order[np.repeat(kept, lengths)], lengths[kept], weight[kept]
-            stays = np.zeros(sequences.n_rows, dtype=bool)
-            stays[order] = True
-            table, place = table.rows(stays), (np.cumsum(stays) - 1)[order]
-        if groups is None:
-            groups, values = ColumnGroups.learned(table, self.emission, owner, **self._reading())
-            if not are_observed(values).any():
-                raise ValueError(
-                    f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones."
-                )
+    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> SequenceReading:
+        sequences = self._located(X, **where)
+        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        if columns is not None:
+            validate_data(self, sequences.rows, skip_check_array=True, reset=False)
+        table, lengths, weight, order, place = self._counted_sequences(sequences, sample_weight)
+        names = {}
+        if columns is None:
+            columns, values = self._learned_columns(table)
+            names = feature_names(sequences.rows)
         else:
-            values = groups.values(table)
+            values = columns.values(table)
         if (np.diff(place) != 1).any():
             values = [of_group[place] for of_group in values]
-        return HMMRows(groups, values, lengths, weight), order
+        return SequenceReading(columns, values, lengths, weight, sequences, order, names=names, given=given)
 
-    def _model(self, rows: HMMRows) -> HMM:
-        """The model to fit."""
-        owner, n_starts = type(self).__name__, self.n_init if isinstance(self.init, str) else 1
-        emission = rows.as_independent.emission()
-        check_size(emission, self.n_components, n_starts, self.max_memory, owner, self.n_components + 1)
+    def _model(self, reading: SequenceReading) -> HMM:
+        emission = reading.as_independent.emission()
+        n, owner = self.n_components, type(self).__name__
+        check_size(emission, n, self._n_starts(), self.max_memory, owner, n + 1)
         chain = resolve_chain(self)
-        return HMM(emission, *chain, resolve_emission_prior(rows.groups, emission, self.n_components))
+        return HMM(emission, *chain, resolve_emission_prior(reading.columns, emission, n))
 
-    def _recipe(self, model: HMM, data: HMMData, rows: HMMRows, sequences: Sequences, counted) -> HMMRecipe:
-        """Where to start and when to stop."""
-        seed, limits = self._seed(self.random_state), self._limits_of_run()
-        last = self._continued(rows.groups, model)
-        if last is not None:
-            return HMMRecipe(seed, last.start_of(rows, model, data)[:, None], False, limits)
+    def _starts(self, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> np.ndarray:
         if isinstance(self.init, str):
-            rng, spread = np.random.default_rng(seed), self.init != "random"
-            starts = rows.starts(model, data, self.n_init, spread=spread, rng=rng)
-            return HMMRecipe(seed, starts, self.init == "tournament", limits)
-        given = self.init
+            rng = np.random.default_rng(seed)
+            return reading.starts(model, data, self.n_init, spread=self.init != "random", rng=rng)
+        given, sequences = self.init, reading.sequences
         if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(of_sequence) for of_sequence in given])
         given = responsibilities_of(given, sequences.n_rows, model.n_components, type(self).__name__)
-        return HMMRecipe(seed, model.statistics_of(given[counted], data)[:, None], False, limits)
+        return model.statistics_of(given[reading.order], data)[:, None]
+
+    def _start_from(self, last: FittedHMM, model: HMM, data: HMMData, reading: SequenceReading) -> np.ndarray:
+        return last.start_of(reading, model, data)
+
+    def _drawn_like(self, like: SequenceReading, model: HMM, point, rng: np.random.Generator):
+        return model.sample(point, like.lengths, rng)[0]
+
+    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> np.ndarray:
+        return reading.starts(model, data, plan.n_starts, spread=True, rng=np.random.default_rng(seed))
 
     @staticmethod
     def _model_state(fitted: FittedHMM) -> dict:
@@ -461,136 +364,7 @@ class VBHMM(EmissionEstimator):
             "counts_": fitted.counts,
         }
 
-    # Scores of the evidence -------------------------------------------------------------------------------------------
-
-    def log_evidence(
-        self,
-        X=None,
-        *,
-        sample_weight=None,
-        sequence_id=None,
-        lengths=None,
-        kind="lower_bound",
-        random_state=None,
-        **options,
-    ):
-        """Log marginal likelihood of the sequences this estimator was fitted to, by one of many approximations.
-
-        Values are total nats with every constant, more is better: they compare across structures, numbers of states and
-        estimator classes. :doc:`/user_guide/scores` says when to use which, :doc:`/user_guide/sequences` which there
-        are for sequences.
-
-        Parameters
-        ----------
-        X : list of tables, or table
-            The data of the fit, sequences in any order. May be left out for ``kind="lower_bound"``.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
-        kind : str, default="lower_bound"
-            Name of a score in `skvbem.evidence.SCORES`, such as "ais", "bic" or "importance".
-        random_state : int, RandomState instance or None, default=None
-            Of scores that draw; by default they follow from the seed of the fit.
-        **options
-            Of the score.
-
-        Returns
-        -------
-        Evidence
-            With `value` and, where it is random, `standard_error`, in nats.
-
-        Raises
-        ------
-        ValueError
-            If X is not the data of the fit, or the estimator was updated by `partial_fit`.
-        TypeError
-            If the score has no such option.
-        TooLargeError
-            If ``kind="exact"`` has more paths to sum than its option `max_terms` allows.
-        """
-        located = None if X is None else self._located(X, sequence_id, lengths)
-        return super().log_evidence(
-            located, sample_weight=sample_weight, kind=kind, random_state=random_state, **options
-        )
-
-    def bic(self, X, sample_weight=None, sequence_id=None, lengths=None):
-        """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n, n time steps: LOWER is better.
-
-        Parameters
-        ----------
-        X : list of tables, or table
-            The data of the fit.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
-        return super().bic(self._located(X, sequence_id, lengths), sample_weight)
-
-    def aic(self, X, sample_weight=None, sequence_id=None, lengths=None):
-        """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
-
-        Parameters
-        ----------
-        X : list of tables, or table
-            The data of the fit.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
-        return super().aic(self._located(X, sequence_id, lengths), sample_weight)
-
-    def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
-        fitted, sequences = self._asked_of(X)
-        run = self._scored_run()
-        rows, _ = self._rows(sequences, sample_weight, fitted.groups)
-        self._check_fingerprint(run, rows.fingerprint())
-        return self._evaluate(fitted.model, fitted.form, run, rows.compiled(fitted.model), random_state)
-
-    def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
-        fitted, sequences = self._asked_of(X)
-        run, model = self._scored_run(), fitted.model
-        like, _ = self._rows(sequences, sample_weight, fitted.groups)
-        if like.weight is not None and (like.weight != np.floor(like.weight)).any():
-            raise ValueError("Data can be simulated only like sequences of whole-number weights.")
-        seed = run.recipe.seed if random_state is None else self._seed(random_state)
-        rng = np.random.default_rng([*seed, 2**31])
-        repeats = np.ones(len(like.lengths), int) if like.weight is None else like.weight.astype(int)
-        lengths = np.repeat(like.lengths, repeats)
-        firsts = np.repeat(np.cumsum(like.lengths) - like.lengths, repeats)
-        rows = np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
-        point = model.prior.sample(rng)
-        drawn, _ = model.sample(point, lengths, rng)
-        values = []
-        for of_group, as_drawn in zip(like.values, fitted.groups.as_list(drawn)):
-            there = of_group[rows]
-            values.append(np.where(is_missing(there), there, as_drawn).astype(of_group.dtype))
-        simulated = HMMRows(fitted.groups, values, lengths, None)
-        data = simulated.compiled(model)
-        n_starts = run.recipe.starts.shape[1]
-        starts = simulated.starts(model, data, n_starts, spread=True, rng=np.random.default_rng(seed))
-        recipe = replace(run.recipe, starts=starts)
-        of_these = FittedRun(recipe.run(model, data, posteriors.VB), recipe)
-        return self._evaluate(model, posteriors.VB, of_these, data, random_state), model.prior.natural(point)
-
     # Asking -----------------------------------------------------------------------------------------------------------
-
-    def _asked_of(self, X, sequence_id=None, lengths=None) -> tuple[FittedHMM, Sequences]:
-        """What was fitted, and sequences of the same columns."""
-        check_is_fitted(self)
-        sequences = self._located(X, sequence_id, lengths)
-        validate_data(self, sequences.rows, skip_check_array=True, reset=False)
-        return self._fitted_, sequences
-
-    def _asked(self, X, sequence_id, lengths) -> tuple[FittedHMM, Sequences, HMMData]:
-        """What was fitted, sequences to ask it about, and these as the model takes them."""
-        fitted, sequences = self._asked_of(X, sequence_id, lengths)
-        rows, _ = self._rows(sequences, None, fitted.groups)
-        return fitted, sequences, rows.compiled(fitted.model)
 
     def score_samples(self, X, sequence_id=None, lengths=None, *, return_error=False):
         """Log predictive probability (density) of each sequence, nats, what is missing summed out.
@@ -613,36 +387,9 @@ class VBHMM(EmissionEstimator):
         errors : ndarray of shape (n_sequences,)
             If asked for.
         """
-        fitted, _, data = self._asked(X, sequence_id, lengths)
+        fitted, _, data = self.asked(X, sequence_id, lengths)
         scores, errors = fitted.log_predictive(data, self.predictive, self.n_draws)
         return (scores, errors) if return_error else scores
-
-    def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
-        """Log predictive probability (density) of all sequences over their number of time steps, nats a step.
-
-        The mean, as of scikit-learn's mixtures, so that folds of other lengths compare. (hmmlearn's is the total: the
-        sum of `score_samples`.)
-
-        Parameters
-        ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
-        fitted, sequences, data = self._asked(X, sequence_id, lengths)
-        refuse_lengths_as_y(y, sequences, "score")
-        scores, _ = fitted.log_predictive(data, self.predictive, self.n_draws)
-        n = len(scores) if sequences.are_listed else sequences.n_rows
-        weights = sequence_weights(self._weights(sample_weight, n), sequences)
-        weights = np.ones(len(scores)) if weights is None else weights
-        counted = weights > 0  # a sequence that counts for nothing may be impossible
-        return float(weights[counted] @ scores[counted] / (weights @ sequences.lengths))
 
     def decode(self, X, sequence_id=None, lengths=None):
         """The most probable path of each sequence (Viterbi), and its log probability.
@@ -672,9 +419,9 @@ class VBHMM(EmissionEstimator):
         >>> log_probability.round(2).tolist()
         [-2.81, -2.39, -3.05]
         """
-        fitted, sequences, data = self._asked(X, sequence_id, lengths)
+        fitted, reading, data = self.asked(X, sequence_id, lengths)
         states, log_joint = fitted.model.decoded(fitted.natural(self.predictive), data)
-        return sequences.as_given(states), log_joint
+        return reading.sequences.as_given(states), log_joint
 
     def predict(self, X, sequence_id=None, lengths=None):
         """The states of each sequence's most probable path (Viterbi).
@@ -706,8 +453,8 @@ class VBHMM(EmissionEstimator):
         ndarray of shape (n_rows, n_components), or list of these
             Steps of a sequence that is impossible under the fit get `counts_` over their sum.
         """
-        fitted, sequences, data = self._asked(X, sequence_id, lengths)
-        return sequences.as_given(self._smoothed(fitted, data))
+        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        return reading.sequences.as_given(self._smoothed(fitted, data))
 
     def _smoothed(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
         return fitted.possible(fitted.model.smoothed(fitted.natural(self.predictive), data))
@@ -726,8 +473,8 @@ class VBHMM(EmissionEstimator):
         ndarray of shape (n_rows, n_components), or list of these
             From the first step on that is impossible under the fit, `counts_` over their sum.
         """
-        fitted, sequences, data = self._asked(X, sequence_id, lengths)
-        return sequences.as_given(self._filtered(fitted, data))
+        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        return reading.sequences.as_given(self._filtered(fitted, data))
 
     def _filtered(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
         return fitted.possible(fitted.model.filtered(fitted.natural(self.predictive), data))
@@ -762,31 +509,10 @@ class VBHMM(EmissionEstimator):
         [[[0.57, 0.43], [0.42, 0.58]]]
         """
         check_count("n_steps", "forecast", n_steps)
-        fitted, sequences, data = self._asked(X, sequence_id, lengths)
-        last = np.cumsum(sequences.lengths) - 1
+        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        last = np.cumsum(reading.lengths) - 1
         states = fitted.ahead(self._filtered(fitted, data)[last], int(n_steps))
         return Forecast(states, fitted.expected_values(states))
-
-    def transform(self, X, sequence_id=None, lengths=None):
-        """Probabilities of the states of each step given its whole sequence, as `predict_proba`.
-
-        Parameters
-        ----------
-        X : list of tables, or table
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
-        """
-        sequences = self._located(X, sequence_id, lengths)
-        if sequences.are_listed and output_of("transform", self) != "default":
-            raise ValueError(
-                f"set_output lets 'transform' of {type(self).__name__} return one table, but X is a list of sequences. "
-                "Give rows with 'sequence_id', or take set_output(transform='default') for a list of arrays."
-            )
-        return self.predict_proba(sequences)
 
     def impute(self, X, sequence_id=None, lengths=None):
         """X with missing cells filled, given the whole sequence: numbers by means, categories by the most probable one.
@@ -812,12 +538,11 @@ class VBHMM(EmissionEstimator):
         >>> model.impute([gaps])[0].ravel().tolist()
         ['a', 'a', 'a', 'b', 'b']
         """
-        fitted, sequences = self._asked_of(X, sequence_id, lengths)
-        rows, _ = self._rows(sequences, None, fitted.groups)
-        data, groups = rows.compiled(fitted.model), fitted.groups
+        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        sequences, groups = reading.sequences, fitted.groups
         states = self._smoothed(fitted, data)
         found = fitted.imputed(data.table[0 : len(data)], states)
-        missing = groups.missing(rows.values)
+        missing = groups.missing(reading.values)
         if not sequences.are_listed:
             found, missing = [sequences.as_given(of_group) for of_group in found], sequences.as_given(missing)
         completed = filled(sequences.rows, missing, groups.columns_of(found))
@@ -871,7 +596,7 @@ class VBHMM(EmissionEstimator):
         steps = np.atleast_1d(np.asarray(lengths))
         if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 1).any() or not len(steps):
             raise ValueError(
-                f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {_show(lengths)} instead."
+                f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {show(lengths)} instead."
             )
         fitted = self._fitted_
         rng = self._rng(self.random_state if random_state is None else random_state)

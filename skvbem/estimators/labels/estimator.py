@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, warn
+from skvbem._compat import Interval, StrOptions, check_feature_names_in, warn
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.errors import DataWarning
-from skvbem.estimators.base import VBEstimator
-from skvbem.estimators.evidence import EvidenceMixin, FittedRun
+from skvbem.estimators.base import warn_of_one_row
+from skvbem.estimators.evidence import EvidenceEstimator
+from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.values import _some
+from skvbem.estimators.input.numbers import are_observed
+from skvbem.estimators.input.tables import Table
+from skvbem.estimators.input.values import listed
 from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
-from skvbem.estimators.labels.fitted import EmissionRecipe, FittedEmissions
-from skvbem.estimators.reports import LatentStates, states_of_components
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.estimators.labels.fitted import FittedEmissions
+from skvbem.estimators.labels.priors import warn_of_oddities
+from skvbem.estimators.reports import states_of_components
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
-from skvbem.models import capabilities_of
-from skvbem.vbem import posteriors
 
 
-class EmissionEstimator(EvidenceMixin, VBEstimator):
-    """Common face of `VBMixture` and `VBHMM`."""
+class EmissionEstimator(EvidenceEstimator):
+    """What `VBMixture` and `VBHMM` have in common."""
 
+    reading_parameters = EvidenceEstimator.reading_parameters | {"emission", "covariance_type"}
     #: What the label of a row is called.
     _label: ClassVar[str]
-    #: Runs fits of such models.
-    _recipe_type: ClassVar[type[EmissionRecipe]]
 
     # Of the parameters that both have.
     _parameter_constraints: ClassVar[dict] = {
@@ -99,24 +96,14 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
             self.emission = set_nested(self.emission, nested, type(self).__name__)
         return self
 
-    @staticmethod
-    @abstractmethod
-    def _model_state(fitted: Any) -> dict:
-        """The attributes that tell of the model."""
+    def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
+        """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
+        columns, values = ColumnGroups.learned(table, self.emission, type(self).__name__, **self._reading_options())
+        if not are_observed(values).any():
+            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
+        return columns, values
 
-    def _limits_of_run(self) -> dict:
-        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
-
-    def _options(self) -> dict:
-        """When a run stops, and how many threads it has."""
-        return {"limits": self._limits_of_run(), "n_threads": effective_n_jobs(self.n_jobs)}
-
-    def _continued(self, groups: ColumnGroups, model) -> Any:
-        """The last solution, if a warm start is asked for and it is one of such a model; else None."""
-        last = getattr(self, "_fitted_", None) if self.warm_start else None
-        return last if last is not None and last.continues(groups, model) else None
-
-    def _reading(self) -> dict:
+    def _reading_options(self) -> dict:
         """How columns are read."""
         return {
             "covariance_type": self.covariance_type,
@@ -125,11 +112,21 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
             "handle_unknown": self.handle_unknown,
         }
 
-    def _warn_of_floor(self, fitted: FittedEmissions) -> None:
+    def _compiled(self, model, reading: Any, n_starts: int) -> Any:
+        return reading.compiled(model)
+
+    def _continued_model(self, fitted: Fitted) -> Any:
+        return fitted.model.updated(fitted.statistics)
+
+    def _warn_of_data(self, reading, model, data) -> None:
+        warn_of_one_row(len(data))
+        warn_of_oddities(reading.as_independent, model.emission, model.n_components, len(data), data.total_weight)
+
+    def _warn_of_fit(self, fitted: FittedEmissions, data) -> None:
         stopped = fitted.at_floor() if self.method == "ml" else []
         if stopped:
             label = self._label.capitalize()
-            who = f"{label} {stopped[0]} has" if len(stopped) == 1 else f"{label}s {_some(map(str, stopped))} have"
+            who = f"{label} {stopped[0]} has" if len(stopped) == 1 else f"{label}s {listed(map(str, stopped))} have"
             warn(
                 f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
                 f"of X, without which the likelihood has no maximum. Take fewer {self._label}s, or method='vb' or "
@@ -155,46 +152,26 @@ class EmissionEstimator(EvidenceMixin, VBEstimator):
         }
         return state | fitted.hyperparameters()
 
-    @staticmethod
-    def _component_states(fitted: FittedEmissions, data) -> LatentStates:
-        """Which labels are in use, empty, and alike in some data."""
+    def _data_state(self, fitted: FittedEmissions, reading, data, *, is_batch: bool = False) -> dict:
         natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
-        return states_of_components(fitted.counts, fitted.model.divergences(natural[:, 0], data))
+        divergences = fitted.model.divergences(natural[:, 0], data)
+        return {"component_states_": states_of_components(fitted.counts, divergences)}
 
-    def _go_on(self, fitted: FittedEmissions, rows, report: IterationReport) -> Self:
-        """Take up a batch of rows, whose prior is the last posterior [Beal (2.114)]."""
-        model = fitted.model.updated(fitted.statistics)
-        data = rows.compiled(model)
-        n_threads = effective_n_jobs(self.n_jobs)
-        start = model.expect(model.prior.expected_natural()[:, None], data, n_threads).statistics
-        recipe = self._recipe_type((), start, False, self._limits_of_run())
-        fit = recipe.run(model, data, fitted.form, n_threads, self._cycle(report))
-        self._warn_unless_converged(fit, report)
-        fitted = replace(fitted, statistics=fitted.statistics + fit.statistics)
-        state = self._batch_state(fit, data.total_weight) | self._model_state(fitted)
-        state["component_states_"] = self._component_states(fitted, data)
-        self._publish(state)
-        report.close(lambda: state)
-        return self
+    def _hidden(self, fitted: FittedEmissions) -> tuple:
+        return (self._label,)
 
-    def _evaluate(self, model, form: posteriors.Form, run: FittedRun, data, random_state) -> Evaluation:
-        """What scores take: a fitted model on its data."""
-        n_threads = effective_n_jobs(self.n_jobs)
-        return Evaluation(
-            model,
-            capabilities_of(model),
-            data,
-            lambda other, fit: run.recipe.refit(model, data, other, fit, n_threads),
-            run.fit,
-            "map_probability" if form is posteriors.MAP_IN_PROBABILITIES else form.name,
-            data.total_weight,
-            (self._label,),
-            run.recipe.seed if random_state is None else self._seed(random_state),
-            n_threads,
-            run.note,
-        )
+    def log_point(self, tables: Mapping) -> np.ndarray:
+        """Refused: no score takes parameters of such models.
 
-    def _log_point(self, tables: Mapping) -> np.ndarray:
+        Parameters
+        ----------
+        tables : mapping
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
         raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
 
     def get_feature_names_out(self, input_features=None):

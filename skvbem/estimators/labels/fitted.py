@@ -3,98 +3,40 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from skvbem.emissions import Emission
+from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.families import NormalPoint, Product
-from skvbem.vbem.fit import Fit, best_of
-from skvbem.vbem.posteriors import Form
 
 
 @dataclass(frozen=True, eq=False)
-class EmissionRecipe:
-    """Where a fit starts and when it stops, so that another form of q(theta) can be fitted in the same way.
+class FittedEmissions(Fitted):
+    """A model whose rows have one hidden label each, as fitted; the last block of its prior is that of the emission."""
 
-    Parameters
-    ----------
-    seed : tuple of int
-    starts : ndarray of shape (n_cells, n_starts)
-        Statistics.
-    select : bool
-        Whether starts meet in a tournament.
-    limits : mapping
-        As `skvbem.vbem.fit.best_of` takes them.
-    """
-
-    #: Makes full steps of (model, data, form, n_threads).
-    ascent: ClassVar[Callable]
-
-    seed: tuple[int, ...]
-    starts: np.ndarray
-    select: bool
-    limits: Mapping[str, Any]
-
-    def run(self, model, data, form: Form, n_threads: int = 1, stop: Callable | None = None) -> Fit:
-        """The best fit."""
-        return self._best(model, data, form, self.starts, n_threads, stop)
-
-    def refit(self, model, data, form: Form, fit: Fit, n_threads: int = 1) -> Fit:
-        """The best fit of another form, from the starts of a fit and from where it ended."""
-        return self._best(model, data, form, np.column_stack([fit.statistics, self.starts]), n_threads)
-
-    def settled(self, ascent, fit: Fit, stop: Callable | None) -> Fit:
-        """What becomes of the best fit."""
-        return fit
-
-    def _best(self, model, data, form: Form, starts: np.ndarray, n_threads: int, stop: Callable | None = None) -> Fit:
-        ascent = type(self).ascent(model, data, form, n_threads)
-        fit = best_of(ascent, starts, select=self.select, stop=stop, **self.limits)
-        return self.settled(ascent, fit, stop)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedEmissions:
-    """How columns are read, a model with its prior, and the statistics of the data it has seen.
-
-    Parameters
-    ----------
-    groups : ColumnGroups
-    model : Mixture or HMM
-        The last block of its prior is that of the emission.
-    form : Form
-        Of q(theta).
-    statistics : ndarray of shape (n_cells,)
-    """
-
-    groups: ColumnGroups
-    model: Any
-    form: Form
-    statistics: np.ndarray
+    @property
+    def groups(self) -> ColumnGroups:
+        """How columns are read."""
+        return self.columns
 
     @property
     @abstractmethod
     def counts(self) -> np.ndarray:
         """Expected rows of each component, (n_components,)."""
 
-    def continues(self, groups: ColumnGroups, model) -> bool:
+    def continues(self, columns: ColumnGroups, model) -> bool:
         """Whether another model has as many components of the same columns, read in the same way."""
-        return self.model.n_components == model.n_components and self.groups.meaning() == groups.meaning()
+        return self.model.n_components == model.n_components and self.columns.meaning() == columns.meaning()
 
     @property
     def emission(self) -> Emission:
         """The emission of the groups."""
         return self.model.emission
-
-    @cached_property
-    def posterior(self):
-        """q(theta) of VB, block by block."""
-        return self.model.prior + self.statistics
 
     @cached_property
     def point(self) -> tuple:

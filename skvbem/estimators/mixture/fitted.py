@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,65 +10,43 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from skvbem.estimators.labels.fitted import EmissionRecipe, FittedEmissions
+from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.models.mixture.components import Components
-from skvbem.models.mixture.model import Mixture, MixtureAscent, MixtureData
-from skvbem.vbem.fit import Fit, best_of, continued
-from skvbem.vbem.hyperparameters import alternated, best_strength
-from skvbem.vbem.posteriors import VB
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.vbem.fit import Fit, FitMethod, Stop, best_of, continued
+from skvbem.vbem.hyperparameters import best_strength
+from skvbem.vbem.posteriors import Form
 
 # Draws of the parameters behind the rows of one sample.
 _MOST_DRAWS = 1000
 
 
-class MixtureRecipe(EmissionRecipe):
-    """Where a fit of a mixture starts and when it stops; components end in the order that their weights mean."""
+class MixtureMethod(FitMethod):
+    """Fits mixtures, whose components end in the order that their weights mean."""
 
-    ascent = MixtureAscent
+    def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
+        """See `FitMethod`."""
+        return MixtureAscent(model, data, form, n_threads)
 
-    def settled(self, ascent: MixtureAscent, fit: Fit, stop: Callable | None) -> Fit:
-        """See `in_order`."""
-        return in_order(ascent, fit, stop=stop, **self.limits)
+    def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
+        """The fit with its components sorted as the prior of the weights has them, if that raises the bound."""
+        model = ascent.model
+        if not model.weights.by_weight:
+            return fit
+        ordered = Components.of(model, fit.statistics).statistics(model)
+        if np.array_equal(ordered, fit.statistics):
+            return fit
+        again = best_of(ascent, ordered[:, None], stop=stop, **limits)
+        return continued(fit, again) if again.objective > fit.objective else fit
 
-
-def in_order(ascent: MixtureAscent, fit: Fit, **options) -> Fit:
-    """The fit with its components in the order that the weights' prior means, if that raises the bound."""
-    model = ascent.model
-    if not model.weights.falling:
-        return fit
-    ordered = Components.of(model, fit.statistics).statistics(model)
-    if np.array_equal(ordered, fit.statistics):
-        return fit
-    again = best_of(ascent, ordered[:, None], **options)
-    return continued(fit, again) if again.objective > fit.objective else fit
-
-
-def with_best_strength(
-    model: Mixture,
-    data: MixtureData,
-    fit: Fit,
-    *,
-    limits: Mapping[str, Any],
-    n_threads: int = 1,
-    stop: Callable | None = None,
-    stopped: Callable[[], bool] = lambda: False,
-) -> tuple[Fit, Mixture]:
-    """The fit, and the mixture, under the strength of the weights' prior that raises the bound most [Beal (2.79)]."""
-    base = model.weights
-
-    def strengthen(model: Mixture, statistics: np.ndarray) -> Mixture:
+    def strengthened(self, model: Mixture, base: Mixture, statistics: np.ndarray) -> Mixture:
+        """The mixture with a multiple of the prior of the weights of `base`; see `FitMethod`."""
         counts = model.prior.split(statistics)[0]
-        strength = best_strength(lambda s: float(base.of_strength(s).prior.log_evidence(counts)))
-        stronger = base.of_strength(strength)
+        strength = best_strength(lambda s: float(base.weights.of_strength(s).prior.log_evidence(counts)))
+        stronger = base.weights.of_strength(strength)
         if stronger.prior.log_evidence(counts) <= model.weights.prior.log_evidence(counts):
             return model
         return Mixture(model.emission, stronger, model.prior.blocks[1])
-
-    def ascend(model: Mixture, starts: np.ndarray) -> Fit:
-        ascent = MixtureAscent(model, data, VB, n_threads)
-        return in_order(ascent, best_of(ascent, starts, stop=stop, **limits), stop=stop, **limits)
-
-    return alternated(model, fit, strengthen, ascend, tol=limits["tol"], stopped=stopped)
 
 
 @dataclass(frozen=True, eq=False)

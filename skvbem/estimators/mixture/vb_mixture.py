@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from functools import partial
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, fit_context, warn
+from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, blocks_of, is_dask
-from skvbem.errors import DataWarning
+from skvbem.emissions import Emission
 from skvbem.estimators.base import check_count, feature_names, has_posterior
-from skvbem.estimators.evidence import FittedRun
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.numbers import are_observed, is_missing
 from skvbem.estimators.input.output import as_array, filled
-from skvbem.estimators.input.rows import MixtureRows
-from skvbem.estimators.input.tables import Table, read_table
+from skvbem.estimators.input.rows import TableReading
+from skvbem.estimators.input.tables import read_table
 from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
 from skvbem.estimators.labels.estimator import EmissionEstimator
-from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of, warn_of_oddities
-from skvbem.estimators.mixture.fitted import FittedMixture, MixtureRecipe, with_best_strength
+from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of
+from skvbem.estimators.mixture.fitted import FittedMixture, MixtureMethod
 from skvbem.estimators.mixture.growth import Growth
 from skvbem.estimators.mixture.priors import OPTIMIZED, resolve_weights
-from skvbem.evidence import Evidence
-from skvbem.evidence.evaluation import Evaluation
-from skvbem.models.mixture.data import MixtureBlocks, MixtureData
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import seeded_starts, starts_of
-from skvbem.vbem import posteriors
-from skvbem.vbem.fit import Fit
-
-# Scores that need no more of the rows than sums over them.
-_PASSING = ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz", "mled", "importance")
+from skvbem.vbem.fit import Fit, FitPlan
 
 
 class VBMixture(EmissionEstimator):
@@ -172,7 +162,8 @@ class VBMixture(EmissionEstimator):
     """
 
     _label = "component"
-    _recipe_type = MixtureRecipe
+    _method = MixtureMethod()
+    _fitted_type = FittedMixture
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -230,7 +221,6 @@ class VBMixture(EmissionEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Fit the mixture to a table.
 
@@ -258,44 +248,9 @@ class VBMixture(EmissionEstimator):
         TooLargeError
             If components and starts take more than `max_memory`.
         """
-        X = blocks_of(X) if is_dask(X) else X
-        self._check_together(isinstance(X, Blocks))
-        rows = self._rows(X, sample_weight)
-        names = feature_names(next(iter(X)) if isinstance(X, Blocks) else X)
-        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        model_of = self._models(rows)
-        model = model_of(1 if self.n_components == "auto" else self.n_components)
-        data = rows.compiled(model)
-        if len(data) == 1:
-            warn("X has one row: the fit is mostly prior.", DataWarning)
-        warn_of_oddities(rows, model.emission, model.n_components, len(data), data.total_weight)
-        if self.n_components == "auto":
-            assert isinstance(data, MixtureData)
-            model, recipe, fit, more = self._grown(model_of, data, report)
-        else:
-            recipe, more = self._recipe(model, data, rows), {}
-            fit = recipe.run(model, data, self._form(), effective_n_jobs(self.n_jobs), self._cycle(report))
-        note = ""
-        if isinstance(self.weight_concentration_prior, str):
-            fit, model = with_best_strength(
-                model, data, fit, stop=self._cycle(report), stopped=lambda: report.stopped, **self._options()
-            )
-            note = "given the optimized prior"
-        fitted = FittedMixture(rows.groups, model, self._form(), fit.statistics)
-        self._warn_unless_converged(fit, report)
-        self._warn_of_floor(fitted)
-        state = names | self._run_state(fit, fitted.form) | self._model_state(fitted) | more
-        state |= {
-            "component_states_": self._component_states(fitted, data),
-            "_run_": FittedRun(fit, recipe, note, rows.fingerprint()),
-            "n_samples_": data.total_weight,
-        }
-        self._publish(state)
-        report.close(lambda: state)
-        return self
+        return super().fit(X, y, sample_weight)
 
     @available_if(has_posterior)
-    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
         """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
 
@@ -321,80 +276,63 @@ class VBMixture(EmissionEstimator):
         """
         if isinstance(X, Blocks):
             raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
-        if not hasattr(self, "_fitted_"):
-            self.fit(X, sample_weight=sample_weight)
-            self.batch_lower_bound_ = self.lower_bound_
-            return self
-        fitted, _ = self._asked_of(X)
-        self._check_can_go_on(fitted.form)
-        rows = self._rows(X, sample_weight, fitted.groups)
-        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        return self._go_on(fitted, rows, report)
+        return super().partial_fit(X, y, sample_weight)
 
-    def _counted(self, X, sample_weight):
-        """The rows of weight > 0, their weights, and which rows these are (None for all)."""
-        table = read_table(X, type(self).__name__)
-        weights = self._weights(sample_weight, table.n_samples)
-        if weights is None or weights.all():
-            return table, weights, None
-        counted = weights > 0
-        return table.rows(counted), weights[counted], counted
-
-    def _rows(self, X, sample_weight, groups: ColumnGroups | None = None) -> MixtureRows:
-        """X as read, by groups of columns that are known or else learned from it."""
-        owner, options = type(self).__name__, self._reading()
+    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
+        owner = type(self).__name__
+        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        X = blocks_of(X) if is_dask(X) else X
         if isinstance(X, Blocks):
-            tables = WeightedTables(X, sample_weight, owner)
-            if groups is None:
-                groups = ColumnGroups.learned_from_blocks(tables.tables, self.emission, owner, **options)
-            return MixtureRows.of_blocks(groups, tables)
-        table, weight, counted = self._counted(X, sample_weight)
-        if groups is not None:
-            return MixtureRows(groups, [(groups.values(table), weight)], counted)
-        groups, values = ColumnGroups.learned(table, self.emission, owner, **options)
-        if not are_observed(values).any():
-            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
-        return MixtureRows(groups, [(values, weight)], counted)
+            tables, names = WeightedTables(X, sample_weight, owner), {}
+            if columns is None:
+                columns = ColumnGroups.learned_from_blocks(
+                    tables.tables, self.emission, owner, **self._reading_options()
+                )
+                names = feature_names(next(iter(X)))
+            return TableReading.of_blocks(columns, tables, names=names, given=given)
+        table = read_table(X, owner)
+        if columns is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        table, weight, counted = self._counted(table, sample_weight)
+        if columns is not None:
+            return TableReading(columns, [(columns.values(table), weight)], counted, given=given)
+        columns, values = self._learned_columns(table)
+        return TableReading(columns, [(values, weight)], counted, names=feature_names(X), given=given)
 
-    def _models(self, rows: MixtureRows) -> Callable[[int], Mixture]:
-        """The mixture to fit, of any number of components."""
-        owner, n_starts = type(self).__name__, self.n_init if isinstance(self.init, str) else 1
-        emission = rows.emission()
+    def _model(self, reading: TableReading) -> Mixture:
+        n_components = 1 if self.n_components == "auto" else self.n_components
+        return self._mixture(reading, reading.emission(), n_components)
 
-        def model_of(n_components: int) -> Mixture:
-            check_size(emission, n_components, n_starts, self.max_memory, owner)
-            weights = resolve_weights(
-                self.weight_concentration_prior_type, self.weight_concentration_prior, n_components, owner
-            )
-            return Mixture(emission, weights, resolve_emission_prior(rows.groups, emission, n_components))
+    def _mixture(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
+        """The mixture of some number of components of an emission."""
+        owner = type(self).__name__
+        check_size(emission, n_components, self._n_starts(), self.max_memory, owner)
+        weights = resolve_weights(
+            self.weight_concentration_prior_type, self.weight_concentration_prior, n_components, owner
+        )
+        return Mixture(emission, weights, resolve_emission_prior(reading.groups, emission, n_components))
 
-        return model_of
-
-    def _grown(
-        self, model_of: Callable[[int], Mixture], data: MixtureData, report: IterationReport
-    ) -> tuple[Mixture, MixtureRecipe, Fit, dict]:
-        """The best fit of the mixture whose number of components no move betters."""
-        seed = self._seed(self.random_state)
+    def _best_fit(self, model, data, reading, report) -> tuple[Mixture, FitPlan, Fit, dict]:
+        if self.n_components != "auto":
+            return super()._best_fit(model, data, reading, report)
+        seed, limits = self._seed(self.random_state), self._limits_of_run()
         growth = Growth(
-            model_of,
+            partial(self._mixture, reading, model.emission),
             data,
             n_init=self.n_init,
             init=self.init,
             seed=seed,
-            stop=self._cycle(report),
+            limits=limits,
             stopped=lambda: report.stopped,
-            **self._options(),
+            **self._options(report),
         )
         state, moves = growth.run()
-        return (
-            state.model,
-            MixtureRecipe(seed, state.starts, False, self._limits_of_run()),
-            state.fit,
-            {"moves_": moves},
-        )
+        return state.model, FitPlan(self._method, seed, state.starts, limits), state.fit, {"moves_": moves}
 
-    def _check_together(self, are_in_blocks: bool) -> None:
-        """Refuse parameters that make no sense together, or of rows that come in blocks."""
+    def _learns_prior(self) -> bool:
+        return isinstance(self.weight_concentration_prior, str)
+
+    def _check_together(self, X) -> None:
         owner = f"of {type(self).__name__}"
         auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
         if self.method != "vb" and (auto or optimized):
@@ -407,7 +345,7 @@ class VBMixture(EmissionEstimator):
                 f"n_components='auto' {owner} needs one number as 'weight_concentration_prior'. Got "
                 f"{self.weight_concentration_prior!r}."
             )
-        if not are_in_blocks:
+        if not (isinstance(X, Blocks) or is_dask(X) or getattr(X, "are_in_blocks", False)):
             return
         if not isinstance(self.init, str):
             raise ValueError(f"The 'init' parameter {owner} must be a name where X comes in blocks. Got an array.")
@@ -415,27 +353,19 @@ class VBMixture(EmissionEstimator):
             asked = "n_components='auto'" if auto else "init='hierarchical'"
             raise ValueError(f"{asked} {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks.")
 
-    def _recipe(self, model: Mixture, data: MixtureData | MixtureBlocks, rows: MixtureRows) -> MixtureRecipe:
-        """Where to start and when to stop."""
-        seed = self._seed(self.random_state)
-        limits = self._limits_of_run()
-        last = self._continued(rows.groups, model)
-        if last is not None:
-            shares = (part for values, *_ in rows.arranged(model) for part in last.e_step(values))
-            return MixtureRecipe(seed, model.statistics_of(shares, data)[:, None], False, limits)
+    def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray:
         if isinstance(self.init, str):
-            starts = starts_of(self.init, model, data, self.n_init, np.random.default_rng(seed))
-            return MixtureRecipe(seed, starts, self.init == "tournament", limits)
-        statistics = model.statistics_of(self._given_responsibilities(model, data, rows), data)
-        return MixtureRecipe(seed, statistics[:, None], False, limits)
-
-    def _given_responsibilities(self, model: Mixture, data, rows: MixtureRows) -> np.ndarray:
-        """Those of the `init` parameter, in the order of the rows of the data."""
-        n_rows = len(data) if rows.counted is None else len(rows.counted)
+            return starts_of(self.init, model, data, self.n_init, np.random.default_rng(seed))
+        n_rows = len(data) if reading.counted is None else len(reading.counted)
         given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
-        given = given if rows.counted is None else given[rows.counted]
-        ((*_, order),) = rows.arranged(model)
-        return given if order is None else given[order]
+        given = given if reading.counted is None else given[reading.counted]
+        ((*_, order),) = reading.arranged(model)
+        return model.statistics_of(given if order is None else given[order], data)[:, None]
+
+    def _start_from(self, last: FittedMixture, model: Mixture, data, reading: TableReading) -> np.ndarray:
+        return model.statistics_of(
+            (part for values, *_ in reading.arranged(model) for part in last.e_step(values)), data
+        )
 
     @staticmethod
     def _model_state(fitted: FittedMixture) -> dict:
@@ -447,62 +377,31 @@ class VBMixture(EmissionEstimator):
             "counts_": fitted.counts,
         }
 
-    # Scores of the evidence -------------------------------------------------------------------------------------------
+    def _drawn_like(self, like: TableReading, model: Mixture, point, rng: np.random.Generator):
+        ((values, _),) = like.blocks
+        return FittedMixture.drawn_at(model, point, len(values[0]), rng)[0]
 
-    def _scored(self, X, sample_weight, kind: str, random_state, options: Mapping) -> Evidence:
-        if (isinstance(X, Blocks) or is_dask(X)) and (kind not in _PASSING or options.get("alias")):
-            what = f"with alias=True {kind!r}" if kind in _PASSING else repr(kind)
-            raise ValueError(
-                f"The score {what} looks at rows in memory; X comes in blocks. Use a score that only passes over rows: "
-                f"{', '.join(map(repr, _PASSING))}."
-            )
-        return super()._scored(X, sample_weight, kind, random_state, options)
-
-    def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
-        X = blocks_of(X) if is_dask(X) else X
-        fitted = self._fitted_ if isinstance(X, Blocks) else self._asked_of(X)[0]
-        run = self._scored_run()
-        rows = self._rows(X, sample_weight, fitted.groups)
-        self._check_fingerprint(run, rows.fingerprint())
-        return self._evaluate(fitted.model, fitted.form, run, rows.compiled(fitted.model), random_state)
-
-    def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
-        fitted, _ = self._asked_of(X)
-        run, model, groups = self._scored_run(), fitted.model, fitted.groups
-        table, weight, _ = self._counted(X, sample_weight)
-        like = groups.values(table)
-        if weight is not None:
-            if (weight != np.floor(weight)).any():
-                raise ValueError("Data can be simulated only like rows of whole-number weights.")
-            like = [np.repeat(of_group, weight.astype(int), axis=0) for of_group in like]
-        seed = run.recipe.seed if random_state is None else self._seed(random_state)
-        rng = np.random.default_rng([*seed, 2**31])
-        point = model.prior.sample(rng)
-        drawn = FittedMixture.drawn_at(model, point, len(like[0]), rng)
-        values = []
-        for of_group, as_drawn in zip(like, groups.as_list(drawn[0])):
-            missing = is_missing(of_group)
-            values.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
-        data = MixtureRows(groups, [(values, None)]).compiled(model)
-        rng = np.random.default_rng(seed)
-        starts = seeded_starts(model, data, run.recipe.starts.shape[1], spread=True, rng=rng)
-        recipe = replace(run.recipe, starts=starts)
-        simulated = FittedRun(recipe.run(model, data, posteriors.VB), recipe)
-        return self._evaluate(model, posteriors.VB, simulated, data, random_state), model.prior.natural(point)
+    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> np.ndarray:
+        return seeded_starts(model, data, plan.n_starts, spread=True, rng=np.random.default_rng(seed))
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def _asked_of(self, X) -> tuple[FittedMixture, Table]:
-        """What was fitted, and a table of the same columns."""
+    def asked(self, X) -> tuple[FittedMixture, list[np.ndarray]]:
+        """What was fitted, and the values of a table to ask it about, by group of columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        fitted : FittedMixture
+        values : list of ndarray
+        """
         check_is_fitted(self)
         table = read_table(X, type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=False)
-        return self._fitted_, table
-
-    def _asked(self, X) -> tuple[FittedMixture, list[np.ndarray]]:
-        """What was fitted, and the values of a table to ask it about."""
-        fitted, table = self._asked_of(X)
-        return fitted, fitted.groups.values(table)
+        return self._fitted_, self._fitted_.groups.values(table)
 
     def score_samples(self, X):
         """Log predictive density of each row, nats; what is missing is integrated out.
@@ -518,7 +417,7 @@ class VBMixture(EmissionEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        fitted, values = self._asked(X)
+        fitted, values = self.asked(X)
         return fitted.log_predictive(values)
 
     def predict_proba(self, X):
@@ -533,7 +432,7 @@ class VBMixture(EmissionEstimator):
         ndarray of shape (n_samples, n_components)
             A row that is impossible under the fit gets the weights.
         """
-        fitted, values = self._asked(X)
+        fitted, values = self.asked(X)
         return fitted.responsibilities(values)
 
     def predict(self, X):
@@ -547,7 +446,7 @@ class VBMixture(EmissionEstimator):
         -------
         ndarray of int, shape (n_samples,)
         """
-        fitted, values = self._asked(X)
+        fitted, values = self.asked(X)
         return fitted.components(values)
 
     def transform(self, X):
@@ -575,7 +474,7 @@ class VBMixture(EmissionEstimator):
         ndarray or DataFrame
             X in its own container; observed cells are untouched.
         """
-        fitted, values = self._asked(X)
+        fitted, values = self.asked(X)
         emission, groups = fitted.emission, fitted.groups
         table = emission.prepare(groups.as_emission_takes(values))
         found = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from skvbem.data import Rows
+from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.tables import Table
 from skvbem.estimators.network.reports import find_states
@@ -18,27 +19,16 @@ from skvbem.graphs.names import did_you_mean
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
 from skvbem.tables import state_code
-from skvbem.vbem.posteriors import Form
 
 
 @dataclass(frozen=True, eq=False)
-class FittedNetwork:
-    """Categories, a network with its prior, and the expected counts of all data it has seen.
+class FittedNetwork(Fitted):
+    """Categories, a network with its prior, and the expected counts of all data it has seen."""
 
-    Parameters
-    ----------
-    encoder : CategoryEncoder
-    model : DiscreteDAG
-        With the prior as learned.
-    form : Form
-        Of q(theta).
-    counts : ndarray of shape (n_cells,)
-    """
-
-    encoder: CategoryEncoder
-    model: DiscreteDAG
-    form: Form
-    counts: np.ndarray
+    @property
+    def encoder(self) -> CategoryEncoder:
+        """The categories."""
+        return self.columns
 
     @property
     def latents(self) -> tuple:
@@ -52,7 +42,7 @@ class FittedNetwork:
     @cached_property
     def point(self) -> np.ndarray:
         """Posterior means (VB) or the point found (MAP, ML), (n_cells,)."""
-        return self.form.point(self.model.prior, self.counts)
+        return self.form.point(self.model.prior, self.statistics)
 
     @cached_property
     def levels(self) -> dict:
@@ -61,9 +51,9 @@ class FittedNetwork:
 
     def tables(self) -> dict[str, LabeledTables]:
         """The attributes that hold a table per node."""
-        flat = {"prior_": self.model.prior.concentration, "counts_": self.counts, "tables_": self.point}
+        flat = {"prior_": self.model.prior.concentration, "counts_": self.statistics, "tables_": self.point}
         if self.form.density:
-            flat["posterior_"] = (self.model.prior + self.counts).concentration
+            flat["posterior_"] = self.posterior.concentration
         return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
 
     def network(self) -> Network:
@@ -73,16 +63,16 @@ class FittedNetwork:
 
     def states_of(self, latent) -> LatentStates:
         """How a latent's states are used."""
-        return find_states(self.model, self.point, self.counts, latent)
+        return find_states(self.model, self.point, self.statistics, latent)
 
     def rows(self, table: Table, weight: np.ndarray | None = None) -> Rows:
         """A user's table in the categories of the fit."""
         return Rows(tuple(self.encoder.names_), self.encoder.encode(table), weight)
 
-    def continues(self, encoder: CategoryEncoder, model: DiscreteDAG) -> bool:
+    def continues(self, columns: CategoryEncoder, model: DiscreteDAG) -> bool:
         """Whether tables of another fit mean the same: the same nodes, parents and states."""
         return self.model.layout == model.layout and all(
-            np.array_equal(ours, theirs) for ours, theirs in zip(self.encoder.categories_, encoder.categories_)
+            np.array_equal(ours, theirs) for ours, theirs in zip(self.encoder.categories_, columns.categories_)
         )
 
     def nodes(self, targets) -> tuple:

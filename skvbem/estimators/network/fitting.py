@@ -1,23 +1,21 @@
-"""From a network and rows to the best fit: starts, the run, and the prior learned on the way; fits of other forms."""
+"""How networks are fitted: starts from tables, and priors learned on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from skvbem._numerics import safe_log
-from skvbem.data import Rows
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.network.tables import levels_of
 from skvbem.graphs.names import shown
 from skvbem.graphs.network import Network
 from skvbem.models import DirichletAscent, DiscreteDAG
-from skvbem.models.network.program import Program
 from skvbem.tables import LabeledTable
-from skvbem.vbem.fit import Fit, best_of
-from skvbem.vbem.hyperparameters import alternated, strengthened
+from skvbem.vbem.fit import FitMethod
+from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import Form
 
 
@@ -116,126 +114,43 @@ def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: Sequence) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
-    """Where a fit starts and when it stops, so that another form of q(theta) can be fitted in the same way.
+class TableStarts:
+    """Starts from tables: from those given, or from tables drawn uniformly.
 
     Parameters
     ----------
-    seed : sequence of int
-        Of random starts.
+    seed : tuple of int
+        Of random tables.
     n_starts : int
     given : ndarray of shape (n_cells, 1) or None
-        A start in place of random ones.
-    of_counts : bool
-        Whether it holds expected counts rather than tables.
-    select : bool
-        Whether starts meet in a tournament.
-    inverse_temperatures : tuple of float
-    tol : float
-    max_iter : int
-    accelerate : bool
     """
 
     seed: tuple[int, ...]
     n_starts: int
-    given: np.ndarray | None
-    of_counts: bool
-    select: bool
-    inverse_temperatures: tuple[float, ...]
-    tol: float
-    max_iter: int
-    accelerate: bool
+    given: np.ndarray | None = None
 
-    @property
-    def limits(self) -> dict:
-        """When a run stops, as `skvbem.vbem.fit.best_of` takes it."""
-        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.accelerate}
-
-    def statistics(self, ascent: DirichletAscent) -> np.ndarray:
-        """Expected statistics to start from, (n_cells, n_starts)."""
-        if self.of_counts and self.given is not None:
-            return self.given
+    def __call__(self, ascent: DirichletAscent) -> np.ndarray:
+        """Expected statistics, (n_cells, n_starts)."""
         points = self.given
         if points is None:
             points = random_points(ascent.model, self.n_starts, np.random.default_rng(self.seed))
         return ascent.expect(safe_log(points))
 
-    def refit(self, model: DiscreteDAG, program: Program, form: Form, fit: Fit, n_threads: int = 1) -> Fit:
-        """The best fit of another form, from the starts of a fit and from where it ended."""
-        ascent = DirichletAscent(model, program, form, n_threads)
-        starts = np.column_stack([beyond_zero(fit.statistics), self.statistics(ascent)])
-        return best_of(ascent, starts, select=self.select, **self.limits)
 
+class NetworkMethod(FitMethod):
+    """Fits discrete networks."""
 
-def beyond_zero(counts: np.ndarray) -> np.ndarray:
-    """Counts to start from: what an earlier fit ruled out (by ML, say) may occur."""
-    return np.maximum(counts, 1e-6)
+    def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent:
+        """See `FitMethod`."""
+        return DirichletAscent(model, data, form, n_threads)
 
+    def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:
+        """Counts of which none is 0: what an earlier fit ruled out (by ML, say) may occur."""
+        return np.maximum(statistics, 1e-6)
 
-def run_from(
-    model: DiscreteDAG,
-    program: Program,
-    form: Form,
-    recipe: Recipe,
-    *,
-    n_threads: int = 1,
-    learn_prior: bool = False,
-    stop: Callable[[int, float], bool] | None = None,
-    stopped: Callable[[], bool] = lambda: False,
-) -> tuple[Fit, DiscreteDAG]:
-    """The best fit from some starts, and the network with its prior as learned.
-
-    Parameters
-    ----------
-    model : DiscreteDAG
-    program : Program
-    form : Form
-    recipe : Recipe
-    n_threads : int
-    learn_prior : bool
-        Whether strengths of the prior and runs alternate until the bound gains less than `tol`.
-    stop : callable, optional
-        As in `skvbem.vbem.fit.best_of`.
-    stopped : callable
-        Whether a run was asked to stop, so that no other should follow.
-    """
-    ascent = DirichletAscent(model, program, form, n_threads)
-    fit = best_of(
-        ascent,
-        recipe.statistics(ascent),
-        select=recipe.select,
-        inverse_temperatures=recipe.inverse_temperatures,
-        stop=stop,
-        **recipe.limits,
-    )
-    if not learn_prior or stopped():
-        return fit, model
-    base, layout = model.prior, model.layout
-    rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities)]
-    group_starts = np.concatenate([[0], np.cumsum(rows)])
-
-    def strengthen(model: DiscreteDAG, counts: np.ndarray) -> DiscreteDAG:
-        return model.with_prior(strengthened(model.prior, counts, base, group_starts))
-
-    def ascend(model: DiscreteDAG, starts: np.ndarray) -> Fit:
-        return best_of(DirichletAscent(model, program, form, n_threads), starts, stop=stop, **recipe.limits)
-
-    return alternated(model, fit, strengthen, ascend, tol=recipe.tol, stopped=stopped)
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """Data as many candidates of a search share them: checked, encoded, equal rows counted.
-
-    Parameters
-    ----------
-    encoder : CategoryEncoder
-    rows : Rows
-        Distinct ones.
-    fingerprint : str
-        Of the rows and of what their codes mean.
-    """
-
-    encoder: CategoryEncoder
-    rows: Rows
-    fingerprint: str
+    def strengthened(self, model: DiscreteDAG, base: DiscreteDAG, statistics: np.ndarray) -> DiscreteDAG:
+        """One strength for each node multiplies its tables; see `FitMethod`."""
+        layout = model.layout
+        rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities)]
+        group_starts = np.concatenate([[0], np.cumsum(rows)])
+        return model.with_prior(strengthened(model.prior, statistics, base.prior, group_starts))

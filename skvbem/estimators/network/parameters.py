@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,6 +14,89 @@ from skvbem.errors import StructureError, TooLargeError
 from skvbem.families.equal_concentration import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateNetwork:
+    """The network that an estimator fits to some columns.
+
+    Parameters
+    ----------
+    dag : DAG
+        Over latents and columns, nodes in that order.
+    latents : dict
+        Latent -> number of states.
+    cardinalities : dict
+        Node -> number of states.
+    given_prior : float, str or mapping
+        The `prior` parameter.
+    equivalent_sample_size : float
+    owner : str
+        Name of the estimator's class, for messages.
+    """
+
+    dag: DAG
+    latents: dict
+    cardinalities: dict
+    given_prior: Any
+    equivalent_sample_size: float
+    owner: str
+
+    @classmethod
+    def of(cls, estimator, columns: tuple, n_categories: Sequence[int]) -> Self:
+        """The network that the parameters of an estimator describe."""
+        owner = type(estimator).__name__
+        latents = resolve_latents(estimator.latents, estimator.structure, owner)
+        dag = resolve_structure(estimator.structure, latents, columns, owner)
+        cardinalities = {**latents, **dict(zip(columns, n_categories))}
+        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner)
+
+    def prior(self) -> dict:
+        """Dirichlet concentrations of every node, axes (*parents, node)."""
+        if isinstance(self.given_prior, Mapping):
+            strange = [node for node in self.given_prior if node not in self.cardinalities]
+            if strange:
+                raise ValueError(
+                    f"The 'prior' parameter of {self.owner} names {strange[0]!r}, which is not a node of the structure."
+                    f"{did_you_mean(strange[0], self.dag.nodes)}"
+                )
+        return {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+
+    def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
+        """Dirichlet concentrations of one node, the last of any family, axes (*parents, node)."""
+        whose, by_node = f"The 'prior' parameter of {self.owner}", isinstance(self.given_prior, Mapping)
+        node, shape = family[-1], tuple(cardinalities[member] for member in family)
+        given, equal = self._given(node), self.equal_concentration(node)
+        values = equal.table(shape) if equal is not None else _as_floats(given) if by_node else None
+        if values is None:
+            raise ValueError(
+                f"{whose} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes to these or to "
+                f"arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
+            )
+        if values.shape != shape:
+            axes = ", ".join(f"{member!r} ({cardinalities[member]})" for member in family)
+            raise ValueError(
+                f"{whose}, for node {node!r}, must have the shape {shape}: one axis for each parent in this order, "
+                f"then the node itself, {axes}. Got shape {values.shape} instead."
+            )
+        good = np.isfinite(values) & (values > 0)
+        if not good.all():
+            raise ValueError(
+                f"{whose}{f', for node {node!r},' if by_node else ''} must hold finite concentrations > 0. "
+                f"Got {float(values[~good][0])!r} instead."
+            )
+        return values
+
+    def equal_concentration(self, node: Hashable) -> EqualConcentration | None:
+        """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
+        given = self._given(node)
+        if isinstance(given, str) and given in ("bdeu", "per_row"):
+            return EqualConcentration(self.equivalent_sample_size, "table" if given == "bdeu" else "row")
+        is_number = isinstance(given, Real) and not isinstance(given, bool)
+        return EqualConcentration(float(given), "cell") if is_number else None
+
+    def _given(self, node: Hashable) -> Any:
+        return self.given_prior.get(node, 1.0) if isinstance(self.given_prior, Mapping) else self.given_prior
 
 
 def resolve_latents(latents, structure, owner: str) -> dict:
@@ -98,58 +183,6 @@ def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
             warn(f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty.")
         if not dag.children(name):
             warn(f"Latent {name!r} has no children: it does not change the score.")
-
-
-def resolve_prior(prior, equivalent_sample_size: float, dag: DAG, cardinalities: Mapping, owner: str) -> dict:
-    """Dirichlet concentrations of every node, axes (*parents, node)."""
-    if isinstance(prior, Mapping):
-        strange = [node for node in prior if node not in cardinalities]
-        if strange:
-            raise ValueError(
-                f"The 'prior' parameter of {owner} names {strange[0]!r}, which is not a node of the structure."
-                f"{did_you_mean(strange[0], dag.nodes)}"
-            )
-    return {
-        node: resolve_family_prior(prior, equivalent_sample_size, dag.family(node), cardinalities, owner)
-        for node in dag.nodes
-    }
-
-
-def resolve_family_prior(
-    prior, equivalent_sample_size: float, family: tuple, cardinalities: Mapping, owner: str
-) -> np.ndarray:
-    """Dirichlet concentrations of one node, the last of its family, axes (*parents, node)."""
-    whose, by_node, node = f"The 'prior' parameter of {owner}", isinstance(prior, Mapping), family[-1]
-    shape = tuple(cardinalities[member] for member in family)
-    given = prior.get(node, 1.0) if by_node else prior
-    spread = spread_of(prior, equivalent_sample_size, node)
-    values = spread.table(shape) if spread is not None else _as_floats(given) if by_node else None
-    if values is None:
-        raise ValueError(
-            f"{whose} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes to these or to "
-            f"arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
-        )
-    if values.shape != shape:
-        axes = ", ".join(f"{member!r} ({cardinalities[member]})" for member in family)
-        raise ValueError(
-            f"{whose}, for node {node!r}, must have the shape {shape}: one axis for each parent in this order, "
-            f"then the node itself, {axes}. Got shape {values.shape} instead."
-        )
-    good = np.isfinite(values) & (values > 0)
-    if not good.all():
-        raise ValueError(
-            f"{whose}{f', for node {node!r},' if by_node else ''} must hold finite concentrations > 0. "
-            f"Got {float(values[~good][0])!r} instead."
-        )
-    return values
-
-
-def spread_of(prior, equivalent_sample_size: float, node: Hashable) -> EqualConcentration | None:
-    """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
-    given = prior.get(node, 1.0) if isinstance(prior, Mapping) else prior
-    if isinstance(given, str) and given in ("bdeu", "per_row"):
-        return EqualConcentration(equivalent_sample_size, "table" if given == "bdeu" else "row")
-    return EqualConcentration(float(given), "cell") if isinstance(given, Real) and not isinstance(given, bool) else None
 
 
 def resolve_annealing(annealing, owner: str) -> np.ndarray:

@@ -12,24 +12,21 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skvbem._compat import Interval, IterationReport, StrOptions, check_feature_names_in, fit_context, warn
+from skvbem._compat import Interval, StrOptions, check_feature_names_in
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.errors import DataWarning
-from skvbem.estimators.base import VBEstimator, check_count, feature_names, has_posterior
-from skvbem.estimators.evidence import EvidenceMixin, FittedRun
+from skvbem.estimators.base import check_count, feature_names, has_posterior, warn_of_one_row
+from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
-from skvbem.estimators.network import parameters
 from skvbem.estimators.network.fitted import FittedNetwork
-from skvbem.estimators.network.fitting import Prepared, Recipe, beyond_zero, given_point, point_of, run_from
+from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
+from skvbem.estimators.network.parameters import CandidateNetwork, check_size, resolve_annealing, warn_of_oddities
+from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices, table_summary
-from skvbem.evidence.evaluation import Evaluation
-from skvbem.families.equal_concentration import EqualConcentration
-from skvbem.graphs.dag import DAG
 from skvbem.graphs.network import Network
-from skvbem.models import DiscreteDAG, capabilities_of
+from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
 from skvbem.models.network.program import Program
@@ -37,7 +34,7 @@ from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 
 
-class VBDiscreteDAG(EvidenceMixin, VBEstimator):
+class VBDiscreteDAG(EvidenceEstimator):
     r"""A discrete Bayesian network with hidden nodes anywhere, fitted to incomplete data.
 
     Every table has a Dirichlet prior; q(theta) is a product of Dirichlet distributions, and q of the hidden variables
@@ -173,6 +170,9 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
     (3398, 2)
     """
 
+    _method = NetworkMethod()
+    _fitted_type = FittedNetwork
+
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",
         "latents": "no_validation",
@@ -249,7 +249,6 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Fit the network to a table of categories.
 
@@ -279,28 +278,9 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
-        encoder, data = self._encoded(X, sample_weight)
-        names = feature_names(X)
-        if len(data) == 1:
-            warn("X has one row: the fit is mostly prior.", DataWarning)
-        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        n_empty, fingerprint = _n_empty(data), data.fingerprint()
-        run, network, program = self._fit_rows(encoder, data, report)
-        parameters.warn_of_oddities(network.model.dag, network.sizes_of_latents(), program.total_weight)
-        self._warn_unless_converged(run.fit, report)
-        state = names | self._run_state(run.fit, network.form) | self._network_state(network)
-        state |= {
-            "_run_": replace(run, fingerprint=fingerprint),
-            "n_samples_": program.total_weight,
-            "n_rows_all_missing_": n_empty,
-            "treewidth_": program.treewidth,
-        }
-        self._publish(state)
-        report.close(lambda: state)
-        return self
+        return super().fit(X, y, sample_weight)
 
     @available_if(has_posterior)
-    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
         """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
 
@@ -323,128 +303,81 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
         self : VBDiscreteDAG
             Fitted.
         """
-        if not hasattr(self, "_fitted_"):
-            self.fit(X, sample_weight=sample_weight)
-            self.batch_lower_bound_ = self.lower_bound_
-            return self
-        network = self._fitted_
-        self._check_can_go_on(network.form)
-        data = network.rows(*self._counted(self._asked(X)[1], sample_weight))
-        model = network.model.updated(network.counts)
-        report = IterationReport(self, X, metadata={"sample_weight": sample_weight})
-        n_empty = _n_empty(data)
-        program = self._compiled(model, data, 1)
-        start = model.expect(model.prior.expected_natural()[:, None], program).statistics
-        recipe = Recipe((), 1, start, True, select=False, inverse_temperatures=(), **self._limits_of_run())
-        fit, _ = run_from(model, program, network.form, recipe, **self._run_options(report))
-        self._warn_unless_converged(fit, report)
-        network = replace(network, counts=network.counts + fit.statistics)
-        state = self._batch_state(fit, program.total_weight) | self._network_state(network)
-        state |= {
-            "n_rows_all_missing_": self.n_rows_all_missing_ + n_empty,
-            "treewidth_": max(self.treewidth_, program.treewidth),
-        }
-        self._publish(state)
-        report.close(lambda: state)
-        return self
+        return super().partial_fit(X, y, sample_weight)
 
-    def _encoded(self, X, sample_weight) -> tuple[CategoryEncoder, Rows]:
-        """The categories of X, and the codes of its rows of weight > 0."""
+    def _read(self, X, sample_weight, columns: CategoryEncoder | None, where: Mapping) -> NetworkReading:
         owner = type(self).__name__
-        table, weights = self._counted(read_table(X, owner), sample_weight)
-        encoder = CategoryEncoder(
+        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        table = read_table(X, owner)
+        if columns is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        table, weights, _ = self._counted(table, sample_weight)
+        if columns is not None:
+            return NetworkReading.of(columns, Rows(tuple(columns.names_), columns.encode(table), weights), given=given)
+        columns = CategoryEncoder(
             owner,
             categories=self.categories,
             missing_values=self.missing_values,
             handle_unknown=self.handle_unknown,
         )
-        return encoder, Rows(tuple(table.names), encoder.fit_encode(table), weights)
+        rows = Rows(tuple(table.names), columns.fit_encode(table), weights)
+        return NetworkReading.of(columns, rows, names=feature_names(X), given=given)
 
-    # What a search asks of an estimator, so that all its candidates share one encoding of the data -------------------
+    def _check_together(self, X) -> None:
+        super()._check_together(X)
+        self._inverse_temperatures()
 
-    #: Parameters that the encoding depends on.
-    _prepared_by = frozenset({"categories", "missing_values", "handle_unknown"})
+    def _inverse_temperatures(self) -> tuple[float, ...]:
+        return tuple(resolve_annealing(self.annealing, type(self).__name__))
 
-    def _prepare(self, X, sample_weight=None) -> Prepared:
-        encoder, data = self._encoded(X, sample_weight)
-        levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
-        return Prepared(encoder, data.distinct(), f"{data.fingerprint()} {levels}")
+    def network(self, reading: NetworkReading) -> CandidateNetwork:
+        """The network that this estimator fits to what was read, for searches that know more of networks than scores.
 
-    def _evaluate_prepared(self, prepared: Prepared) -> Evaluation:
-        """The fit to prepared data, as scores take it; warns of nothing."""
+        Parameters
+        ----------
+        reading : NetworkReading
+
+        Returns
+        -------
+        CandidateNetwork
+        """
+        return CandidateNetwork.of(self, reading.rows.names, reading.columns.n_categories_.tolist())
+
+    def complete(self, reading: NetworkReading, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
+        """The lower bound of a VB fit to what was read, and the rows completed by its q(x).
+
+        Parameters
+        ----------
+        reading : NetworkReading
+        start : CompletedRows, default=None
+            Rows completed otherwise, to start the fit from.
+
+        Returns
+        -------
+        lower_bound : float
+        completed : CompletedRows
+        """
         self._validate_params()
-        rows = replace(prepared.rows)  # whose codes are given up once they are compiled
-        run, network, program = self._fit_rows(prepared.encoder, rows, IterationReport(None, None))
-        return self._evaluate(network, run, program, None)
-
-    def _structure_in(self, prepared: Prepared) -> tuple[DAG, dict]:
-        """The graph this estimator would fit to prepared data, and latent -> number of states."""
-        return self._structure_over(prepared.rows.names)
-
-    def _complete_prepared(self, prepared: Prepared, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
-        """The lower bound of a VB fit to prepared data, begun from rows completed otherwise if any, and its q(x)."""
-        self._validate_params()
-        model, rows = self._model_for(prepared.encoder, prepared.rows), replace(prepared.rows)
-        recipe = self._recipe(prepared.encoder, model, rows, ())
+        model, kept = self._model(reading), reading.kept()
+        plan = replace(self._plan(model, None, reading), inverse_temperatures=())
         if start is not None:
-            recipe = replace(recipe, n_starts=1, given=beyond_zero(start.statistics(model))[:, None], of_counts=True)
-        program = self._compiled(model, rows, recipe.n_starts)
-        fit, _ = run_from(model, program, posteriors.VB, recipe, n_threads=effective_n_jobs(self.n_jobs))
-        return fit.objective, complete_rows(model, fit.statistics, prepared.rows, **self._limits())
+            starts = self._method.statistics_to_start_from(start.statistics(model))[:, None]
+            plan = replace(plan, starts=starts)
+        data = self._compiled(model, kept, plan.n_starts)
+        fit = plan.run(model, data, posteriors.VB, effective_n_jobs(self.n_jobs))
+        return fit.objective, complete_rows(model, fit.statistics, reading.rows, **self._limits())
 
-    def _family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
-        """Dirichlet concentrations of a node, the last of its family, axes (*parents, node)."""
-        return parameters.resolve_family_prior(
-            self.prior, self.equivalent_sample_size, family, cardinalities, type(self).__name__
-        )
+    def log_point(self, tables: Mapping) -> np.ndarray:
+        """Log parameters, (n_cells,), of tables that a user gives for every node.
 
-    def _spread_prior(self, node) -> EqualConcentration | None:
-        """The prior of a node where it is equal in all cells, whatever the parents are."""
-        return parameters.spread_of(self.prior, self.equivalent_sample_size, node)
+        Parameters
+        ----------
+        tables : mapping of node to array-like
 
-    def _evaluation(self, X, sample_weight, random_state) -> Evaluation:
-        network, table = self._asked(X)
-        run = self._scored_run()
-        data = network.rows(*self._counted(table, sample_weight))
-        self._check_same_data(run, data)
-        return self._evaluate(network, run, self._compiled(network.model, data, run.recipe.n_starts), random_state)
-
-    def _evaluate(self, network: FittedNetwork, run: FittedRun, program: Program, random_state) -> Evaluation:
-        """What scores take: a fitted network on the program of its data."""
-        n_threads = effective_n_jobs(self.n_jobs)
-        return Evaluation(
-            network.model,
-            capabilities_of(network.model),
-            program,
-            lambda form, fit: run.recipe.refit(network.model, program, form, fit, n_threads),
-            run.fit,
-            "map_probability" if network.form is posteriors.MAP_IN_PROBABILITIES else network.form.name,
-            program.total_weight,
-            network.latents,
-            run.recipe.seed if random_state is None else self._seed(random_state),
-            n_threads,
-            run.note,
-        )
-
-    def _simulated(self, X, sample_weight, random_state) -> tuple[Evaluation, np.ndarray]:
-        network, table = self._asked(X)
-        run = self._scored_run()
-        like = network.rows(*self._counted(table, sample_weight))
-        if not like.has_whole_weights:
-            raise ValueError("Data can be simulated only like rows of whole-number weights.")
-        seed = run.recipe.seed if random_state is None else self._seed(random_state)
-        rng = np.random.default_rng([*seed, 2**31])
-        point = network.model.prior.sample(rng)
-        missing = np.repeat(like.codes < 0, 1 if like.weight is None else like.weight.astype(int), axis=0)
-        drawn = queries.sample(network.model, point, len(missing), rng)
-        codes = np.stack([drawn[name] for name in like.names], axis=1).astype(like.codes.dtype)
-        codes[missing] = -1
-        program = self._compiled(network.model, Rows(like.names, codes), run.recipe.n_starts)
-        fit, _ = run_from(network.model, program, posteriors.VB, run.recipe)
-        run, network = FittedRun(fit, run.recipe), replace(network, form=posteriors.VB, counts=fit.statistics)
-        return self._evaluate(network, run, program, random_state), safe_log(point)
-
-    def _log_point(self, tables: Mapping) -> np.ndarray:
+        Returns
+        -------
+        ndarray
+        """
         check_is_fitted(self)
         model = self._fitted_.model
         lacking = [node for node in model.dag.nodes if node not in tables]
@@ -454,85 +387,49 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
             )
         return safe_log(point_of(model, tables, "the tables that made the data"))
 
-    def _counted(self, table: Table, sample_weight) -> tuple[Table, np.ndarray | None]:
-        """The rows of weight > 0, and their weights."""
-        weights = self._weights(sample_weight, table.n_samples)
-        if weights is None or weights.all():
-            return table, weights
-        counted = weights > 0
-        return table.rows(counted), weights[counted]
+    def _model(self, reading: NetworkReading) -> DiscreteDAG:
+        candidate = self.network(reading)
+        check_size(candidate.dag, candidate.cardinalities, n_starts=self._n_starts(), **self._limits())
+        return DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior())
 
-    def _fit_rows(
-        self, encoder: CategoryEncoder, data: Rows, report: IterationReport
-    ) -> tuple[FittedRun, FittedNetwork, Program]:
-        """The best fit to rows in the codes of an encoder, the network so fitted, and the program of the rows."""
-        owner = type(self).__name__
-        if self.learn_prior and self.method != "vb":
-            raise ValueError(f"learn_prior=True of {owner} needs method='vb'. Got method={self.method!r}.")
-        temperatures = parameters.resolve_annealing(self.annealing, owner)
-        model = self._model_for(encoder, data)
-        program = self._compiled(model, data, self._n_starts())
-        recipe = self._recipe(encoder, model, data, temperatures)
-        fit, model = run_from(
-            model, program, self._form(), recipe, learn_prior=self.learn_prior, **self._run_options(report)
-        )
-        network = FittedNetwork(encoder, model, self._form(), fit.statistics)
-        return FittedRun(fit, recipe, "given the optimized prior" if self.learn_prior else ""), network, program
+    def _compiled(self, model: DiscreteDAG, reading: NetworkReading, n_starts: int) -> Program:
+        return model.compile(reading.rows, n_lanes=n_starts, release=True, **self._limits())
 
-    def _model_for(self, encoder: CategoryEncoder, data: Rows) -> DiscreteDAG:
-        """The network to fit, its nodes in the order latents, then columns."""
-        owner = type(self).__name__
-        dag, latents = self._structure_over(data.names)
-        cardinalities = {**latents, **dict(zip(data.names, encoder.n_categories_.tolist()))}
-        parameters.check_size(dag, cardinalities, n_starts=self._n_starts(), **self._limits())
-        prior = parameters.resolve_prior(self.prior, self.equivalent_sample_size, dag, cardinalities, owner)
-        return DiscreteDAG(dag, cardinalities, prior)
+    def _starts(self, model: DiscreteDAG, data, reading: NetworkReading, seed: tuple[int, ...]) -> TableStarts:
+        if isinstance(self.init, str):
+            return TableStarts(seed, self.n_init)
+        return TableStarts(seed, 1, given_point(model, self.init, reading.columns, type(self).__name__))
 
-    def _structure_over(self, columns: tuple) -> tuple[DAG, dict]:
-        """The graph over latents and columns, and latent -> number of states."""
-        owner = type(self).__name__
-        latents = parameters.resolve_latents(self.latents, self.structure, owner)
-        return parameters.resolve_structure(self.structure, latents, columns, owner), latents
+    def _start_from(self, last: FittedNetwork, model, data, reading) -> np.ndarray:
+        return self._method.statistics_to_start_from(last.statistics)
 
-    def _n_starts(self) -> int:
-        return self.n_init if isinstance(self.init, str) else 1
+    def _continued_model(self, fitted: FittedNetwork) -> DiscreteDAG:
+        return fitted.model.updated(fitted.statistics)
 
-    def _recipe(self, encoder: CategoryEncoder, model: DiscreteDAG, data: Rows, inverse_temperatures) -> Recipe:
-        """Where to start and when to stop."""
-        last = getattr(self, "_fitted_", None) if self.warm_start else None
-        given, of_counts = None, False
-        if last is not None and last.continues(encoder, model):
-            given, of_counts = beyond_zero(last.counts)[:, None], True
-        elif not isinstance(self.init, str):
-            given = given_point(model, self.init, encoder, type(self).__name__)
-        return Recipe(
-            self._seed(self.random_state),
-            self._n_starts(),
-            given,
-            of_counts,
-            select=isinstance(self.init, str) and self.init == "tournament",
-            inverse_temperatures=() if of_counts else tuple(inverse_temperatures),
-            **self._limits_of_run(),
-        )
+    def _hidden(self, fitted: FittedNetwork) -> tuple:
+        return fitted.latents
 
-    def _compiled(self, model: DiscreteDAG, data: Rows, n_starts: int) -> Program:
-        return model.compile(data, n_lanes=n_starts, release=True, **self._limits())
+    def _drawn_like(self, like: NetworkReading, model: DiscreteDAG, point, rng: np.random.Generator) -> dict:
+        return queries.sample(model, point, len(like.rows), rng)
 
-    def _run_options(self, report: IterationReport) -> dict:
+    def _warn_of_data(self, reading: NetworkReading, model: DiscreteDAG, data: Program) -> None:
+        warn_of_one_row(reading.n_rows)
+
+    def _warn_of_fit(self, fitted: FittedNetwork, data: Program) -> None:
+        warn_of_oddities(fitted.model.dag, fitted.sizes_of_latents(), data.total_weight)
+
+    def _data_state(self, fitted, reading: NetworkReading, data: Program, *, is_batch: bool = False) -> dict:
+        n_before, width = (self.n_rows_all_missing_, self.treewidth_) if is_batch else (0, 0)
         return {
-            "stop": self._cycle(report),
-            "stopped": lambda: report.stopped,
-            "n_threads": effective_n_jobs(self.n_jobs),
+            "n_rows_all_missing_": n_before + reading.n_rows_all_missing,
+            "treewidth_": max(width, data.treewidth),
         }
-
-    def _limits_of_run(self) -> dict:
-        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
 
     def _limits(self) -> dict:
         return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
 
     @staticmethod
-    def _network_state(network: FittedNetwork) -> dict:
+    def _model_state(network: FittedNetwork) -> dict:
         """The attributes that tell of the network."""
         return {
             "_fitted_": network,
@@ -789,18 +686,11 @@ class VBDiscreteDAG(EvidenceMixin, VBEstimator):
             residuals of each pair of columns.
         """
         network, table = self._asked(X)
-        data = network.rows(*self._counted(table, sample_weight))
+        table, weights, _ = self._counted(table, sample_weight)
+        data = network.rows(table, weights)
         return fit_indices(network.model, network.point, data, self.latent_names_, self._limits())
 
 
 def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
     """One column as it is, several as the columns of one array."""
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
-
-
-def _n_empty(data: Rows) -> int:
-    """Number of rows without an observed cell."""
-    empty = np.ones(len(data), dtype=bool)
-    for column in data.codes.T:
-        empty &= column < 0
-    return int(empty.sum())

@@ -1,16 +1,18 @@
-"""Rows of sequences, read."""
+"""Sequences as estimators with emissions read them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self
 
 import numpy as np
 
 from skvbem.data import fingerprint, mixed, row_hashes
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed
-from skvbem.estimators.input.rows import MixtureRows
+from skvbem.estimators.input.rows import TableReading
+from skvbem.estimators.reading import Reading
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.sequences.data import HMMData
@@ -19,33 +21,39 @@ _MULTIPLIER = np.uint64(0xD1342543DE82EF95)
 
 
 @dataclass(frozen=True, eq=False)
-class HMMRows:
+class SequenceReading(Reading):
     """Rows of sequences of weight > 0, read, in the order of time.
 
     Parameters
     ----------
-    groups : ColumnGroups
+    columns : ColumnGroups
     values : list of ndarray
         Of each group.
     lengths : ndarray of int64, shape (n_sequences,)
     weight : ndarray of shape (n_sequences,) or None
         How often each sequence counts; once if None.
+    sequences : Sequences or None
+        All of them, where the user's rows are and which belong together.
+    order : ndarray of int, shape (n_rows,) or None
+        Where these rows stand among the user's.
     """
 
-    groups: ColumnGroups
+    columns: ColumnGroups
     values: list[np.ndarray]
     lengths: np.ndarray
     weight: np.ndarray | None
+    sequences: Any = None
+    order: np.ndarray | None = None
 
     @property
-    def as_independent(self) -> MixtureRows:
+    def as_independent(self) -> TableReading:
         """The rows, whatever sequence they are of."""
         weight = None if self.weight is None else np.repeat(self.weight, self.lengths)
-        return MixtureRows(self.groups, [(self.values, weight)])
+        return TableReading(self.columns, [(self.values, weight)])
 
     def compiled(self, model: HMM) -> HMMData:
         """The rows as a hidden Markov model takes them."""
-        table = model.emission.prepare(self.groups.as_emission_takes(self.values))
+        table = model.emission.prepare(self.columns.as_emission_takes(self.values))
         observed = None if are_complete(self.values) else are_observed(self.values)
         return model.compile(table, self.lengths, self.weight, observed)
 
@@ -53,10 +61,34 @@ class HMMRows:
         """Statistics of starts, (n_cells, n_starts)."""
         return seeded_starts(model, data, partial(row_hashes, self.values), n_starts, spread=spread, rng=rng)
 
+    @cached_property
     def fingerprint(self) -> str:
-        """What tells these sequences, in any order, and how their values are read, from others."""
+        """See `Reading`."""
         firsts = np.cumsum(self.lengths) - self.lengths
         time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)
         of_rows = mixed(row_hashes(self.values, slice(None)) + mixed(time * _MULTIPLIER))
         of_sequences = np.add.reduceat(of_rows, firsts)[:, None]
-        return f"{fingerprint([of_sequences], self.weight)} {self.groups.meaning()}"
+        return f"{fingerprint([of_sequences], self.weight)} {self.columns.meaning()}"
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """See `Reading`."""
+        return self.weight is None or bool((self.weight == np.floor(self.weight)).all())
+
+    def one_by_one(self) -> Self:
+        """See `Reading`."""
+        if self.weight is None:
+            return self
+        times = self.weight.astype(int)
+        lengths = np.repeat(self.lengths, times)
+        firsts = np.repeat(np.cumsum(self.lengths) - self.lengths, times)
+        rows = np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
+        return replace(self, values=[of_group[rows] for of_group in self.values], lengths=lengths, weight=None)
+
+    def refilled(self, drawn: Any) -> Self:
+        """See `Reading`."""
+        return replace(self, values=self.columns.refilled(self.values, drawn))
+
+    def __getstate__(self):
+        where = None if self.sequences is None else replace(self.sequences, rows=None, table=None)
+        return {**super().__getstate__(), "sequences": where}

@@ -18,7 +18,7 @@ from skvbem.models.labels.relabelings import LabelRelabelings
 def capabilities_of(model: HMM) -> Capabilities:
     """The capabilities of a hidden Markov model: all but marginals, as steps of a path are not independent."""
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
-    return Capabilities(
+    of_rows = Capabilities(
         points=gibbs,
         annealing=gibbs,
         metropolis=gibbs,
@@ -28,3 +28,4 @@ def capabilities_of(model: HMM) -> Capabilities:
         enumeration=partial(log_evidence_by_enumeration, model),
         dimension=partial(identifiable_dimension, model),
     )
+    return of_rows if model.prior.hyperprior is None else of_rows.with_hidden_hyperparameters()

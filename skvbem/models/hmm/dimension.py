@@ -40,7 +40,7 @@ def identifiable_dimension(model: HMM, hidden: Sequence, data: HMMData) -> int:
         return 0
     if model.n_components == 1:
         return model.prior.n_free_parameters
-    if model.emission.tells_components_apart:
+    if model.emission.identifies_components:
         return _where_states_are_told_apart(model, n_steps)
     sizes = model.emission.n_outcomes
     if sizes is None:
@@ -84,13 +84,13 @@ def _derivatives(model: HMM, sizes: tuple[int, ...], n_steps: int, rng: np.rando
     by_pairs = np.zeros((n_states, n_states, n), dtype=np.uint64)
     for t in range(1, n_steps):
         by_pairs = (by_pairs + left[t - 1][:, None] * right[t] % _PRIME) % _PRIME
-    found = [_free(by_first, model.initial.allowed), _free(by_pairs, model.transitions.allowed)]
+    derivatives = [_free(by_first, model.initial.allowed), _free(by_pairs, model.transitions.allowed)]
     around = ahead * behind % _PRIME
     for j, weight in enumerate(weights):
         others = around * _multiplied(np.delete(by_column, j, axis=0)) % _PRIME
         by_table = (others[:, :, None] * weight[:, None] % _PRIME).sum(axis=0) % _PRIME
-        found.append(_free(by_table, np.ones(by_table.shape[:2], dtype=bool)))
-    return np.ascontiguousarray(np.concatenate(found))
+        derivatives.append(_free(by_table, np.ones(by_table.shape[:2], dtype=bool)))
+    return np.ascontiguousarray(np.concatenate(derivatives))
 
 
 def _random_rows(rng: np.random.Generator, allowed: np.ndarray) -> np.ndarray:
@@ -110,17 +110,17 @@ def _product(matrix: np.ndarray, of: np.ndarray) -> np.ndarray:
 
 def _multiplied(factors: np.ndarray) -> np.ndarray:
     """The product over the first axis, 1 of no factors."""
-    found = np.ones(factors.shape[1:], dtype=np.uint64)
+    product = np.ones(factors.shape[1:], dtype=np.uint64)
     for factor in factors:
-        found = found * factor % _PRIME
-    return found
+        product = product * factor % _PRIME
+    return product
 
 
 def _free(by_cell: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Derivatives by free cells of rows, (n_free, n): the last cell of each is one less the others."""
     last = allowed.shape[1] - 1 - allowed[:, ::-1].argmax(axis=1)
     rows = np.arange(len(allowed))
-    found = (by_cell + _PRIME - by_cell[rows, last][:, None]) % _PRIME
+    derivatives = (by_cell + _PRIME - by_cell[rows, last][:, None]) % _PRIME
     free = allowed.copy()
     free[rows, last] = False
-    return found[free]
+    return derivatives[free]

@@ -52,11 +52,11 @@ def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tu
             f"allows {max_terms}. Take a score that approximates it, fewer or shorter sequences, or fewer states."
         )
     data, n_terms = data.one_by_one, round(exp(log_n))
-    of_rows, found = _OfRows(model, data, n_terms), -np.inf
+    of_rows, total = _OfRows(model, data, n_terms), -np.inf
     for paths in _all_paths(model, data):
         terms = _log_evidence_of_counts(model, data, paths) + of_rows.log_evidence(paths)
-        found = np.logaddexp(found, logsumexp(terms))
-    return of_rows.log_base + float(found), n_terms
+        total = np.logaddexp(total, logsumexp(terms))
+    return of_rows.log_base + float(total), n_terms
 
 
 def _log_n_paths(model: HMM, data: HMMData) -> np.ndarray:
@@ -95,7 +95,7 @@ def _all_paths(model: HMM, data: HMMData) -> Iterator[np.ndarray]:
 
 
 def _log_evidence_of_counts(model: HMM, data: HMMData, paths: np.ndarray) -> np.ndarray:
-    """Of first states and transitions of paths, nats, (n_paths,)."""
+    """The log evidence of first states and transitions of paths, nats, (n_paths,)."""
     n_states, n_paths = model.n_components, paths.shape[1]
     first = data.starts[:-1][data.lengths > 0]
     later = np.setdiff1d(np.arange(len(paths)), first)
@@ -107,8 +107,8 @@ def _log_evidence_of_counts(model: HMM, data: HMMData, paths: np.ndarray) -> np.
     wide = paths.astype(np.int64)
     of_first = counts(wide[first], n_states)[None]
     of_pairs = counts(wide[later - 1] * n_states + wide[later], n_states**2).reshape(n_states, n_states, n_paths)
-    found = model.prior.blocks[0].log_evidence(model.initial.statistics(of_first))
-    return found + model.prior.blocks[1].log_evidence(model.transitions.statistics(of_pairs))
+    log_evidence = model.prior.blocks[0].log_evidence(model.initial.statistics(of_first))
+    return log_evidence + model.prior.blocks[1].log_evidence(model.transitions.statistics(of_pairs))
 
 
 class _OfRows:

@@ -156,7 +156,7 @@ class ForwardBackward:
         return states, reached[: len(pieces[0].starts)]
 
     def _taken_forward(self, pieces: list[Segment], log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the way back takes up of the way forward, which fills ln Z: of whole sequences nothing, yet."""
+        """What the backward pass takes up of the forward pass, which fills ln Z; nothing yet of whole sequences."""
         if len(pieces) > 1:
             log_z[...], in_logs, carries = self.forward(pieces, again=True)
             return in_logs, carries

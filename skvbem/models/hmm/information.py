@@ -118,7 +118,7 @@ class _Scores:
             self._take_products(shares, weight, back, statistics, through, before)
 
     def _of_transitions(self, begins: bool, back: np.ndarray, shares: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """What is expected of transitions into states, less their mean, (n_steps, n_sequences, n_states, d)."""
+        """Expected scores of transitions into states, less their mean, (n_steps, n_sequences, n_states, d)."""
         n_states = back.shape[-1]
         found = np.stack([back[..., j] @ self.of_pairs[:, j] for j in range(n_states)], axis=2)
         if begins:
@@ -129,7 +129,7 @@ class _Scores:
         return found - mean[..., None, :]
 
     def _of_rows(self, statistics: np.ndarray, shares: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """What states say of rows, less their mean, (n_steps, n_sequences, n_states, d)."""
+        """Expected scores of rows given states, less their mean, (n_steps, n_sequences, n_states, d)."""
         found = np.zeros((*shares.shape, self.d))
         for k, (of, derivative) in enumerate(zip(self.free, self.derivatives)):
             found[..., k, of] = (statistics[:, k] @ derivative).reshape(*shares.shape[:2], len(of))
@@ -171,7 +171,7 @@ class _Scores:
                 self.second[np.ix_(of, of)] += derivative.T @ covariance @ derivative
 
     def covariance(self) -> np.ndarray:
-        """Of all that was added, (d, d)."""
+        """The covariance of the scores of all sequences that were added, (d, d)."""
         of_pairs = self.of_pairs.reshape(-1, self.d)
         crossed = self.crossed + of_pairs.T @ self.before_pairs.reshape(-1, self.d)
         return self.second + (of_pairs.T * self.pairs.ravel()) @ of_pairs + crossed + crossed.T

@@ -69,7 +69,7 @@ class _ManyStates(SequentialRelabelings):
         self.cells_in_order = cells_in_order
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """See `skvbem.capabilities.Relabelings`."""
+        """A permutation drawn by picks in turn, transitions with it."""
         return log_point[self.cells_in_order(self.picked(statistics, log_point, rng))]
 
 

@@ -34,10 +34,13 @@ class EmissionAscent(Generic[_Model]):
         if not form.density and form.prior_share:  # of a log density, whose normalizer cancels what strong priors say
             self.magnitude += float(np.abs(model.prior.coordinates).sum())
         self.signed = model.prior.signed
+        self.hyperprior = model.prior.hyperprior if form.density or form.prior_share else None
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
         prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
+        if self.hyperprior is not None:
+            statistics[:] = prior.with_hyperparameters(statistics)
         live = np.flatnonzero((prior + statistics).is_valid)
         for step in range(n_steps):
             if not len(live):
@@ -47,14 +50,22 @@ class EmissionAscent(Generic[_Model]):
                 natural, penalty = self.form.of(prior, at)
             except NoInteriorModeError:
                 raise self.failure() from None
-            expectation = self.model.expect(natural, self.data, self.n_threads)
-            trace[step, live] = expectation.log_normalizer + penalty
-            statistics[:, live] = expectation.statistics
+            expected, log_normalizer = self._expected(natural)
+            trace[step, live] = log_normalizer + penalty
+            statistics[:, live] = expected
         return trace
+
+    def _expected(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Expected statistics of rows and of hidden hyperparameters, which belong to no row, and ln Z of both, nats."""
+        expectation = self.model.expect(natural, self.data, self.n_threads)
+        if self.hyperprior is None:
+            return expectation.statistics, expectation.log_normalizer
+        statistics, log_normalizer = self.hyperprior.expect(natural)
+        return expectation.statistics + statistics, expectation.log_normalizer + log_normalizer
 
     def expect(self, natural: np.ndarray) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape."""
-        return self.model.expect(natural, self.data, self.n_threads).statistics
+        return self._expected(natural)[0]
 
     def failure(self) -> Exception:
         """Why the objective of a plain step may not be a number."""

@@ -42,9 +42,11 @@ class GibbsSampler:
 
     def paths(self, data: Any, statistics: np.ndarray) -> Path:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
-        statistics = np.ascontiguousarray(statistics, dtype=float)
-        natural = (self.model.prior + statistics).expected_natural()
-        slope = self.log_z(natural, data) + self.model.prior.log_evidence(statistics)
+        prior, statistics = self.model.prior, np.ascontiguousarray(statistics, dtype=float)
+        natural = (prior + prior.with_hyperparameters(statistics)).expected_natural()
+        slope = self.log_z(natural, data) + prior.log_evidence(statistics)
+        if prior.hyperprior is not None:
+            slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, prior.hyperprior.expect(natural)[1])
         return Path(statistics, natural, slope)
 
     def certain_statistics(self, data: Any, rng: np.random.Generator) -> np.ndarray:
@@ -53,13 +55,19 @@ class GibbsSampler:
         naturals = []
         for _ in range(2):
             drawn = (rng.dirichlet(alike, len(chunk)) for chunk in data.chunks())
-            naturals.append((self.model.prior + self.model.statistics_of(drawn, data)).expected_natural())
+            statistics = self.model.prior.with_hyperparameters(self.model.statistics_of(drawn, data))
+            naturals.append((self.model.prior + statistics).expected_natural())
         one, other = self.model.expect(np.stack(naturals, axis=1), data).statistics.T
-        return np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
+        certain = np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
+        # what leaves hyperparameters to their prior must leave them all to it
+        return np.where(self.model.prior.leaves_hyperparameters(certain), 0.0, certain)
 
     def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics (n_cells, n_lanes), each by its stream."""
-        rngs = generators(streams)
+        rngs, prior = generators(streams), self.model.prior
+        if prior.hyperprior is not None:
+            of_prior = prior.hyperprior.draw_from_prior(statistics, ParallelGenerator(rngs))
+            statistics = statistics + np.where(prior.leaves_hyperparameters(statistics), of_prior, 0.0)
         points = self._points_after(statistics, rngs)
         move_on(streams, rngs)
         return points
@@ -68,7 +76,20 @@ class GibbsSampler:
         self, workspace: Any, path: Path, temperatures: np.ndarray, log_point: np.ndarray
     ) -> np.ndarray:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
-        return np.stack([self.log_z((1 - t) * path.natural + t * log_point, workspace) for t in temperatures])
+        of_rows = [self.log_z((1 - t) * path.natural + t * log_point, workspace) for t in temperatures]
+        return np.stack(of_rows) + [self._hyperparameters_at(path, t, log_point)[1] for t in temperatures]
+
+    def _hyperparameters_at(self, path: Path, t: float, log_point: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
+        """Natural parameters of q(nu) at an inverse temperature, and its ln Z, nats; 0 where none are hidden.
+
+        Chains that start from the prior keep p(nu | theta) all along.
+        """
+        prior = self.model.prior
+        if prior.hyperprior is None:
+            return log_point, 0.0
+        from_prior = prior.leaves_hyperparameters(path.statistics)
+        natural = np.where(from_prior, log_point, (1 - t) * path.natural + t * log_point)
+        return natural, prior.hyperprior.expect(natural)[1]
 
     def log_likelihoods(self, data: Any, log_points: np.ndarray) -> np.ndarray:
         """ln p(data | theta), nats, of many points (n_cells, n_points)."""
@@ -84,7 +105,7 @@ class GibbsSampler:
         self, workspace: Any, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gibbs chains along paths of their own; see `skvbem.capabilities.Annealing`."""
-        rngs, rows = generators(streams), workspace.one_by_one
+        rngs, rows, hyperprior = generators(streams), workspace.one_by_one, self.model.prior.hyperprior
         log_ratios = np.empty((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
         for step, (here, there) in enumerate(pairwise(temperatures)):
@@ -92,7 +113,15 @@ class GibbsSampler:
             before = self.log_z((1 - here) * path.natural + here * log_point, rows) if here != there else 0.0
             after, drawn = self.completed((1 - there) * path.natural + there * log_point, rows, rngs)
             log_ratios[step] = (after - before if here != there else 0.0) + (there - here) * slope
-            log_point[:] = self._points_after((1 - there) * path.statistics + there * drawn, rngs)
+            statistics = (1 - there) * path.statistics + there * drawn
+            if hyperprior is not None:
+                before = self._hyperparameters_at(path, here, log_point)[1]
+                natural, after = self._hyperparameters_at(path, there, log_point)
+                log_ratios[step] += after - before
+                of_prior = hyperprior.draw(natural, ParallelGenerator(rngs))
+                statistics += np.where(self.model.prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior
+                drawn = drawn + of_prior
+            log_point[:] = self._points_after(statistics, rngs)
         move_on(streams, rngs)
         return log_ratios, drawn
 
@@ -112,9 +141,10 @@ class GibbsSampler:
         """
         prior, rngs = self.model.prior, generators(streams)
         mode = prior.mode()
-        width = 1 / np.sqrt(np.diag(prior.information(mode, prior.coordinates)))
+        near_prior = prior.with_hyperparameters(np.zeros(len(prior.coordinates)))
+        width = 1 / np.sqrt(np.diag(prior.information(mode, prior.coordinates + near_prior)))
         free = prior.to_unconstrained(prior.from_natural(np.maximum(log_point, _LOWEST)))
-        log_prior = (prior.coordinates[:, None] * log_point).sum(axis=0)
+        log_prior = self._log_prior(log_point)
         shape = (len(strengths), log_point.shape[1])
         log_ratios, accepted = np.empty(shape), np.empty(shape, dtype=bool)
         for step, (here, there, strength) in enumerate(zip(temperatures, temperatures[1:], strengths)):
@@ -125,7 +155,7 @@ class GibbsSampler:
                 natural = prior.natural(prior.from_unconstrained(proposed))
             lost = ~np.isfinite(natural).all(axis=0)  # out of the floats: stay
             natural[:, lost] = log_point[:, lost]
-            there_prior = np.where(lost, -np.inf, (prior.coordinates[:, None] * natural).sum(axis=0))
+            there_prior = np.where(lost, -np.inf, self._log_prior(natural))
             there_likelihood = self.log_z(natural, workspace)
             log_odds = there_prior - log_prior + there * (there_likelihood - log_likelihood)
             taken = np.log([rng.random() for rng in rngs]) < log_odds
@@ -143,8 +173,16 @@ class GibbsSampler:
         """Complete-data statistics with labels drawn from q(x) at natural parameters (n_cells, n_lanes)."""
         rngs = generators(streams)
         _, drawn = self.completed(natural, data.one_by_one, rngs)
+        if self.model.prior.hyperprior is not None:
+            drawn = drawn + self.model.prior.hyperprior.draw(natural, ParallelGenerator(rngs))
         move_on(streams, rngs)
         return drawn
+
+    def _log_prior(self, natural: np.ndarray) -> np.ndarray:
+        """ln p(theta) but for a constant, nats, (n_lanes,), hidden hyperparameters integrated out."""
+        prior = self.model.prior
+        log_prior = (prior.coordinates[:, None] * natural).sum(axis=0)
+        return log_prior if prior.hyperprior is None else log_prior + prior.hyperprior.expect(natural)[1]
 
     def _points_after(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""

@@ -19,7 +19,7 @@ from skvbem.models.mixture.sampling import completed, log_z, relabelings
 def capabilities_of(model: Mixture) -> Capabilities:
     """The capabilities of a mixture: all."""
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
-    return Capabilities(
+    of_rows = Capabilities(
         points=gibbs,
         annealing=gibbs,
         metropolis=gibbs,
@@ -30,3 +30,4 @@ def capabilities_of(model: Mixture) -> Capabilities:
         enumeration=partial(log_evidence_by_enumeration, model),
         dimension=partial(identifiable_dimension, model),
     )
+    return of_rows if model.prior.hyperprior is None else of_rows.with_hidden_hyperparameters()

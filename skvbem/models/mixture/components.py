@@ -51,7 +51,7 @@ class Components:
     def statistics(self, model: Mixture) -> np.ndarray:
         """Statistics (n_cells, ...) of a mixture of so many components; the largest first where weights should fall."""
         counts, own = self.counts, self.own
-        if model.weights.falling:
+        if model.weights.by_weight:
             order = np.argsort(-counts, axis=0, kind="stable")
             counts, own = counts[order], own[order]
         component = model.emission.component_of_cell(len(self))

@@ -75,6 +75,9 @@ class MixtureBlocks:
     total_weight: float
     has_whole_weights: bool = True
 
+    #: Scores cannot look at rows one by one.
+    rows_are_in_memory = False
+
     def __len__(self) -> int:
         return self.n_rows
 

@@ -18,7 +18,7 @@ def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -
     ValueError
         If it is not known for the emission.
     """
-    if model.n_components == 1 or model.emission.tells_components_apart:
+    if model.n_components == 1 or model.emission.identifies_components:
         return model.prior.n_free_parameters
     sizes = model.emission.n_outcomes
     if sizes is None:

@@ -86,24 +86,28 @@ def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> f
     rest = of_sets[-1]
     for k in reversed(range(model.n_components - 1)):
         a, b = model.weights.sticks[k]
-        own, others, whole = of_sets[k] + log_rising(a, n_rows), rest + log_rising(b, n_rows), log_rising(a + b, n_rows)
+        mine, others, whole = (
+            of_sets[k] + log_rising(a, n_rows),
+            rest + log_rising(b, n_rows),
+            log_rising(a + b, n_rows),
+        )
         if k:
-            rest = _convolved(own, others, weight, strides) - whole
+            rest = _convolved(mine, others, weight, strides) - whole
     # of the first component only those sets matter that make up all rows with the rest
-    return float(logsumexp(own + others[::-1] + _log_ways(weight, strides)) - whole[-1])
+    return float(logsumexp(mine + others[::-1] + _log_ways(weight, strides)) - whole[-1])
 
 
 def _log_ways(weight: np.ndarray, strides: np.ndarray) -> np.ndarray:
     """ln of the ways to take each set from all rows, (n_sets,)."""
-    found = np.zeros(strides[-1])
+    log_ways = np.zeros(strides[-1])
     for w, stride in zip(weight, strides):
         taken = np.arange(strides[-1]) // stride % (w + 1)
-        found += gammaln(w + 1.0) - gammaln(taken + 1.0) - gammaln(w - taken + 1.0)
-    return found
+        log_ways += gammaln(w + 1.0) - gammaln(taken + 1.0) - gammaln(w - taken + 1.0)
+    return log_ways
 
 
-def _convolved(own: np.ndarray, others: np.ndarray, weight: np.ndarray, strides: np.ndarray) -> np.ndarray:
-    """ln of the sum over subsets S of R of own(S) others(R - S), times the ways to take S, for every R, (n_sets,)."""
+def _convolved(mine: np.ndarray, others: np.ndarray, weight: np.ndarray, strides: np.ndarray) -> np.ndarray:
+    """ln of the sum over subsets S of R of mine(S) others(R - S), times the ways to take S, for every R, (n_sets,)."""
     n_inner = 0
     n_pairs = 1
     while n_inner < len(weight) and n_pairs * (weight[n_inner] + 1) * (weight[n_inner] + 2) // 2 <= _PAIRS:
@@ -113,14 +117,14 @@ def _convolved(own: np.ndarray, others: np.ndarray, weight: np.ndarray, strides:
     order = np.argsort(inner[0] + inner[1], kind="stable")
     s, t, ways = (of[order] for of in inner)
     starts = np.flatnonzero(np.diff(s + t, prepend=-1))
-    found = np.full(strides[-1], -np.inf)
+    sums_of_sets = np.full(strides[-1], -np.inf)
     for s_outer, t_outer, ways_outer in zip(*outer):
-        terms = own[s_outer + s] + others[t_outer + t] + (ways + ways_outer)
+        terms = mine[s_outer + s] + others[t_outer + t] + (ways + ways_outer)
         most = np.maximum.reduceat(terms, starts)
         sums = np.add.reduceat(np.exp(terms - np.repeat(most, np.diff([*starts, len(terms)]))), starts)
         whole = slice(s_outer + t_outer, s_outer + t_outer + strides[n_inner])
-        found[whole] = np.logaddexp(found[whole], most + np.log(sums))
-    return found
+        sums_of_sets[whole] = np.logaddexp(sums_of_sets[whole], most + np.log(sums))
+    return sums_of_sets
 
 
 def _pairs(weight: np.ndarray, strides: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -143,21 +147,21 @@ def _by_allocations(model: Mixture, statistics: np.ndarray, weight: np.ndarray) 
     choices = [_allocations(w, n_components) for w in weight.tolist()]
     log_ways = [gammaln(w + 1.0) - gammaln(of + 1.0).sum(axis=1) for w, of in zip(weight, choices)]
     ends = np.cumprod([1, *map(len, choices)])
-    found = -np.inf
+    total = -np.inf
     for at in range(0, ends[-1], BATCH):
         which = np.arange(at, min(at + BATCH, ends[-1]))
         added = np.zeros((model.n_cells - first, len(which)))
         counts, log_terms = np.zeros((n_components, len(which))), np.zeros(len(which))
         for row, of, ways, (below, above) in zip(statistics, choices, log_ways, pairwise(ends)):
-            own = which % above // below
-            counts += of[own].T
-            log_terms += ways[own]
+            chosen = which % above // below
+            counts += of[chosen].T
+            log_terms += ways[chosen]
             for k, cells in enumerate(cells_of):
-                added[cells] += row[:, None] * of[own, k]
+                added[cells] += row[:, None] * of[chosen, k]
         log_terms += model.weights.prior.log_evidence(model.weights.statistics(counts))
         log_terms += model.prior.blocks[1].log_evidence(added)
-        found = np.logaddexp(found, logsumexp(log_terms))
-    return float(found)
+        total = np.logaddexp(total, logsumexp(log_terms))
+    return float(total)
 
 
 def _allocations(n: int, n_components: int) -> np.ndarray:

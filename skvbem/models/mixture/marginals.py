@@ -16,7 +16,7 @@ from skvbem.models.mixture.responsibilities import responsibilities
 
 @dataclass(frozen=True, eq=False)
 class MixtureMarginals:
-    """See `skvbem.capabilities.Marginals`.
+    """Counts of weights and categories as sums over independent rows; see `skvbem.capabilities.Marginals`.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ class Weights(ABC):
     #: Whether components may be renamed without a change of the prior.
     exchangeable: bool
     #: Whether the prior means early components to be larger than late ones.
-    falling: bool = False
+    by_weight: bool = False
     n_components: int
     concentration: Any
 
@@ -69,7 +69,7 @@ class Weights(ABC):
 
     @abstractmethod
     def concentrations(self, family: Dirichlet) -> np.ndarray:
-        """Of a prior or posterior: (n_components,), or (n_components - 1, 2) of sticks."""
+        """Concentrations of a prior or posterior: (n_components,), or (n_components - 1, 2) of sticks."""
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics with the components in another order."""
@@ -154,7 +154,7 @@ class StickBreaking(Weights):
     concentration: float
 
     exchangeable = False
-    falling = True
+    by_weight = True
 
     @cached_property
     def prior(self) -> Dirichlet:
@@ -175,7 +175,7 @@ class StickBreaking(Weights):
         return np.concatenate([broken, none]) + np.concatenate([none, np.cumsum(left, axis=0)])
 
     def statistics(self, counts: np.ndarray) -> np.ndarray:
-        """Of each stick: rows of its component, and of all after it."""
+        """Counts of each stick: rows of its component, and of all after it."""
         if self.n_components == 1:
             return counts
         after = np.cumsum(counts[::-1], axis=0)[::-1][1:]

@@ -15,7 +15,7 @@ from skvbem.models.network.program import Program
 
 @dataclass(frozen=True, eq=False)
 class NetworkMarginals:
-    """See `skvbem.capabilities.Marginals`.
+    """Counts of table cells as sums over independent rows; see `skvbem.capabilities.Marginals`.
 
     Parameters
     ----------

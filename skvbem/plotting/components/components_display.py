@@ -109,7 +109,7 @@ class ComponentsDisplay:
             raise TypeError(f"{cls.__name__} draws fitted mixtures, VBMixture. Got {type(estimator).__name__}.")
         if not 0 < mass < 1:
             raise ValueError(f"The 'mass' parameter of {cls.__name__} must lie between 0 and 1. Got {mass!r} instead.")
-        fitted, values = estimator._asked(X)
+        fitted, values = estimator.asked(X)
         at, pair = _two_measurements(cls.__name__, features, fitted.groups)
         group = fitted.groups.groups[at]
         pair_at = [group.names.index(name) for name in pair]

@@ -132,14 +132,15 @@ class StatePathDisplay:
         owner = cls.__name__
         check_has_states(estimator, owner)
         states = states_in_order(estimator, order, owner)
-        fitted, sequences = estimator._asked_of(X, sequence_id, lengths)
+        fitted, reading, _ = estimator.asked(X, sequence_id, lengths)
+        sequences = reading.sequences
         check_is_sequence(sequence, sequences, owner)
         time_label = None if times is None else getattr(times, "name", None)
         if times is not None:
             times = times_of_sequence(times, sequences, sequence, owner)
         one = sequences.only(sequence)
         path, state_probs = estimator.predict(one), estimator.predict_proba(one)
-        tracks = tracks_of(fitted, estimator._rows(one, None, fitted.groups)[0].values, path, features, owner)
+        tracks = tracks_of(fitted, estimator.read(one, columns=fitted.columns).values, path, features, owner)
         return cls(path, state_probs, tracks, states=states, times=times, time_label=time_label).plot(axes=axes)
 
     def plot(self, axes=None):

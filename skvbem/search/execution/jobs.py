@@ -18,8 +18,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import cross_validate
 
-from skvbem.evidence import Evidence, EvidenceScorer, get_score
+from skvbem.evidence import Evidence, EvidenceScorer, score_of
 from skvbem.search.checkpoint.fingerprints import content
+from skvbem.search.execution.readings import Readings
 from skvbem.spaces.settings import canonical
 
 # Parameters that change how a fit is run, not what comes out.
@@ -96,11 +97,19 @@ class Job(ABC):
         The scores by name, callables of (estimator, X, y).
     error_score : float or "raise"
         The scores of a candidate that fails; "raise" lets the error through.
+    X, y, fit_params
+        As `fit` takes them.
+    readings : Readings or None
+        Of the data, if the estimator can share what it read among candidates: then they stand for X.
     """
 
     estimator: BaseEstimator
     scorers: Mapping[str, Callable]
     error_score: float | str
+    X: Any
+    y: Any
+    fit_params: Mapping[str, Any]
+    readings: Readings | None
 
     @abstractmethod
     def measured(self, estimator: BaseEstimator) -> Record:
@@ -109,6 +118,16 @@ class Job(ABC):
     @abstractmethod
     def fingerprint(self) -> dict[str, str]:
         """By name, all that records depend on: the data, the estimator's parameters, and how it is scored."""
+
+    def fit(self, estimator: BaseEstimator) -> BaseEstimator:
+        """A candidate fitted to all data."""
+        if self.readings is None:
+            return estimator.fit(self.X, self.y, **self.fit_params)
+        return estimator.fit(self.readings.of(estimator))
+
+    def candidate_of(self, setting: Mapping) -> BaseEstimator:
+        """The estimator of a setting, unfitted."""
+        return clone(self.estimator).set_params(**clone(setting, safe=False))
 
     def scored_by(self, scorers: Mapping[str, Callable]) -> Self:
         """The job with other scores."""
@@ -122,7 +141,7 @@ class Job(ABC):
     def record(self, setting: Mapping) -> Record:
         """What is known of a candidate once it was tried."""
         try:
-            return self.measured(clone(self.estimator).set_params(**setting))
+            return self.measured(self.candidate_of(setting))
         except Exception as error:
             if self.error_score == "raise":
                 raise
@@ -146,28 +165,28 @@ class Job(ABC):
 
 @dataclass(frozen=True, eq=False)
 class EvidenceJob(Job):
-    """Scores of the evidence, of an estimator that can share prepared data among candidates.
+    """Scores of the evidence, of an estimator that can share what it read among candidates.
 
     Parameters
     ----------
     estimator, error_score
         As of `Job`.
-    prepared : object
-        What `estimator._prepare` made of the data.
+    readings : Readings
+        Of the data.
     scorers : mapping of str to EvidenceScorer
     """
 
     estimator: BaseEstimator
-    prepared: Any
+    readings: Readings
     scorers: Mapping[str, EvidenceScorer]
     error_score: float | str = np.nan
 
     def measured(self, estimator: BaseEstimator) -> Record:
         """See `Job`."""
         began = time.perf_counter()
-        evaluation = estimator._evaluate_prepared(self.prepared)
+        evaluation = estimator.evaluate(self.readings.of(estimator))
         fitted = time.perf_counter()
-        found = {name: get_score(each.kind)(evaluation, **each.options) for name, each in self.scorers.items()}
+        found = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
         return Record.of(
             found,
             n_free_parameters=evaluation.model.prior.n_free_parameters,
@@ -177,15 +196,19 @@ class EvidenceJob(Job):
 
     def fingerprint(self) -> dict[str, str]:
         """See `Job`."""
-        return self._fingerprint(data=self.prepared.fingerprint)
+        return self._fingerprint(data=self.readings.fingerprint())
+
+    def network(self, setting: Mapping) -> Any:
+        """The network of a setting, if the estimator fits networks, that is if it has a method `network`."""
+        estimator = self.candidate_of(setting)
+        return estimator.network(self.readings.of(estimator))
 
     def memory_estimate(self, setting: Mapping) -> str:
         """See `Job`."""
-        estimator = clone(self.estimator).set_params(**setting)
-        dag, latents = estimator._structure_in(self.prepared)
-        encoder = self.prepared.encoder
-        states = dict(zip(encoder.names_, map(len, encoder.categories_))) | latents
-        n_bytes, n_starts = 8.0 * dag.n_table_cells(states), getattr(estimator, "n_init", 1)
+        if not hasattr(self.estimator, "network"):
+            return ""
+        network = self.network(setting)
+        n_bytes, n_starts = 8.0 * network.dag.n_table_cells(network.cardinalities), self.estimator.n_init
         return f"Its tables alone take {n_bytes * n_starts:.3g} bytes in {n_starts} starts."
 
 
@@ -201,6 +224,8 @@ class AllRowsJob(Job):
         As `fit` takes them.
     scorers : mapping of str to callable
         Returning a float or an `Evidence`, more is better.
+    readings : Readings or None
+        Of the data, if the estimator can share what it read among candidates.
     """
 
     estimator: BaseEstimator
@@ -209,20 +234,21 @@ class AllRowsJob(Job):
     fit_params: Mapping[str, Any]
     scorers: Mapping[str, Callable]
     error_score: float | str = np.nan
+    readings: Readings | None = None
 
     def measured(self, estimator: BaseEstimator) -> Record:
         """See `Job`."""
         began = time.perf_counter()
-        estimator.fit(self.X, self.y, **self.fit_params)
+        self.fit(estimator)
         fitted = time.perf_counter()
-        weight, data = self.fit_params.get("sample_weight"), self.X
-        if hasattr(estimator, "_located"):  # rows of sequences, and which are of one
-            data = estimator._located(self.X, self.fit_params.get("sequence_id"), self.fit_params.get("lengths"))
+        evaluation = None
+        if self.readings is not None and any(isinstance(each, EvidenceScorer) for each in self.scorers.values()):
+            evaluation = estimator.evaluation(self.readings.of(estimator))
         found = {
-            name: estimator._scored(data, weight, score.kind, None, score.options)
-            if isinstance(score, EvidenceScorer)
-            else score(estimator, self.X, self.y)
-            for name, score in self.scorers.items()
+            name: score_of(evaluation, each.kind, each.options)
+            if evaluation is not None and isinstance(each, EvidenceScorer)
+            else each(estimator, self.X, self.y)
+            for name, each in self.scorers.items()
         }
         return Record.of(
             found,
@@ -259,6 +285,9 @@ class HeldOutJob(Job):
     splits: Sequence[tuple]
     scorers: Mapping[str, Callable]
     error_score: float | str = np.nan
+
+    #: Every split is read by itself.
+    readings = None
 
     def measured(self, estimator: BaseEstimator) -> Record:
         """See `Job`."""

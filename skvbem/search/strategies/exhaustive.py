@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from skvbem._numerics import times_log
 from skvbem.data import Rows
-from skvbem.evidence import EvidenceScorer
+from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.spaces import Space
@@ -21,8 +21,6 @@ from skvbem.spaces import Space
 _AT_FIRST, _AT_ONCE, _AT_ONCE_PRUNED = 256, 4096, 64
 # Nats that rounding may add to a score.
 _ROUNDING = 1e-6
-# Scores that are a log likelihood less a penalty, and what the penalty of a parameter is less of than half ln n.
-_PENALIZED = {"bic": 0.0, "draper": 0.5 * np.log(2 * np.pi)}
 
 
 @dataclass(frozen=True)
@@ -100,24 +98,25 @@ class Ceiling:
     @classmethod
     def of(cls, problem: Problem) -> Ceiling:
         """The ceiling of the score that ranks; TypeError if there is none."""
-        job = problem.job
+        job: Any = problem.job
         score = job.scorers[problem.ranking]
         kind = score.kind if isinstance(score, EvidenceScorer) else str(problem.ranking)
         plain = isinstance(score, EvidenceScorer) and score.options.keys() <= {"form"}
-        if kind not in _PENALIZED or not plain or not isinstance(job, EvidenceJob):
+        discounts = {name: each.penalty_discount for name, each in SCORES.items() if each.penalty_discount is not None}
+        reading = job.readings.common if isinstance(job, EvidenceJob) else None
+        if kind not in discounts or not plain or reading is None or not hasattr(job.estimator, "network"):
             raise TypeError(
-                f"Exhaustive(prune=True) needs one of the scores {', '.join(_PENALIZED)}, of all rows and with free "
-                f"parameters counted: a bound on the others rules nothing out. Got {kind!r}. Leave 'prune' False."
+                f"Exhaustive(prune=True) needs one of the scores {', '.join(sorted(discounts))}, of all rows and with "
+                f"free parameters counted: a bound on the others rules nothing out. Got {kind!r}. Leave 'prune' False."
             )
-        rows: Rows = job.prepared.rows
-        return cls(job, highest_log_likelihood(rows), 0.5 * np.log(rows.total_weight) - _PENALIZED[kind])
+        rows: Rows = reading.rows
+        return cls(job, highest_log_likelihood(rows), 0.5 * np.log(rows.total_weight) - discounts[kind])
 
     def __call__(self, setting: Mapping) -> float:
         """The ceiling of one setting, nats."""
-        dag, latents = clone(self.job.estimator).set_params(**setting)._structure_in(self.job.prepared)
-        encoder = self.job.prepared.encoder
-        sizes = {**latents, **dict(zip(encoder.names_, encoder.n_categories_.tolist()))}
-        return self.log_likelihood - self.per_parameter * dag.n_free_parameters(sizes) + _ROUNDING
+        network = self.job.network(setting)
+        n_free_parameters = network.dag.n_free_parameters(network.cardinalities)
+        return self.log_likelihood - self.per_parameter * n_free_parameters + _ROUNDING
 
 
 def highest_log_likelihood(rows: Rows) -> float:

@@ -16,13 +16,13 @@ ERRORS = {
     "an unseen category is the first one": [("codes_of.get(value, -1)", "codes_of.get(value, 0)")],
     "learned strengths are those of half the transitions": [
         (
-            "_strengthened(model.transitions, of_pairs, bases[1])",
-            "_strengthened(model.transitions, 0.5 * of_pairs, bases[1])",
+            "_strengthened(model.transitions, of_pairs, base.transitions)",
+            "_strengthened(model.transitions, 0.5 * of_pairs, base.transitions)",
         )
     ],
     "forecasts go back in time": [("filtered = filtered @ self.transmat", "filtered = filtered @ self.transmat.T")],
     "forecasts start from the first step": [
-        ("last = np.cumsum(sequences.lengths) - 1\n", "last = np.cumsum(sequences.lengths) - sequences.lengths\n")
+        ("last = np.cumsum(reading.lengths) - 1\n", "last = np.cumsum(reading.lengths) - reading.lengths\n")
     ],
     "the score is the mean over sequences, not over steps": [("/ (weights @ sequences.lengths))", "/ weights.sum())")],
     "the average over q is one of logarithms": [

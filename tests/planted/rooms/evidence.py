@@ -59,7 +59,7 @@ ERRORS = {
         )
     ],
     "BIC with the prior takes its density in natural parameters": [
-        ('log_density(point, basis="probability")', 'log_density(point, basis="natural")')
+        ('log_density_as_prior(point, basis="probability")', 'log_density_as_prior(point, basis="natural")')
     ],
     "the collapsed bound is scored by the draws that chose it": [
         ("_CHOOSING, _SCORING = 8, 9", "_CHOOSING, _SCORING = 8, 8")

@@ -36,7 +36,12 @@ ERRORS = {
         )
     ],
     "candidates are pruned by twice their penalty": [
-        ("self.per_parameter * dag.n_free_parameters(sizes)", "2.0 * self.per_parameter * dag.n_free_parameters(sizes)")
+        ("self.per_parameter * n_free_parameters", "2.0 * self.per_parameter * n_free_parameters")
     ],
+    "candidates that read in their own ways share a reading": [
+        ("key = content([(name, params.get(name)) for name in sorted(self._varied)])", 'key = "any"')
+    ],
+    "every candidate reads for itself": [("if key not in self._by_key:", "if True:")],
+    "what a fit gives up is gone for all": [("return replace(self, rows=replace(self.rows))", "return self")],
     "a sink may have parents above it only": [("rest = layer[inside] ^ (1 << sink)", "rest = layer[inside]")],
 }

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from math import inf, log
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.base import clone
 
-from skvbem.evidence import EvidenceScorer
+from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.families.equal_concentration import EqualConcentration
 from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import EvidenceJob
@@ -18,22 +17,6 @@ from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
 from skvbem.search.strategies.structural.edge_odds import EdgeOdds
 from skvbem.spaces.structures import StructureSpace
-
-#: Scores that are the evidence itself where nothing is hidden.
-EXACT_IF_COMPLETE = (
-    "lower_bound",
-    "collapsed",
-    "collapsed_ascent",
-    "cheeseman_stutz",
-    "cheeseman_stutz_dagger",
-    "mled",
-    "exact",
-    "ais",
-    "ais_prior",
-    "smc",
-    "importance",
-    "importance_gibbs",
-)
 
 
 @dataclass(frozen=True)
@@ -92,38 +75,41 @@ class Exact(Strategy):
 
 def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteData:
     """Rows of the nodes of a space, with priors and penalties of the score that ranks."""
-    job = problem.job
-    if not isinstance(job, EvidenceJob) or not hasattr(job.estimator, "_spread_prior"):
+    job: Any = problem.job
+    reading = job.readings.common if isinstance(job, EvidenceJob) else None
+    if reading is None or not hasattr(job.estimator, "network"):
         _refuse("needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG")
-    estimator = clone(job.estimator).set_params(**next(iter(problem.space)))
-    _, latents = estimator._structure_in(job.prepared)
-    rows, encoder = job.prepared.rows, job.prepared.encoder
-    if latents or (rows.codes < 0).any():
-        _refuse(f"needs complete data; {'there are latents' if latents else 'some cells are missing'}")
+    setting = next(iter(problem.space))
+    estimator, network, rows = job.candidate_of(setting), job.network(setting), reading.rows
+    if network.latents or (rows.codes < 0).any():
+        _refuse(f"needs complete data; {'there are latents' if network.latents else 'some cells are missing'}")
     if estimator.learn_prior:
         _refuse("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-    score = job.scorers[problem.ranking]
-    kind = score.kind if isinstance(score, EvidenceScorer) else None
-    if kind == "bic" and not score.options:
-        priors, per_parameter = [EqualConcentration(0.0, "cell")] * len(nodes), 0.5 * log(weight.sum())
-    elif kind in EXACT_IF_COMPLETE:
-        priors, per_parameter = [_spread(estimator, node) for node in nodes], 0.0
+    scorer = job.scorers[problem.ranking]
+    score = SCORES[scorer.kind] if isinstance(scorer, EvidenceScorer) else None
+    if score is not None and score.is_penalized_likelihood and not scorer.options:
+        priors = [EqualConcentration(0.0, "cell")] * len(nodes)
+        per_parameter = 0.5 * log(weight.sum()) - (score.penalty_discount or 0.0)
+    elif score is not None and score.exact_if_complete:
+        priors, per_parameter = [_equal_concentration(network, node) for node in nodes], 0.0
     else:
-        _refuse(f"needs a score that is a sum over families: 'bic', or one of {', '.join(EXACT_IF_COMPLETE)}")
+        penalized = ", ".join(repr(name) for name, each in SCORES.items() if each.is_penalized_likelihood)
+        exact = ", ".join(name for name, each in SCORES.items() if each.exact_if_complete)
+        _refuse(f"needs a score that is a sum over families: {penalized}, or one of {exact}")
     place = [rows.names.index(node) for node in nodes]
     return CompleteData(
         nodes,
         np.ascontiguousarray(rows.codes[:, place].T, dtype=np.int32),
         weight,
-        np.asarray(encoder.n_categories_, dtype=np.int64)[place],
+        np.asarray(reading.columns.n_categories_, dtype=np.int64)[place],
         priors,
         per_parameter,
     )
 
 
-def _spread(estimator, node) -> EqualConcentration:
-    prior = estimator._spread_prior(node)
+def _equal_concentration(network, node) -> EqualConcentration:
+    prior = network.equal_concentration(node)
     if prior is None:
         _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
     return prior

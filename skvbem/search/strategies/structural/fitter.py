@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -69,7 +70,8 @@ class Fitter:
 
     def __init__(self, problem: Problem):
         job, space = problem.job, problem.space
-        if not isinstance(job, EvidenceJob) or not hasattr(job.estimator, "_complete_prepared"):
+        reading = job.readings.common if isinstance(job, EvidenceJob) else None
+        if reading is None or not hasattr(job.estimator, "complete"):
             raise ValueError(
                 "The strategy 'structural' needs scores of the evidence of all rows, with cv=None, of a network such "
                 "as VBDiscreteDAG. Take 'greedy' for others."
@@ -79,7 +81,7 @@ class Fitter:
                 "The strategy 'structural' needs learn_prior=False: one q(x) bounds the evidence under one prior. Take "
                 "'greedy', or a grid of priors."
             )
-        self.problem, self._job = problem, job
+        self.problem, self._template, self._reading = problem, job.estimator, reading
         self.met: dict[Hashable, tuple[float, Mapping]] = {}
         self.n_bounded = 0
         self._odds = None
@@ -91,11 +93,12 @@ class Fitter:
     def fitted(self, setting: Mapping, completed: CompletedRows | None = None) -> Place:
         """A setting fitted, from a q(x) if one is given; where nothing is hidden there is nothing to fit."""
         estimator, log_prior, rest = self._estimator(setting), self._log_prior(setting), _rest(setting)
-        dag, latents = estimator._structure_in(self._job.prepared)
+        network = estimator.network(self._reading)
+        dag, latents = network.dag, network.latents
         scores = None if latents else self._certain.get(rest)
         if scores is None:
-            value, completed = estimator._complete_prepared(self._job.prepared, completed)
-            scores = FamilyScores(completed, _prior_of(estimator, completed))
+            value, completed = estimator.complete(self._reading, completed)
+            scores = _scores_of(network, completed)
             bound = scores.bound(dag)
             if not latents and completed.is_certain:
                 self._certain[rest] = scores
@@ -156,13 +159,10 @@ class Fitter:
         if log_prior == -np.inf:
             return None
         try:
-            dag, latents = estimator._structure_in(self._job.prepared)
-            scores = here.scores
+            network = estimator.network(self._reading)
+            dag, latents, scores = network.dag, network.latents, here.scores
             if latents != here.latents or _rest(setting) != _rest(here.setting):
-
-                def scores_of(completed):
-                    return FamilyScores(completed, _prior_of(estimator, completed))
-
+                scores_of = partial(_scores_of, network)
                 scores = scores_of(transferred(here.scores.completed, here.latents, dag, latents, scores_of))
             return Place(setting, dag, latents, scores, scores.bound(dag) + log_prior)
         except ValueError:  # no such network, or one too large; it is left out
@@ -179,11 +179,12 @@ class Fitter:
         return float(self.problem.log_priors([setting])[0])
 
     def _estimator(self, setting: Mapping):
-        return copy(self._job.estimator).set_params(**setting)
+        return copy(self._template).set_params(**setting)
 
 
-def _prior_of(estimator, completed: CompletedRows) -> Callable[[tuple], np.ndarray]:
-    return lambda family: estimator._family_prior(family, completed.cardinalities)
+def _scores_of(network, completed: CompletedRows) -> FamilyScores:
+    """Scores of families under completed rows and the prior of a network's estimator."""
+    return FamilyScores(completed, lambda family: network.family_prior(family, completed.cardinalities))
 
 
 def _rest(setting: Mapping) -> Hashable:

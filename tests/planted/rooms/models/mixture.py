@@ -38,10 +38,10 @@ ERRORS = {
         ("second[np.ix_(weights, of)] += crossed\n", "second[np.ix_(weights, of)] += 0.0 * crossed\n")
     ],
     "equal rows are allocated in one way": [
-        ("logsumexp(own + others[::-1] + _log_ways(weight, strides))", "logsumexp(own + others[::-1])")
+        ("logsumexp(mine + others[::-1] + _log_ways(weight, strides))", "logsumexp(mine + others[::-1])")
     ],
     "the exact sum forgets how the weights share the rows": [
-        ("rest = _convolved(own, others, weight, strides) - whole", "rest = _convolved(own, others, weight, strides)")
+        ("rest = _convolved(mine, others, weight, strides) - whole", "rest = _convolved(mine, others, weight, strides)")
     ],
     "the entropy of the components is that of rows counted once": [
         ("total -= float(chunk.weight[rows] @ xlogy(q, q).sum(axis=1))", "total -= float(xlogy(q, q).sum())")

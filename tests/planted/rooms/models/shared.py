@@ -11,7 +11,10 @@ TESTS = (
 
 ERRORS = {
     "picks in turn are those of the first state": [
-        ("found += own[k, k] - log_sum_exp(own[k, turns[at:]])", "found += own[k, k] - log_sum_exp(own[k])")
+        (
+            "log_h += entries[k, k] - log_sum_exp(entries[k, turns[at:]])",
+            "log_h += entries[k, k] - log_sum_exp(entries[k])",
+        )
     ],
     "permanents leave a column out": [
         (

@@ -1,0 +1,66 @@
+"""A model as fitted, and how it was fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skvbem.vbem.fit import Fit, FitPlan
+from skvbem.vbem.posteriors import Form
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """How columns are read, a model with its prior, and the statistics of the data it has seen.
+
+    Parameters
+    ----------
+    columns : ColumnGroups or CategoryEncoder
+    model : model
+        With the prior as learned.
+    form : Form
+        Of q(theta).
+    statistics : ndarray of shape (n_cells,)
+        Expected, of all data seen.
+    seed : tuple of int
+        Of the fit, from which draws follow where none is given.
+    """
+
+    columns: Any
+    model: Any
+    form: Form
+    statistics: np.ndarray
+    seed: tuple[int, ...] = ()
+
+    @abstractmethod
+    def continues(self, columns, model) -> bool:
+        """Whether statistics of a fit of another model to columns so read mean the same."""
+
+    @cached_property
+    def posterior(self):
+        """q(theta) of VB."""
+        return self.model.prior + self.statistics
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRun:
+    """How a fit was made, and of which data, for the scores that come after it.
+
+    Parameters
+    ----------
+    fit : Fit
+    plan : FitPlan
+    note : str
+        What its scores are conditional on.
+    fingerprint : str
+        Of the reading.
+    """
+
+    fit: Fit
+    plan: FitPlan
+    note: str = ""
+    fingerprint: str = ""

@@ -1,0 +1,79 @@
+"""A table as networks read it: codes of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from skvbem.data import Rows
+from skvbem.estimators.input.categories import CategoryEncoder
+from skvbem.estimators.reading import Reading
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkReading(Reading):
+    """Rows of weight > 0, read as codes of categories.
+
+    Parameters
+    ----------
+    columns : CategoryEncoder
+    rows : Rows
+    n_rows : int
+        Of X, whatever becomes of the codes.
+    n_rows_all_missing : int
+        Rows of X without an observed cell.
+    of_rows : str
+        Fingerprint of the rows of X.
+    """
+
+    columns: CategoryEncoder
+    rows: Rows
+    n_rows: int
+    n_rows_all_missing: int
+    of_rows: str
+
+    @classmethod
+    def of(cls, columns: CategoryEncoder, rows: Rows, **options) -> Self:
+        """The reading of rows of X."""
+        empty = np.ones(len(rows), dtype=bool)
+        for column in rows.codes.T:
+            empty &= column < 0
+        return cls(columns, rows, len(rows), int(empty.sum()), rows.fingerprint(), **options)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `Reading`."""
+        encoder = self.columns
+        levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
+        return f"{self.of_rows} {levels}"
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """See `Reading`."""
+        return self.rows.has_whole_weights
+
+    def one_by_one(self) -> Self:
+        """See `Reading`."""
+        if self.rows.weight is None:
+            return self
+        codes = np.repeat(self.rows.codes, self.rows.weight.astype(int), axis=0)
+        return replace(self, rows=Rows(self.rows.names, codes))
+
+    def refilled(self, drawn: Mapping) -> Self:
+        """See `Reading`."""
+        like = self.rows
+        codes = np.stack([drawn[name] for name in like.names], axis=1).astype(like.codes.dtype)
+        codes[like.codes < 0] = -1
+        return replace(self, rows=Rows(like.names, codes, like.weight))
+
+    def shared(self) -> Self:
+        """The reading with equal rows counted."""
+        return replace(self, rows=self.rows.distinct())
+
+    def kept(self) -> Self:
+        """See `Reading`: the codes of the one are given up once they are compiled."""
+        return replace(self, rows=replace(self.rows))

@@ -1,0 +1,59 @@
+"""X as an estimator has read it, once: the only thing below the estimator that has seen X."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+
+@dataclass(frozen=True, eq=False)
+class Reading(ABC):
+    """Rows of weight > 0, read: what fits, scores and searches share of one X.
+
+    Parameters
+    ----------
+    columns : ColumnGroups or CategoryEncoder
+        How columns are read, as learned from these rows or from those of an earlier fit.
+    names : mapping
+        The attributes `n_features_in_` and, if X has string column names, `feature_names_in_`.
+    given : mapping
+        What callbacks are told: X, and the metadata beside it. It is not sent to other processes.
+    """
+
+    columns: Any
+    names: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    given: Mapping[str, Any] = field(default_factory=lambda: {"X": None}, kw_only=True)
+
+    #: Whether one block of rows at a time is in memory.
+    are_in_blocks = False
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What tells these rows, in any order, and how their values are read, from others."""
+
+    @property
+    @abstractmethod
+    def has_whole_weights(self) -> bool:
+        """Whether everything counts a whole number of times."""
+
+    @abstractmethod
+    def one_by_one(self) -> Self:
+        """Everything as often as it counts, in place of weights."""
+
+    @abstractmethod
+    def refilled(self, drawn: Any) -> Self:
+        """The reading with values that a model drew, the same cells missing."""
+
+    def shared(self) -> Self:
+        """The reading as many fits share it."""
+        return self
+
+    def kept(self) -> Self:
+        """The reading for one fit, which may give its arrays up while this one stays as it is."""
+        return self
+
+    def __getstate__(self):
+        return {**self.__dict__, "given": {"X": None}}

@@ -1,0 +1,250 @@
+"""What estimators of sequences do alike, whatever their hidden variables are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem._compat import output_of
+from skvbem.estimators.evidence import EvidenceEstimator
+from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
+from skvbem.estimators.input.tables import Table
+
+
+class SequenceEstimator(EvidenceEstimator):
+    """What `VBHMM` has in common with other models of sequences.
+
+    Where other estimators take a table, these take a list of tables, or a table and `sequence_id` or `lengths`.
+    """
+
+    _located_by = ("sequence_id", "lengths")
+
+    def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+        """Fit the model to sequences.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            See `read`.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
+        return super().fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
+
+    def _check_y(self, y, reading: Any) -> None:
+        if y is not None:
+            refuse_lengths_as_y(y, reading.sequences, "fit")
+
+    def _located(self, X, sequence_id=None, lengths=None) -> Sequences:
+        """X as sequences, which every method takes in place of X and what locates them."""
+        return read_sequences(X, sequence_id, lengths, type(self).__name__)
+
+    def _counted_sequences(
+        self, sequences: Sequences, sample_weight
+    ) -> tuple[Table, np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
+        """Rows of the sequences of weight > 0: table, lengths, weights, and places in the user's table and in this."""
+        n = len(sequences.lengths) if sequences.are_listed else sequences.n_rows
+        weight = sequence_weights(self._weights(sample_weight, n), sequences)
+        order = np.arange(sequences.n_rows) if sequences.order is None else sequences.order
+        if weight is None or weight.all():
+            return sequences.table, sequences.lengths, weight, order, order
+        counted = weight > 0
+        order = order[np.repeat(counted, sequences.lengths)]
+        stays = np.zeros(sequences.n_rows, dtype=bool)
+        stays[order] = True
+        place = (np.cumsum(stays) - 1)[order]
+        return sequences.table.rows(stays), sequences.lengths[counted], weight[counted], order, place
+
+    def asked(self, X, sequence_id=None, lengths=None) -> tuple:
+        """What was fitted, sequences to ask it about as read, and these as the model takes them.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        fitted : Fitted
+        reading : SequenceReading
+        data : object
+            As the model compiled them.
+        """
+        check_is_fitted(self)
+        fitted = self._fitted_
+        reading = self.read(X, columns=fitted.columns, sequence_id=sequence_id, lengths=lengths)
+        return fitted, reading, self._compiled(fitted.model, reading, 1)
+
+    def fit_predict(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+        """Fit, then return what `predict` says of the same sequences.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,), or list of these
+        """
+        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
+        return self.predict(X, sequence_id=sequence_id, lengths=lengths)
+
+    def fit_transform(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+        """Fit, then return what `transform` says of the same sequences.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components), or list of these
+        """
+        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
+        return self.transform(X, sequence_id=sequence_id, lengths=lengths)
+
+    def transform(self, X, sequence_id=None, lengths=None):
+        """Probabilities of the states of each step given its whole sequence, as `predict_proba`.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components), or list of these
+        """
+        sequences = self._located(X, sequence_id, lengths)
+        if sequences.are_listed and output_of("transform", self) != "default":
+            raise ValueError(
+                f"set_output lets 'transform' of {type(self).__name__} return one table, but X is a list of sequences. "
+                "Give rows with 'sequence_id', or take set_output(transform='default') for a list of arrays."
+            )
+        return self.predict_proba(sequences)
+
+    def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+        """Log predictive probability (density) of all sequences over their number of time steps, nats a step.
+
+        The mean, as of scikit-learn's mixtures, so that folds of other lengths compare. (hmmlearn's is the total: the
+        sum of `score_samples`.)
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        sequences = self._located(X, sequence_id, lengths)
+        refuse_lengths_as_y(y, sequences, "score")
+        scores = self.score_samples(sequences)
+        n = len(scores) if sequences.are_listed else sequences.n_rows
+        weights = sequence_weights(self._weights(sample_weight, n), sequences)
+        weights = np.ones(len(scores)) if weights is None else weights
+        counted = weights > 0  # a sequence that counts for nothing may be impossible
+        return float(weights[counted] @ scores[counted] / (weights @ sequences.lengths))
+
+    def log_evidence(
+        self,
+        X=None,
+        *,
+        sample_weight=None,
+        sequence_id=None,
+        lengths=None,
+        kind="lower_bound",
+        random_state=None,
+        **options,
+    ):
+        """Log marginal likelihood of the sequences this estimator was fitted to, by one of many approximations.
+
+        Values are total nats with every constant, more is better: they compare across structures, numbers of states and
+        estimator classes. :doc:`/user_guide/scores` says when to use which, :doc:`/user_guide/sequences` which there
+        are for sequences.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+            The data of the fit, sequences in any order. May be left out for ``kind="lower_bound"``.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+        kind : str, default="lower_bound"
+            Name of a score in `skvbem.evidence.SCORES`, such as "ais", "bic" or "importance".
+        random_state : int, RandomState instance or None, default=None
+            Of scores that draw; by default they follow from the seed of the fit.
+        **options
+            Of the score.
+
+        Returns
+        -------
+        Evidence
+            With `value` and, where it is random, `standard_error`, in nats.
+
+        Raises
+        ------
+        ValueError
+            If X is not the data of the fit, or the estimator was updated by `partial_fit`.
+        TypeError
+            If the score has no such option.
+        TooLargeError
+            If ``kind="exact"`` has more paths to sum than its option `max_terms` allows.
+        """
+        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths}
+        return self._log_evidence(X, where, kind, random_state, options)
+
+    def bic(self, X, sample_weight=None, sequence_id=None, lengths=None):
+        """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n, n time steps: LOWER is better.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+            The data of the fit.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        bic = self.log_evidence(X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, kind="bic")
+        return -2.0 * bic.value
+
+    def aic(self, X, sample_weight=None, sequence_id=None, lengths=None):
+        """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+            The data of the fit.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        bic = self.log_evidence(X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, kind="bic")
+        return self._aic(bic)
