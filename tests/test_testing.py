@@ -229,8 +229,8 @@ class WrongCase(CoinCase):
     def tiny(self, rng, k):
         return replace(super().tiny(rng, k), model=self.kind())
 
-    def some(self, rng, k, form="vb"):
-        return replace(super().some(rng, k), model=self.kind())
+    def dozens(self, rng, k, form="vb"):
+        return replace(super().dozens(rng, k), model=self.kind())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ raise an AssertionError that names the law, and return a `Report` of the laws th
 """
 
 from skvbem.testing.cases import ModelCase, ModelInstance, Relabeling
-from skvbem.testing.emissions import EmissionExample, check_emission
+from skvbem.testing.emission_examples import EmissionExample
+from skvbem.testing.emissions import check_emission
 from skvbem.testing.examples import EXAMPLES
 from skvbem.testing.families import FamilyExample, check_family
 from skvbem.testing.laws import Report

@@ -53,8 +53,8 @@ def check_standard_normal(z: Sequence[float]) -> None:
 def sampled_evidences_are_right(case: ModelCase, rng: np.random.Generator, kinds: Sequence[str] | None = None) -> None:
     """Evidences that chains sample are within their standard errors of the evidence [Neal 2001]."""
     for kind in case.sampled if kinds is None else kinds:
-        found = deviations(kind, evaluations(case, case.n_sampled, rng), 0.02, **case.sampled[kind])
-        require(np.abs(found) < 4.5, f"Evidences by {kind!r} are {found} standard errors off.")
+        computed = deviations(kind, evaluations(case, case.n_sampled, rng), 0.02, **case.sampled[kind])
+        require(np.abs(computed) < 4.5, f"Evidences by {kind!r} are {computed} standard errors off.")
 
 
 def deviations_are_standard_normal(case: ModelCase, kind: str, rng: np.random.Generator) -> None:
@@ -101,9 +101,11 @@ def entropy_is_the_log_normalizer_less_expected_terms(case: ModelCase, rng: np.r
         with np.errstate(invalid="ignore"):
             terms = np.where(expectation.statistics == 0, 0.0, expectation.statistics * natural).sum(axis=0)
         wanted = expectation.log_normalizer - terms
-        found = [instance.capabilities.entropy(np.ascontiguousarray(lane), data) for lane in natural.T]
+        computed = [instance.capabilities.entropy(np.ascontiguousarray(lane), data) for lane in natural.T]
         size = instance.model.magnitude(data)
-        agree(f"Instance {k}: a difference of H", found[1] - found[0], wanted[1] - wanted[0], abs=1e-9 * (1 + size))
+        agree(
+            f"Instance {k}: a difference of H", computed[1] - computed[0], wanted[1] - wanted[0], abs=1e-9 * (1 + size)
+        )
 
 
 @needs("points", "annealing")
@@ -135,7 +137,7 @@ def weights_are_repeats_for_chains(case: ModelCase, rng: np.random.Generator) ->
     weight[double], weight[single] = 2.0, 1.0
     exact = instance.log_evidence([double, double, single])
     sampled = get_score("ais")(instance.evaluation(rng, weight=weight), **case.sampled["ais"])
-    agree("The evidence by 'ais'", sampled.value, exact, abs=5 * sampled.standard_error + 0.05)
+    agree("The evidence by 'ais'", sampled.value, exact, abs=5 * (sampled.standard_error or 0.0) + 0.05)
     weight[single] = 0.5
     evaluation, words = instance.evaluation(rng, weight=weight), "needs whole-number sample weights"
     refuses(ValueError, words, "A weight of 0.5", lambda: get_score("ais")(evaluation))

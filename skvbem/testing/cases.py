@@ -29,7 +29,7 @@ ASKED = {
     "regular": "an instance with a maximum of the likelihood away from every edge, `regular(rng)`",
 }
 _CAPABILITIES = tuple(field.name for field in fields(Capabilities))
-_MOST_TERMS = 2**20
+_MAX_TERMS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class ModelInstance(ABC):
     model: Any
     ascent: Any
     hidden: tuple[str, ...]
-    unit_sizes: np.ndarray
+    unit_sizes: Any
 
     @property
     def n_units(self) -> int:
@@ -93,20 +93,20 @@ class ModelInstance(ABC):
         return len(self.unit_sizes)
 
     @property
-    def capabilities(self) -> Capabilities:
-        """What the model can do for scores."""
+    def capabilities(self) -> Any:
+        """What the model can do for scores, its `skvbem.capabilities.Capabilities`."""
         return capabilities_of(self.model)
 
     @abstractmethod
-    def compile(self, units: Sequence[int] | None = None, weight: np.ndarray | None = None) -> Any:
+    def compile(self, units: Sequence[int] | np.ndarray | None = None, weight: np.ndarray | None = None) -> Any:
         """Data of units in this order, each weighted (n_units,); of all, each once, by default."""
 
-    def log_evidence(self, units: Sequence[int] | None = None) -> float:
+    def log_evidence(self, units: Sequence[int] | np.ndarray | None = None) -> float:
         """ln p(units), nats, by the sum over all that is hidden; of all units by default.
 
         None of the model's own code should enter. Where it is not defined, the capability 'enumeration' answers.
         """
-        return self.capabilities.enumeration(self.compile(units), _MOST_TERMS)[0]
+        return self.capabilities.enumeration(self.compile(units), _MAX_TERMS)[0]
 
     def random_starts(self, data: Any, rng: np.random.Generator, n_starts: int) -> np.ndarray:
         """Expected statistics (n_cells, n_starts) at random points, which are draws of the prior by default."""
@@ -139,7 +139,7 @@ class ModelInstance(ABC):
         self,
         rng: np.random.Generator,
         *,
-        units: Sequence[int] | None = None,
+        units: Sequence[int] | np.ndarray | None = None,
         weight: np.ndarray | None = None,
         seed: int = 0,
         tol: float = 1e-6,
@@ -215,7 +215,7 @@ class ModelCase(ABC):
         """As few rows, and priors under which short chains are as uncertain as they say."""
         return self.tiny(rng, k)
 
-    def some(self, rng: np.random.Generator, k: int, form: str = "vb") -> ModelInstance:
+    def dozens(self, rng: np.random.Generator, k: int, form: str = "vb") -> ModelInstance:
         """Some dozen rows, missing cells in every other instance; a prior that the form has a fit under."""
         return self.tiny(rng, k)
 
@@ -229,11 +229,11 @@ class ModelCase(ABC):
 
     def long(self, rng: np.random.Generator) -> ModelInstance:
         """Units that chains and passes take in pieces."""
-        return self.some(rng, 0)
+        return self.dozens(rng, 0)
 
     def many(self, rng: np.random.Generator, k: int) -> ModelInstance:
         """Rows enough for several threads."""
-        return self.some(rng, k)
+        return self.dozens(rng, k)
 
     def lacking(self, names: Sequence[str]) -> str:
         """The first of these capabilities, and of what is in `ASKED`, that the case lacks, and why; empty if none."""

@@ -98,7 +98,7 @@ class TinyCase(ModelCase):
         """Six rows."""
         return self._rows(rng, 6)
 
-    def some(self, rng, k, form="vb"):
+    def dozens(self, rng, k, form="vb"):
         """Forty rows."""
         return self._rows(rng, 40)
 

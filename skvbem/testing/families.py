@@ -282,12 +282,12 @@ def members_are_valid_and_what_no_data_could_give_is_not(case: FamilyExample, rn
     for cell in range(len(case.coordinates)):
         wrong = case.coordinates.copy()
         wrong[cell, 0] = np.nan
-        found = case.at(wrong).is_valid.tolist()
-        require(found == [False] + [True] * (n_members - 1), f"NaN in cell {cell} of the first gives {found}.")
+        computed = case.at(wrong).is_valid.tolist()
+        require(computed == [False] + [True] * (n_members - 1), f"NaN in cell {cell} of the first gives {computed}.")
     require(~case.at(-case.coordinates).is_valid, "Coordinates of the other sign are said to be valid.")
 
 
-def members_side_by_side_are_members_alone(case: FamilyExample, rng: np.random.Generator) -> None:
+def parallel_members_are_members_alone(case: FamilyExample, rng: np.random.Generator) -> None:
     """Each of many members at once has the numbers that it has alone."""
     prior, statistics = case.prior, case.statistics
     posterior, unit = prior + statistics, case.scale
@@ -313,10 +313,10 @@ def one_prior_serves_many_statistics(case: FamilyExample, rng: np.random.Generat
         agree("KL", kl[k], (alone + one).kl(alone), rel=1e-9, abs=size)
 
 
-def members_side_by_side_draw_what_each_draws_alone(case: FamilyExample, rng: np.random.Generator) -> None:
+def parallel_members_draw_what_each_draws_alone(case: FamilyExample, rng: np.random.Generator) -> None:
     """From generators of their own, which are then at the same place."""
     n_members = case.coordinates.shape[1]
-    seeds = rng.integers(2**32, size=n_members).tolist()
+    seeds: list = np.asarray(rng.integers(2**32, size=n_members)).tolist()
     rngs = [np.random.default_rng(seed) for seed in seeds]
     together = case.prior.natural(case.prior.sample(ParallelGenerator(rngs)))
     for lane, seed in enumerate(seeds):
@@ -402,21 +402,22 @@ def derivatives_by_unconstrained_coordinates_are_differences(case: FamilyExample
         np.stack([(f(free + e) - f(free - e)) / (2 * h) for e in steps], axis=1) for f in (natural, gradient)
     )
     point = prior.from_unconstrained(free)
-    found = prior.jacobian(point)
-    agree("The Jacobian", found, jacobian, abs=1e-9 * (1 + abs(found).max()))
-    found = prior.information(point, weights)
-    agree("The information", found, -information, abs=1e-9 * (1 + abs(found).max()))
+    computed = prior.jacobian(point)
+    agree("The Jacobian", computed, jacobian, abs=1e-9 * (1 + abs(computed).max()))
+    computed = prior.information(point, weights)
+    agree("The information", computed, -information, abs=1e-9 * (1 + abs(computed).max()))
     some = rng.permutation(len(free))[: 1 + len(free) // 2]
     part = prior.information(point, weights, some)
-    agree("The information of some coordinates", part, found[np.ix_(some, some)], rel=0.0, abs=0.0)
+    agree("The information of some coordinates", part, computed[np.ix_(some, some)], rel=0.0, abs=0.0)
     for chosen in (some, np.arange(len(free))):
         whole = prior.information(point, prior.coordinates, chosen)
         sign, log_det = np.linalg.slogdet(whole)
         if sign > 0:
-            found = prior.log_det_information(point, prior.coordinates, chosen)
-            agree("ln of the determinant of the information", found, log_det, abs=1e-8)
-            found = prior.log_det_information(point, prior.coordinates, chosen, True)
-            agree("ln of the determinant of its diagonal", found, np.log(np.diag(whole)).sum(), abs=1e-8)
+            of_all, of_diagonal = (
+                prior.log_det_information(point, prior.coordinates, chosen, diagonal) for diagonal in (False, True)
+            )
+            agree("ln of the determinant of the information", of_all, log_det, abs=1e-8)
+            agree("ln of the determinant of its diagonal", of_diagonal, np.log(np.diag(whole)).sum(), abs=1e-8)
 
 
 def points_come_back_from_natural_parameters(case: FamilyExample, rng: np.random.Generator) -> None:
@@ -430,12 +431,12 @@ def shifted_coordinates_give_the_density_of_the_parameters(case: FamilyExample, 
     """`probability_shift` leads from one measure to the other, up to a factor, which is the same at all points."""
     prior = case.single()
     free = prior.to_unconstrained(prior.mode())
-    found = []
+    computed = []
     for _ in range(4):
         point = prior.from_unconstrained(free + 0.3 * rng.normal(size=free.shape))
         measure = prior.log_density(point, "probability") - prior.log_density(point)
-        found.append(measure - prior.probability_shift @ prior.natural(point))
-    agree("ln of the factor", found, np.full(4, found[0]), rel=1e-9, abs=1e-8)
+        computed.append(measure - prior.probability_shift @ prior.natural(point))
+    agree("ln of the factor", computed, np.full(4, computed[0]), rel=1e-9, abs=1e-8)
 
 
 #: Every law of conjugate families by name.
@@ -453,9 +454,9 @@ LAWS = {
         no_data_are_certain,
         data_are_most_likely_at_the_most_likely_point,
         members_are_valid_and_what_no_data_could_give_is_not,
-        members_side_by_side_are_members_alone,
+        parallel_members_are_members_alone,
         one_prior_serves_many_statistics,
-        members_side_by_side_draw_what_each_draws_alone,
+        parallel_members_draw_what_each_draws_alone,
         draws_have_the_expected_natural_parameters,
         mode_is_where_the_density_of_its_basis_does_not_rise,
         unconstrained_coordinates_come_back,

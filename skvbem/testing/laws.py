@@ -110,7 +110,7 @@ def require(condition: Any, message: str) -> None:
 
 
 def agree(
-    what: str, found: Any, wanted: Any, *, rel: float | None = None, abs: Any = None, nan_ok: bool = False
+    what: str, computed: Any, wanted: Any, *, rel: float | None = None, abs: Any = None, nan_ok: bool = False
 ) -> None:
     """Raise an AssertionError unless numbers agree within tolerances, the larger one of both.
 
@@ -118,28 +118,28 @@ def agree(
     ----------
     what : str
         What the numbers are, for the message.
-    found, wanted : array_like
+    computed, wanted : array_like
         Of one shape, but for a number that stands for all.
     rel, abs : float, optional
         Relative to what is wanted, 1e-6 if neither is given, and absolute, 1e-12 if none is given.
     nan_ok : bool
         Whether NaN agrees with NaN.
     """
-    found, wanted = np.asarray(found, dtype=float), np.asarray(wanted, dtype=float)
-    if wanted.ndim and found.shape != wanted.shape:
-        raise AssertionError(f"{what}: the shape is {found.shape}, where {wanted.shape} was expected.")
+    computed, wanted = np.asarray(computed, dtype=float), np.asarray(wanted, dtype=float)
+    if wanted.ndim and computed.shape != wanted.shape:
+        raise AssertionError(f"{what}: the shape is {computed.shape}, where {wanted.shape} was expected.")
     share = (1e-6 if abs is None else 0.0) if rel is None else rel
     with np.errstate(invalid="ignore"):
         allowed = np.maximum(share * np.abs(wanted), 1e-12 if abs is None else abs)
-        right = (found == wanted) | ((np.abs(found - wanted) <= allowed) & np.isfinite(wanted))
-    right |= nan_ok & np.isnan(found) & np.isnan(wanted)
+        right = (computed == wanted) | ((np.abs(computed - wanted) <= allowed) & np.isfinite(wanted))
+    right |= nan_ok & np.isnan(computed) & np.isnan(wanted)
     if not right.all():
-        off = np.where(right, -1.0, np.nan_to_num(np.abs(found - wanted), nan=np.inf, posinf=np.inf))
+        off = np.where(right, -1.0, np.nan_to_num(np.abs(computed - wanted), nan=np.inf, posinf=np.inf))
         at = np.unravel_index(int(np.argmax(off)), off.shape)
         where = f" at {tuple(map(int, at))}" if off.ndim else ""
-        found, wanted, allowed = (np.broadcast_to(x, off.shape)[at] for x in (found, wanted, allowed))
+        computed, wanted, allowed = (np.broadcast_to(x, off.shape)[at] for x in (computed, wanted, allowed))
         raise AssertionError(
-            f"{what}: {found:.12g}{where}, where {wanted:.12g} was expected; off by {off[at]:.3g}, "
+            f"{what}: {computed:.12g}{where}, where {wanted:.12g} was expected; off by {off[at]:.3g}, "
             f"allowed are {allowed:.3g}."
         )
 

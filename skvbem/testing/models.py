@@ -111,7 +111,7 @@ def objective_never_falls(
 
 def _rises(case, k, form, accelerate, rng):
     """Runs of the driver, which raises if the objective falls, and plain steps."""
-    instance = case.some(rng, k, form)
+    instance = case.dozens(rng, k, form)
     data = instance.compile(weight=rng.uniform(0.2, 2.0, instance.n_units))
     ascent = instance.ascent(instance.model, data, case.forms[form])
     starts = instance.random_starts(data, rng, case.n_rising_starts)
@@ -133,7 +133,7 @@ def fixed_point_stays_fixed(case: ModelCase, rng: np.random.Generator, forms: Se
         if form == "ml" and "maximum_likelihood" in case.lacks:
             continue
         for k in range(case.n_fixed):
-            instance = case.some(rng, k, form)
+            instance = case.dozens(rng, k, form)
             data = instance.compile()
             ascent = instance.ascent(instance.model, data, case.forms[form])
             result = run(ascent, instance.random_starts(data, rng, 1), tol=0.0, max_iter=20_000)
@@ -191,7 +191,7 @@ def check_same_step(instance, data, other, rng):
 
 def weights_are_repeats_in_any_order(case: ModelCase, rng: np.random.Generator) -> None:
     """A unit of weight n is n such units, in any order; 0 among the weights."""
-    instance = case.some(rng, 1)
+    instance = case.dozens(rng, 1)
     repeats = rng.integers(0, 4, size=instance.n_units)
     repeats[0] = 2
     units = rng.permutation(np.repeat(np.arange(instance.n_units), repeats))
@@ -200,7 +200,7 @@ def weights_are_repeats_in_any_order(case: ModelCase, rng: np.random.Generator) 
 
 def weight_zero_is_absence(case: ModelCase, rng: np.random.Generator) -> None:
     """A unit of weight 0 is not there, whatever the other weights."""
-    instance = case.some(rng, 1)
+    instance = case.dozens(rng, 1)
     weight = rng.uniform(0.2, 2.0, instance.n_units) * (rng.random(instance.n_units) < 0.6)
     weight[0] = 0.7
     kept = np.flatnonzero(weight)
@@ -210,7 +210,7 @@ def weight_zero_is_absence(case: ModelCase, rng: np.random.Generator) -> None:
 @needs("one_by_one")
 def rows_one_by_one_are_the_weighted_rows(case: ModelCase, rng: np.random.Generator) -> None:
     """What scores that complete rows go through: every row once, those of weight 0 left out."""
-    instance = case.some(rng, 1)
+    instance = case.dozens(rng, 1)
     repeats = rng.integers(0, 4, size=instance.n_units).astype(float)
     repeats[0] = 2.0
     data = instance.compile(weight=repeats)

@@ -75,20 +75,13 @@ def check_score(
     """
     rng = np.random.default_rng(rng)
     score = get_score(score) if isinstance(score, str) else score
-    reports = []
-    for each in EXAMPLES.values() if case is None else (case,):
+
+    def report(each):
         on_case = _OnCase(score, each, dict(options or {}))
-        reports.append(
-            hold(
-                f"{score.name!r} on {each}",
-                "scores",
-                LAWS,
-                laws,
-                lambda law, on_case=on_case: law(on_case, rng),
-                lambda law, on_case=on_case: _lacking(law, on_case),
-            )
-        )
-    return reports
+        subject = f"{score.name!r} on {each}"
+        return hold(subject, "scores", LAWS, laws, lambda law: law(on_case, rng), lambda law: _lacking(law, on_case))
+
+    return [report(each) for each in (EXAMPLES.values() if case is None else (case,))]
 
 
 def _lacking(law, on_case):
@@ -145,8 +138,8 @@ def bound_is_not_above_the_evidence(score: _OnCase, rng: np.random.Generator) ->
 def sampled_evidence_is_right(score: _OnCase, rng: np.random.Generator) -> None:
     """A random value has a standard error, and is within 4.5 of it from ln p(y)."""
     problems = evaluations(score.case, score.case.n_sampled, rng)
-    found = deviations(score.score, problems, 0.02, **score.options)
-    require(np.abs(found) < 4.5, f"Evidences are {found} standard errors off.")
+    computed = deviations(score.score, problems, 0.02, **score.options)
+    require(np.abs(computed) < 4.5, f"Evidences are {computed} standard errors off.")
 
 
 @needs("random")
@@ -164,9 +157,9 @@ def _chance(*evidences):
     return 5 * float(np.linalg.norm([evidence.standard_error or 0.0 for evidence in evidences]))
 
 
-def _agree_but_for_chance(what, found, wanted):
-    allowed = 1e-6 * (1 + abs(wanted.value)) + _chance(found, wanted)
-    agree(what, found.value, wanted.value, abs=allowed)
+def _agree_but_for_chance(what, computed, wanted):
+    allowed = 1e-6 * (1 + abs(wanted.value)) + _chance(computed, wanted)
+    agree(what, computed.value, wanted.value, abs=allowed)
 
 
 def _begun(instance, data, starts, seed=0):

@@ -57,7 +57,7 @@ def test_statistics_and_log_likelihoods_of_blocks_are_those_of_the_whole(problem
 
 
 def test_restarts_side_by_side_are_restarts_alone(problems, rng):
-    hold("restarts_side_by_side_are_restarts_alone", problems[:6], rng)
+    hold("parallel_restarts_are_restarts_alone", problems[:6], rng)
 
 
 def test_responsibilities_may_be_stored_either_way(problems, rng):
@@ -74,7 +74,7 @@ def test_nothing_hidden_the_bound_is_the_evidence_and_the_product_of_the_predict
 
 
 def test_predictions_side_by_side_are_those_of_each_component(problems, rng):
-    hold("predictions_side_by_side_are_those_of_each_component", problems[:6], rng)
+    hold("parallel_predictions_are_those_of_each_component", problems[:6], rng)
 
 
 @pytest.mark.parametrize("name", ["categorical", "bernoulli", "poisson"])

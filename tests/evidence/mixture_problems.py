@@ -13,7 +13,7 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
-from skvbem.testing.emissions import seen
+from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
 

@@ -25,7 +25,7 @@ from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions, left_to_right
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
-from skvbem.testing.emissions import seen
+from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 
 approx = pytest.approx

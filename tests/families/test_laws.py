@@ -54,7 +54,7 @@ def test_draws_have_the_expected_natural_parameters(cases, rng):
 
 
 def test_members_side_by_side_draw_what_each_draws_alone(cases, rng):
-    hold("members_side_by_side_draw_what_each_draws_alone", cases, rng)
+    hold("parallel_members_draw_what_each_draws_alone", cases, rng)
 
 
 def test_members_are_valid_and_what_no_data_could_give_is_not(cases, rng):
@@ -78,7 +78,7 @@ def test_no_data_are_certain(cases, rng):
 
 
 def test_members_side_by_side_are_members_alone(cases, rng):
-    hold("members_side_by_side_are_members_alone", cases, rng)
+    hold("parallel_members_are_members_alone", cases, rng)
 
 
 def test_one_prior_serves_many_statistics(cases, rng):

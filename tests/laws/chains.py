@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.testing import ModelCase, ModelInstance, Relabeling
-from skvbem.testing.emissions import rows_of, seen
+from skvbem.testing.emission_examples import rows_of, seen
 
 
 def lengths_of(rng, n, longest=5):
@@ -155,7 +155,7 @@ class HMMCase(ModelCase):
             prior = Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 2.0, left_to_right(3, 2))
         return HMMInstance(labeled_rows(self.emission, rng, 6, k, gaps=0.3), *prior, lengths_of(rng, 6))
 
-    def some(self, rng, k, form="vb"):
+    def dozens(self, rng, k, form="vb"):
         n = int(rng.integers(5, 40))
         rows = labeled_rows(self.emission, rng, n, k, gaps=0.3, conjugate=False)
         return HMMInstance(rows, *random_prior(rng, 3), lengths_of(rng, n, 20))

@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.testing import ModelCase, ModelInstance, Relabeling
-from skvbem.testing.emissions import n_rows, rows_of
+from skvbem.testing.emission_examples import n_rows, rows_of
 
 
 def mixture(problem, weights):
@@ -122,7 +122,7 @@ class MixtureCase(ModelCase):
         n = 2 + k % 2
         return StickBreaking(n, 0.7) if k % 3 == 2 else FiniteWeights(np.full(n, rng.uniform(0.3, 2.0)))
 
-    def some(self, rng, k, form="vb"):
+    def dozens(self, rng, k, form="vb"):
         rows = labeled_rows(self.emission, rng, int(rng.integers(5, 60)), k, gaps=0.3, conjugate=False)
         return MixtureInstance(rows, FiniteWeights(np.full(3, 0.7)) if k % 3 else StickBreaking(3, 0.8))
 

@@ -138,7 +138,7 @@ class NetworkCase(ModelCase):
     def sampleable(self, rng, k):
         return self.tiny(rng, 1)
 
-    def some(self, rng, k, form="vb"):
+    def dozens(self, rng, k, form="vb"):
         return NetworkInstance(larger(self._number(rng), least=form == "map_probability"))
 
     def alike(self, rng, k):

@@ -184,5 +184,5 @@ class CoinCase(ModelCase):
     def tiny(self, rng, k):
         return CoinInstance(rng.integers(-1, 2, (6, 3)), TwoCoins(rng.uniform(0.5, 2.0)))
 
-    def some(self, rng, k, form="vb"):
+    def dozens(self, rng, k, form="vb"):
         return CoinInstance(rng.integers(-1, 2, (40, 3)), TwoCoins(rng.uniform(0.5, 2.0)))

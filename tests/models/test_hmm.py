@@ -22,7 +22,7 @@ from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
-from skvbem.testing.emissions import seen
+from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 

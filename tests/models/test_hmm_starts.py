@@ -12,7 +12,7 @@ from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, left_to_right
-from skvbem.testing.emissions import rows_of
+from skvbem.testing.emission_examples import rows_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 

@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.models.labels import seeding
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
-from skvbem.testing.emissions import seen
+from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
