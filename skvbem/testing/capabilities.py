@@ -37,7 +37,9 @@ def deviations(kind: str | Score, problems, slack: float, **options) -> list[flo
     score_of = get_score(kind) if isinstance(kind, str) else kind
     scored = [(score_of(evaluation, **options), exact) for evaluation, exact in problems]
     return [
-        (score.value - exact) / np.hypot(score.standard_error, slack) for score, exact in scored if not score.doubts
+        (score.value - exact) / float(np.hypot(score.standard_error or 0.0, slack))
+        for score, exact in scored
+        if not score.doubts
     ]
 
 
@@ -121,8 +123,8 @@ def chains_do_not_depend_on_others(case: ModelCase, rng: np.random.Generator) ->
     together = start.copy()
     ratios, last = annealing.anneal(annealing.workspace(data, 4), paths, temperatures, streams.copy(), together)
     for lane in range(4):
-        alone, own = np.ascontiguousarray(start[:, [lane]]), np.ascontiguousarray(streams[:, [lane]])
-        one, statistics = annealing.anneal(annealing.workspace(data, 1), paths[[lane]], temperatures, own, alone)
+        alone, stream = np.ascontiguousarray(start[:, [lane]]), np.ascontiguousarray(streams[:, [lane]])
+        one, statistics = annealing.anneal(annealing.workspace(data, 1), paths[[lane]], temperatures, stream, alone)
         agree("Ratios of a chain", one[:, 0], ratios[:, lane], rel=1e-9, abs=1e-9)
         agree("Its last statistics", statistics[:, 0], last[:, lane], rel=1e-9, abs=1e-9)
         agree("Its last point", alone[:, 0], together[:, lane], rel=1e-9, abs=1e-9)

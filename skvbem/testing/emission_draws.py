@@ -101,7 +101,7 @@ def quantiles_are_those_of_draws_of_the_posterior(case: EmissionExample, rng: np
 # --- units ------------------------------------------------------------------------------------------------------------
 
 
-def seeding_coordinates_tell_rows_apart(case: EmissionExample, rng: np.random.Generator) -> None:
+def seeding_coordinates_are_those_of_each_row(case: EmissionExample, rng: np.random.Generator) -> None:
     """`seeding_coordinates` are finite, and those of a row do not depend on the others."""
     table = case.emission.prepare(case.values)
     coordinates = case.emission.seeding_coordinates(table)
@@ -167,7 +167,7 @@ DRAW_LAWS = (
     drawn_completions_have_the_expected_statistics,
     what_is_hidden_varies_as_draws_do,
     quantiles_are_those_of_draws_of_the_posterior,
-    seeding_coordinates_tell_rows_apart,
+    seeding_coordinates_are_those_of_each_row,
     priors_of_weighted_rows_are_those_of_repeated_rows,
     units_of_blocks_are_those_of_the_whole_table,
     specification_is_a_value,

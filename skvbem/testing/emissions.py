@@ -248,7 +248,7 @@ def weights_are_repeats(case: EmissionExample, rng: np.random.Generator) -> None
 
 
 def statistics_of_rows_add_up(case: EmissionExample, rng: np.random.Generator) -> None:
-    """Those of each row under each component, in the component's cells and those of all."""
+    """Statistics of each row under each component add up, in the component's cells and those of all."""
     _, table, posterior = case.posterior(rng)
     emission, n_components = case.emission, case.n_components
     natural, responsibilities = posterior.expected_natural(), case.responsibilities(rng)

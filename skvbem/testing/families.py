@@ -293,11 +293,11 @@ def parallel_members_are_members_alone(case: FamilyExample, rng: np.random.Gener
     posterior, unit = prior + statistics, case.scale
     for k in range(case.coordinates.shape[1]):
         alone = case.at(np.ascontiguousarray(case.coordinates[:, k]))
-        own = statistics[:, k]
+        lane = statistics[:, k]
         agree("A", alone.log_normalizer(), prior.log_normalizer()[k], abs=1e-8)  # of terms of 1e6
         together = prior.log_evidence(statistics)[k]
-        agree("Log evidence", alone.log_evidence(own), together, rel=1e-12, abs=1e-13 * unit[k])
-        agree("KL", (alone + own).kl(alone), posterior.kl(prior)[k], rel=1e-9, abs=1e-13 * unit[k])
+        agree("Log evidence", alone.log_evidence(lane), together, rel=1e-12, abs=1e-13 * unit[k])
+        agree("KL", (alone + lane).kl(alone), posterior.kl(prior)[k], rel=1e-9, abs=1e-13 * unit[k])
         expected = prior.expected_natural()[:, k]
         agree("Expected natural parameters", alone.expected_natural(), expected, rel=1e-13, abs=1e-13)
 
@@ -320,10 +320,12 @@ def parallel_members_draw_what_each_draws_alone(case: FamilyExample, rng: np.ran
     rngs = [np.random.default_rng(seed) for seed in seeds]
     together = case.prior.natural(case.prior.sample(ParallelGenerator(rngs)))
     for lane, seed in enumerate(seeds):
-        alone, own = case.at(case.coordinates[:, lane]), np.random.default_rng(seed)
-        drawn = alone.natural(alone.sample(own))
+        alone, generator = case.at(case.coordinates[:, lane]), np.random.default_rng(seed)
+        drawn = alone.natural(alone.sample(generator))
         agree("A draw side by side", together[:, lane], drawn, rel=1e-9, abs=0.0, nan_ok=True)
-        require(rngs[lane].bit_generator.state == own.bit_generator.state, "A generator drew more numbers than alone.")
+        require(
+            rngs[lane].bit_generator.state == generator.bit_generator.state, "A generator drew more numbers than alone."
+        )
     words = f"1 generators for {n_members} lanes"
     refuses(ValueError, words, "Too few generators", lambda: case.prior.sample(ParallelGenerator(rngs[:1])))
 
@@ -373,14 +375,14 @@ def natural_measure_is_volume_in_unconstrained_coordinates(case: FamilyExample, 
     free, d = many.to_unconstrained(mode), many.n_free_parameters
     top = many.log_density(mode)
 
-    def loss(step):
+    def drop(step):
         return float(top - many.log_density(many.from_unconstrained(free + step)))
 
     h = np.full(d, 1e-3)
     for _ in range(3):
-        h = 0.3 * h / np.sqrt([loss(step) + loss(-step) for step in np.diag(h)])
+        h = 0.3 * h / np.sqrt([drop(step) + drop(-step) for step in np.diag(h)])
     steps = np.diag(h)
-    curvature = np.array([[loss(a + b) - loss(a - b) - loss(b - a) + loss(-a - b) for a in steps] for b in steps])
+    curvature = np.array([[drop(a + b) - drop(a - b) - drop(b - a) + drop(-a - b) for a in steps] for b in steps])
     curvature /= 4 * np.outer(h, h)
     laplace = float(top) + d / 2 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(curvature)[1]
     agree("Laplace's formula", laplace, 0.0, abs=0.05)  # a wrong measure is off by ln 2 at the least
@@ -406,10 +408,10 @@ def derivatives_by_unconstrained_coordinates_are_differences(case: FamilyExample
     agree("The Jacobian", computed, jacobian, abs=1e-9 * (1 + abs(computed).max()))
     computed = prior.information(point, weights)
     agree("The information", computed, -information, abs=1e-9 * (1 + abs(computed).max()))
-    some = rng.permutation(len(free))[: 1 + len(free) // 2]
-    part = prior.information(point, weights, some)
-    agree("The information of some coordinates", part, computed[np.ix_(some, some)], rel=0.0, abs=0.0)
-    for chosen in (some, np.arange(len(free))):
+    few = rng.permutation(len(free))[: 1 + len(free) // 2]
+    part = prior.information(point, weights, few)
+    agree("The information of some coordinates", part, computed[np.ix_(few, few)], rel=0.0, abs=0.0)
+    for chosen in (few, np.arange(len(free))):
         whole = prior.information(point, prior.coordinates, chosen)
         sign, log_det = np.linalg.slogdet(whole)
         if sign > 0:

@@ -144,7 +144,7 @@ def sampled_evidence_is_right(score: _OnCase, rng: np.random.Generator) -> None:
 
 @needs("random")
 def seed_decides_the_value(score: _OnCase, rng: np.random.Generator) -> None:
-    """The same seed gives the same value, another seed another one."""
+    """A seed gives one value whenever it is taken, and another seed another value."""
     instance = score.case.sampleable(rng, 0)
     starts = instance.random_starts(instance.compile(), rng, 5)
     one, again, other = (score(_begun(instance, instance.compile(), starts, seed)).value for seed in (1, 1, 2))

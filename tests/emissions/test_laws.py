@@ -108,7 +108,7 @@ def test_drawn_completions_have_the_expected_statistics(make, rng):
 
 
 def test_places_tell_rows_apart_and_know_no_unit(problems, rng):
-    hold("seeding_coordinates_tell_rows_apart", problems, rng)
+    hold("seeding_coordinates_are_those_of_each_row", problems, rng)
 
 
 def test_quantiles_are_those_of_draws_of_the_posterior(make, rng):
