@@ -235,8 +235,8 @@ def test_a_strategy_is_searched_with_by_its_name(monkeypatch):
     best = StructureSearchCV(VBDiscreteDAG(), spaces, strategy=Sampled(4), random_state=0).fit(load_carcinoma().data)
     whole = StructureSearchCV(VBDiscreteDAG(), spaces, strategy="exhaustive", random_state=0).fit(load_carcinoma().data)
     assert best.best_params_ == whole.best_params_
-    with pytest.raises(ValueError, match=r"no strategy 'sampeld'. The strategies are .*, sampled\."):
-        StructureSearchCV(VBDiscreteDAG(), spaces, strategy="sampeld").fit(load_carcinoma().data)
+    with pytest.raises(ValueError, match=r"no strategy 'drawn'. The strategies are .*, sampled\."):
+        StructureSearchCV(VBDiscreteDAG(), spaces, strategy="drawn").fit(load_carcinoma().data)
 
 
 def test_a_strategy_is_drawn():
