@@ -32,8 +32,14 @@ _MAX_PLAIN_STEPS = 14
 _MAX_STEPS_LEFT = 1000.0
 
 
+_DEFECT = "That is a defect in the model's expectation, not a property of the data: please report it."
+
+
 class Ascent(Protocol):
-    """The steps of VBEM on one objective: a model, its data and a form of q(theta)."""
+    """The steps of VBEM on one objective: a model, its data and a form of q(theta).
+
+    An ascent may have a `suspicion`, too: where the defect is if the objective falls, where it is not the library's.
+    """
 
     magnitude: float
     """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
@@ -204,14 +210,14 @@ def _extrapolated(
 
 def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: np.ndarray) -> None:
     """Raise a BoundFellError if the objective fell: a law of the algorithm, so a breach is a defect."""
-    if np.isnan(after).any():
+    with np.errstate(invalid="ignore"):
+        fell = before - after
+    if np.isnan(fell).any():  # also where there is no density to begin with: -inf twice
         raise ascent.failure()
-    fell = before - after
     broken = ~(fell <= RELATIVE_SLACK * (np.abs(after) + ascent.magnitude))
     if broken.any():
         lane = int(np.argmax(broken))
         raise BoundFellError(
             f"The objective fell by {fell[lane]:.3g} nats at iteration {int(iteration[lane])}, from "
-            f"{before[lane]:.10g} to {after[lane]:.10g}. That is a defect in the model's expectation, not a property "
-            "of the data: please report it."
+            f"{before[lane]:.10g} to {after[lane]:.10g}. " + (getattr(ascent, "suspicion", None) or _DEFECT)
         )

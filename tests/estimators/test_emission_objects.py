@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from laws.geometric import Geometric
+from laws.geometric import Geometric, GeometricEmission
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.model_selection import GridSearchCV
@@ -22,6 +22,7 @@ from skvbem.emissions import (
     Multinomial,
     Poisson,
 )
+from skvbem.errors import BoundFellError
 from skvbem.plotting import ClassProfileDisplay
 
 approx = pytest.approx
@@ -348,3 +349,56 @@ def test_an_emission_from_outside_takes_blocks(failures):
     model = VBMixture(2, emission=Geometric(), random_state=0).fit(failures)
     of_blocks = VBMixture(2, emission=Geometric(), random_state=0).fit(blocks_of([failures[:25], failures[25:]]))
     assert of_blocks.lower_bound_ == approx(model.lower_bound_, rel=1e-9)
+
+
+class Mismatched(Geometric):
+    """An emission some of whose methods are replaced."""
+
+    def __init__(self, **methods):
+        self.methods = methods
+
+    def for_data(self, values, weight=None):
+        """An emission of a class made for it."""
+        made = super().for_data(values, weight)
+        return type("MismatchedEmission", (GeometricEmission,), self.methods | {"__module__": "elsewhere"})(
+            **vars(made)
+        )
+
+    def prior_options(self, emission, names):
+        """The defaults."""
+        return {}
+
+    def get_params(self, deep=True):
+        """No parameters: classes are not cloned by their methods."""
+        return {}
+
+    def __sklearn_clone__(self):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("methods", "error", "start"),
+    [
+        (
+            {"unfold": lambda self, sums, complete: GeometricEmission.unfold(self, sums, complete)[..., ::-1]},
+            BoundFellError,
+            "The objective fell by ",
+        ),
+        (
+            {"log_base": lambda self, values: np.full(len(values), np.nan)},
+            FloatingPointError,
+            "The objective is not a number. ",
+        ),
+    ],
+    ids=["fell", "nan"],
+)
+@any_estimator
+def test_a_defect_of_an_emission_from_outside_is_said_to_be_its_own(estimator, methods, error, start, failures):
+    mixed = [("tries", Mismatched(**methods), [0]), ("more", Geometric(), [1])]
+    for emission in (Mismatched(**methods), mixed):
+        with pytest.raises(error) as caught:
+            estimator(2, emission=emission, random_state=0, acceleration=False).fit(failures)
+        assert str(caught.value).startswith(start)
+        assert "in the emission MismatchedEmission" in str(caught.value)
+        assert "`features`, `fold` and `unfold` must belong together and to `default_prior`" in str(caught.value)
+        assert "please report" not in str(caught.value)

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from skvbem.emissions.outside import likely_defect
 from skvbem.errors import NoInteriorModeError
 from skvbem.models.labels.model import LabeledRows, LabelModel
 
@@ -34,6 +35,7 @@ class EmissionAscent(Generic[_Model]):
         if not form.density and form.prior_share:  # of a log density, whose normalizer cancels what strong priors say
             self.magnitude += float(np.abs(model.prior.coordinates).sum())
         self.signed = model.prior.signed
+        self.suspicion = likely_defect(model.emission)
         self.hyperprior = model.prior.hyperprior if form.density or form.prior_share else None
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
@@ -74,4 +76,6 @@ class EmissionAscent(Generic[_Model]):
                 f"The posterior has no interior mode in the probability basis: some {self.label} has too little data "
                 "for its prior. Use map_basis='natural', where the mode always exists, or a stronger prior."
             )
-        return FloatingPointError("The objective is not a number. That is a defect: please report it with the data.")
+        return FloatingPointError(
+            "The objective is not a number. " + (self.suspicion or "That is a defect: please report it with the data.")
+        )
