@@ -402,3 +402,60 @@ def test_a_defect_of_an_emission_from_outside_is_said_to_be_its_own(estimator, m
         assert "in the emission MismatchedEmission" in str(caught.value)
         assert "`features`, `fold` and `unfold` must belong together and to `default_prior`" in str(caught.value)
         assert "please report" not in str(caught.value)
+
+
+class Unchecked(Geometric):
+    """A specification that hands its parameters on as they are."""
+
+    def __init__(self, a=1.0, b=1.0):
+        self.a, self.b = a, b
+
+    def prior_options(self, emission, names):
+        """Not checked."""
+        return {"success": self.a, "failure": self.b}
+
+
+@pytest.mark.parametrize(
+    ("a", "what"),
+    [
+        (-1.0, "numbers of a Dirichlet prior must be > 0, and one is -1."),
+        (np.nan, "in the units of the data its numbers leave"),
+    ],
+)
+def test_unchecked_parameters_of_a_prior_are_named(a, what, failures):
+    names = "The parameters 'a', 'b' of Unchecked make no prior for this X: "
+    for emission in (Unchecked(a), [("one", Geometric(), [0]), ("two", Unchecked(a), [1])]):
+        with pytest.raises(ValueError, match="make no prior") as caught:
+            VBMixture(emission=emission).fit(failures)
+        assert str(caught.value).startswith(names + what)
+
+
+@pytest.mark.parametrize("prior", [0.0, np.inf, "one", [1.0, 2.0, 3.0]], ids=str)
+def test_parameters_from_outside_are_checked_as_ours(prior, failures):
+    messages = []
+    for emission in (Geometric(prior), Poisson(prior)):
+        with pytest.raises(ValueError, match="_prior' parameter of") as caught:
+            VBMixture(emission=emission).fit(failures)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1].replace("Poisson", "Geometric").replace("shape_prior", "success_prior")
+
+
+def test_what_an_emission_from_outside_fills_in_is_the_predictive_mean(failures):
+    holed = failures.copy()
+    holed[:5, 0] = np.nan
+    model = VBMixture(1, emission=Geometric(3.0, 2.0)).fit(holed)
+    rows = np.stack([np.arange(4000.0), np.full(4000, np.nan)], axis=1)
+    probabilities = np.exp(model.score_samples(rows))
+    assert probabilities.sum() == approx(1.0, rel=1e-9)
+    assert model.impute(holed)[0, 0] == approx(probabilities @ rows[:, 0], rel=1e-9)
+
+
+def test_what_is_missing_is_in_the_middle_of_the_seeding_coordinates(failures):
+    holed = failures.copy()
+    holed[3, 0] = np.nan
+    made = Geometric().for_data(holed)
+    coordinates = made.seeding_coordinates(made.prepare(holed))
+    assert coordinates.shape == holed.shape
+    assert coordinates[3, 0] == 0.0
+    assert (coordinates.min(axis=0) < 0).all()
+    assert (coordinates.max(axis=0) > 0).all()

@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from skvbem.emissions import LinearEmission, NumericSpecification, n_columns_of
+from skvbem.emissions import LinearEmission, NumericSpecification, n_columns_of, weighted_means
 from skvbem.families import Dirichlet
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GeometricEmission(LinearEmission):
     """p(y | k) = p (1 - p)^y, independent columns; of each p a Beta distribution: a Dirichlet row of two cells."""
 
     width: int
+    usual: float | np.ndarray = 1.0  # failures in the middle of those of all rows
 
     @property
     def n_columns(self) -> int:
@@ -30,7 +31,8 @@ class GeometricEmission(LinearEmission):
 
     def default_prior(self, n_components: int, *, success=1.0, failure=1.0) -> Dirichlet:
         """Beta distributions of the probabilities of success."""
-        return Dirichlet.from_rows([[success, failure]] * (n_components * self.n_columns))
+        pairs = np.transpose([np.broadcast_to(each, self.n_columns) for each in (success, failure)])
+        return Dirichlet.from_rows(list(pairs) * n_components)
 
     def features(self, block: Any) -> np.ndarray:
         """1, and failures."""
@@ -68,8 +70,15 @@ class GeometricEmission(LinearEmission):
         return np.where(np.isnan(values), responsibilities @ ((1 - p) / p), values)
 
     def seeding_coordinates(self, block: Any) -> np.ndarray:
-        """Logarithms, which spread by about 1."""
-        return np.log1p(block.columns[0]).T
+        """Logarithms, which spread by about 1, of failures against the usual ones; 0 where missing."""
+        failures, observed = block.columns
+        return observed.T * (np.log1p(failures.T) - np.log1p(self.usual))
+
+    def predictive_point(self, posterior: Dirichlet) -> np.ndarray:
+        """Probabilities at which (1 - p) / p is the predictive mean, b / (a - 1), where a > 1 and there is one."""
+        a, b = posterior.concentration.reshape(-1, 2).T
+        p = np.where(a > 1, a - 1, a) / np.where(a > 1, a + b - 1, a + b)
+        return np.stack([p, 1 - p], axis=-1).ravel()
 
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Probabilities of success."""
@@ -95,13 +104,11 @@ class Geometric(NumericSpecification):
 
     def for_data(self, values: Any, weight: np.ndarray | None = None) -> GeometricEmission:
         """The emission of a table."""
-        return GeometricEmission(n_columns_of(values))
+        return GeometricEmission(n_columns_of(values), weighted_means(values, weight))
 
     def prior_options(self, emission: Any, names: Any) -> dict[str, float]:
         """Concentrations of success and failure."""
-        if not min(self.success_prior, self.failure_prior) > 0:
-            raise ValueError(f"The priors of {self!r} must be > 0.")
-        return {"success": self.success_prior, "failure": self.failure_prior}
+        return {"success": self.positive("success_prior", names), "failure": self.positive("failure_prior", names)}
 
     def means(self, parameters: Any) -> np.ndarray:
         """(1 - p) / p."""

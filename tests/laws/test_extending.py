@@ -83,7 +83,7 @@ def test_bad_cells_are_refused_in_its_words(estimator, cell):
         estimator(2, emission="geometric").fit(frame)
     with pytest.raises(ValueError, match=r"'emission' parameter of .* Families are .*'geometric'"):
         estimator(2, emission={"geometrik": ["tries"]}).fit(frame)
-    with pytest.raises(ValueError, match=r"The priors of Geometric\(success_prior=-1\) must be > 0"):
+    with pytest.raises(ValueError, match=r"The 'success_prior' parameter of Geometric must be > 0 and finite\. Got -1"):
         estimator(2, emission=Geometric(-1)).fit([[1], [2], [3]])
 
 

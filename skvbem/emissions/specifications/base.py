@@ -21,6 +21,7 @@ from skvbem._compat import validate_params
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
 from skvbem.emissions.profiles import Numbers, Probabilities
+from skvbem.emissions.specifications.parameters import positive_of_columns
 
 #: Parameters by name, or ends of their intervals: arrays (n_components, ...), as `parameters_` has them.
 Parameters = Mapping[str, np.ndarray]
@@ -96,6 +97,28 @@ class EmissionSpecification(BaseEstimator, ABC):
             If a parameter makes no prior over these columns; the message names it.
         """
         return {}
+
+    def positive(self, name: str, names: Sequence[str]) -> np.ndarray:
+        """A parameter of the prior as positive floats, for `prior_options`: one number, or one for each column.
+
+        Parameters
+        ----------
+        name : str
+            Of the parameter.
+        names : sequence of str
+            Of the columns.
+
+        Returns
+        -------
+        ndarray of shape () or (n_columns,)
+
+        Raises
+        ------
+        ValueError
+            If it is anything else; the message names the parameter and the class.
+        """
+        owner, n = type(self).__name__, len(names)
+        return positive_of_columns(owner, name, getattr(self, name), n, "one for each of its columns")
 
     def collinear(self, emission: Any, total_weight: float) -> list[int]:
         """Columns that are linear functions of each other in the rows the emission was made for."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from skvbem.emissions.specifications.base import NumericSpecification
-from skvbem.emissions.specifications.parameters import positive_of_columns
 
 
 class RateSpecification(NumericSpecification):
@@ -26,10 +25,7 @@ class RateSpecification(NumericSpecification):
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Shape and rate of Gamma distributions."""
-        owner, n = type(self).__name__, len(names)
-        options = {}
-        for option, name in (("shape", "shape_prior"), ("rate", "rate_prior")):
-            value = getattr(self, name)
-            if value is not None:
-                options[option] = positive_of_columns(owner, name, value, n, "one for each of its columns")
-        return options
+        parameters = {"shape": "shape_prior", "rate": "rate_prior"}
+        return {
+            option: self.positive(name, names) for option, name in parameters.items() if getattr(self, name) is not None
+        }

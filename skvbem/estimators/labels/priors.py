@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from skvbem._compat import warn
-from skvbem.emissions import Emission
+from skvbem.emissions import Emission, EmissionSpecification
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.values import listed, named_columns, show
+from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 
 
@@ -76,18 +77,27 @@ def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_component
         prior = emission.default_prior(n_components, **options[0])
     else:
         prior = emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
-    if not np.all(prior.is_valid):
-        names = [
-            f"{name!r} of {type(group.specification).__name__}"
-            for group in groups.groups
-            for name in group.specification.get_params(deep=False)
-            if name.endswith("_prior")
-        ]
-        raise ValueError(
-            f"The parameters {listed(dict.fromkeys(names))} make no prior for this X: in the units of the data its "
-            "numbers leave the floats. Leave them at their defaults, or measure X in another unit."
-        )
+    of_groups = prior.blocks if isinstance(prior, Product) and len(options) > 1 else (prior,)
+    for group, of_group in zip(groups.groups, of_groups):
+        _check_prior(of_group, group.specification)
     return prior
+
+
+def _check_prior(prior: ConjugateFamily, specification: EmissionSpecification) -> None:
+    """Refuse parameters of a group of columns that make no density."""
+    if np.all(prior.is_valid):
+        return
+    names = specification.get_params(deep=False)
+    owner, several = type(specification).__name__, len(names) > 1
+    who = f"The parameter{'s' * several} {listed(map(repr, names))} of {owner}" if names else owner
+    makes = f"{who} make{'s' * (not several)} no prior for this X"
+    least = np.min(prior.coordinates)
+    if np.isfinite(prior.coordinates).all() and not np.any(prior.signed) and least <= 0:
+        raise ValueError(f"{makes}: numbers of a {type(prior).__name__} prior must be > 0, and one is {least:g}.")
+    raise ValueError(
+        f"{makes}: in the units of the data its numbers leave the floats. Leave them at their defaults, or measure X "
+        "in another unit."
+    )
 
 
 def responsibilities_of(init, n_rows: int, n_components: int, owner: str) -> np.ndarray:

@@ -35,7 +35,6 @@ class EmissionAscent(Generic[_Model]):
         if not form.density and form.prior_share:  # of a log density, whose normalizer cancels what strong priors say
             self.magnitude += float(np.abs(model.prior.coordinates).sum())
         self.signed = model.prior.signed
-        self.suspicion = likely_defect(model.emission)
         self.hyperprior = model.prior.hyperprior if form.density or form.prior_share else None
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
@@ -68,6 +67,12 @@ class EmissionAscent(Generic[_Model]):
     def expect(self, natural: np.ndarray) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape."""
         return self._expected(natural)[0]
+
+    @property
+    def suspicion(self) -> str | None:
+        """Where the defect is if the objective falls: in an emission from outside, if the model has one."""
+        emission = getattr(self.model, "emission", None)
+        return None if emission is None else likely_defect(emission)
 
     def failure(self) -> Exception:
         """Why the objective of a plain step may not be a number."""
