@@ -1,32 +1,139 @@
-"""Emissions that are not the library's own: what is said where their parts do not belong together."""
+"""Emissions that are not the library's own: what they return is looked at before a fit, and suspected where one fails.
+
+Tests hold our own emissions to what they promise; of others nobody knows. What is checked here would else come out as
+an error of numpy, far from the method that is wrong.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 from skvbem.emissions.base import Emission
 from skvbem.emissions.linear import LinearEmission
+from skvbem.families.base import ConjugateFamily
+
+# Rows that methods are tried on.
+_N_TRIED = 2
 
 
-def from_outside(emission: Emission) -> list[Emission]:
-    """The emissions of groups of columns whose classes are not the library's own."""
-    parts = getattr(emission, "parts", (emission,))
-    return [part for part in parts if type(part).__module__.partition(".")[0] != "skvbem"]
+def from_outside(emission: Emission) -> list[tuple[int, Emission]]:
+    """The emissions of groups of columns whose classes are not the library's own, and the numbers of the groups."""
+    return [(k, part) for k, part in enumerate(parts_of(emission)) if _is_from_outside(part)]
+
+
+def parts_of(emission: Emission) -> Sequence[Emission]:
+    """The emissions of groups of columns: several of `Independent`, else the one."""
+    return getattr(emission, "parts", (emission,))
+
+
+def _is_from_outside(emission: Emission) -> bool:
+    return type(emission).__module__.partition(".")[0] != "skvbem"
 
 
 def likely_defect(emission: Emission) -> str | None:
     """Where the defect is if the objective of a fit falls or is not a number; None if it is the library's.
 
-    A test holds the library's own emissions to these laws, so that one from outside is the first suspect.
+    Laws hold the library's own emissions, so that one from outside is the first suspect.
     """
-    others = from_outside(emission)
+    others = [part for _, part in from_outside(emission)]
     if not others:
         return None
     names = " or ".join(dict.fromkeys(type(part).__name__ for part in others))
-    methods = " or ".join(
-        dict.fromkeys(
-            "`features`, `fold` and `unfold`" if isinstance(each, LinearEmission) else "`step`" for each in others
-        )
-    )
+    linear = (isinstance(part, LinearEmission) for part in others)
+    methods = " or ".join(dict.fromkeys("`features`, `fold` and `unfold`" if each else "`step`" for each in linear))
     return (
         f"The defect is most likely in the emission {names}, which is not the library's own: {methods} must belong "
         "together and to `default_prior`. skvbem.testing.check_emission finds the law that is broken."
     )
+
+
+def check_cells(emission: Emission, prior: ConjugateFamily, n_components: int) -> None:
+    """Refuse the prior of an emission from outside that has other cells than its statistics.
+
+    Raises
+    ------
+    ValueError
+        That names the emission.
+    """
+    if not _is_from_outside(emission):
+        return
+    n_cells, wanted = len(prior.coordinates), len(emission.component_of_cell(n_components))
+    if n_cells != wanted:
+        raise ValueError(
+            f"The emission {type(emission).__name__} contradicts itself: `default_prior` returned a prior of {n_cells} "
+            f"cells for {n_components} components, and `cells_per_component`, {emission.cells_per_component}, makes "
+            f"{wanted}. One of the two is wrong."
+        )
+
+
+def check_shapes(emission: Emission, table: Any, prior: Any, n_components: int) -> None:
+    """Refuse an emission from outside whose methods return arrays of wrong shapes for the first rows of a table.
+
+    Parameters
+    ----------
+    emission : Emission
+    table : Table
+        As it prepared the rows.
+    prior : ConjugateFamily
+        Of the emission, a product if there are several.
+    n_components : int
+
+    Raises
+    ------
+    ValueError
+        That names the emission and the method.
+    """
+    for k, part in from_outside(emission):
+        block = (table.parts[k] if part is not emission else table)[:_N_TRIED]
+        of_part = prior.blocks[k] if part is not emission else prior
+        cells = part.cells_per_component
+        if isinstance(part, LinearEmission):
+            features = _of_shape(part, "features", part.features(block), ("n_features", len(block)))
+            sums = np.zeros((n_components, len(features)))
+            natural = np.zeros((n_components, cells))
+            _of_shape(part, "fold", part.fold(natural, block.complete), sums.shape)
+            _of_shape(part, "unfold", part.unfold(sums, block.complete), natural.shape)
+        else:
+            natural = of_part.expected_natural()
+            of_rows = part.expected_log_likelihood(block, natural)
+            _of_shape(part, "step(...).log_likelihood", of_rows, (len(block), n_components))
+            _of_shape(
+                part, "step(...).statistics", part.statistics(block, np.ones_like(of_rows), natural), natural.shape
+            )
+
+
+def seeding_coordinates(emission: Emission, block: Any) -> np.ndarray:
+    """The seeding coordinates of a block, (n_rows, n_axes); of an emission from outside they are checked.
+
+    Raises
+    ------
+    ValueError
+        If they are of another shape, or not finite; it names the emission.
+    """
+    for k, part in from_outside(emission):
+        of_part = block.parts[k] if part is not emission else block
+        coordinates = _of_shape(part, "seeding_coordinates", part.seeding_coordinates(of_part), (len(block), "n_axes"))
+        if not np.isfinite(coordinates).all():
+            raise ValueError(
+                f"`seeding_coordinates` of the emission {type(part).__name__} returned numbers that are not finite. "
+                "Rows must be points; cells that are missing, NaN in `block.values`, are in the middle of the others."
+            )
+        if part is emission:
+            return coordinates
+    return emission.seeding_coordinates(block)
+
+
+def _of_shape(emission: Emission, method: str, returned: Any, wanted: tuple) -> np.ndarray:
+    """What a method returned, if it is an array of the shape; names in the shape stand for any number."""
+    shape = np.shape(returned)
+    fits = len(shape) == len(wanted) and all(isinstance(n, str) or n == m for n, m in zip(wanted, shape))
+    if not (isinstance(returned, np.ndarray) and fits):
+        what = f"an array of shape {shape}" if isinstance(returned, np.ndarray) else f"a {type(returned).__name__}"
+        raise ValueError(
+            f"`{method}` of the emission {type(emission).__name__} must return an array of shape "
+            f"({', '.join(map(str, wanted))}) here. It returned {what}."
+        )
+    return returned

@@ -21,6 +21,7 @@ from skvbem.emissions import (
     Gaussian,
     Multinomial,
     Poisson,
+    register_emission,
 )
 from skvbem.errors import BoundFellError
 from skvbem.plotting import ClassProfileDisplay
@@ -155,9 +156,18 @@ def test_grids_reach_into_emissions(frame, tmp_path):
 @pytest.mark.parametrize(
     ("emission", "name", "message"),
     [
-        ("gaussian", "emission__covariance_type", "emission='gaussian' has no parameters. Hold an object"),
+        (
+            "gaussian",
+            "emission__covariance_type",
+            "A name stands for its defaults; hold the object: emission=Gaussian().",
+        ),
+        ("auto", "emission__covariance_type", "emission='auto' has no parameters. Hold an object, such as emission="),
         (listed(), "emission__visit__shape_prior", "'emission' has no group 'visit'. Did you mean 'visits'?"),
-        (listed(), "emission__blood__concentration_prior", "the emission 'blood' is a name, 'categorical', and has no"),
+        (
+            listed(),
+            "emission__blood__concentration_prior",
+            "'categorical' and has no parameters. A name stands for its defaults; hold the object: Categorical().",
+        ),
         (listed(), "emission__visits__shape", "Invalid parameter 'shape' for estimator Poisson"),
         (Poisson(), "emission__shape", "Invalid parameter 'shape' for estimator Poisson"),
     ],
@@ -459,3 +469,83 @@ def test_what_is_missing_is_in_the_middle_of_the_seeding_coordinates(failures):
     assert coordinates[3, 0] == 0.0
     assert (coordinates.min(axis=0) < 0).all()
     assert (coordinates.max(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("method", "returned", "wanted", "came"),
+    [
+        ("features", lambda *_: np.ones((2, 3)), "(n_features, 2)", "an array of shape (2, 3)"),
+        ("features", lambda *_: [[1.0, 2.0]], "(n_features, 2)", "a list"),
+        ("fold", lambda *_: np.ones((2, 9)), "(2, {n_features})", "an array of shape (2, 9)"),
+        ("unfold", lambda *_: np.ones(4), "(2, {n_cells})", "an array of shape (4,)"),
+        ("seeding_coordinates", lambda *_: np.ones(1), "(1, n_axes)", "an array of shape (1,)"),
+    ],
+    ids=["features", "list", "fold", "unfold", "points"],
+)
+@any_estimator
+def test_a_method_from_outside_that_returns_the_wrong_is_named(estimator, method, returned, wanted, came, failures):
+    made = Mismatched(**{method: returned})
+    for emission, d in ((made, 2), ([("a", Poisson(), [0]), ("b", made, [1])], 1)):
+        with pytest.raises(ValueError, match="of the emission MismatchedEmission") as caught:
+            estimator(2, emission=emission, random_state=0).fit(failures)
+        shape = wanted.format(n_features=d + 1, n_cells=2 * d)
+        assert str(caught.value) == (
+            f"`{method}` of the emission MismatchedEmission must return an array of shape {shape} here. It returned "
+            f"{came}."
+        )
+
+
+@any_estimator
+def test_points_from_outside_that_are_not_finite_are_refused(estimator, failures):
+    failures[4, 1] = np.nan
+    made = Mismatched(seeding_coordinates=lambda self, block: block.values)
+    for emission in (made, [("a", Poisson(), [0]), ("b", made, [1])]):
+        with pytest.raises(ValueError, match="of the emission MismatchedEmission returned numbers that are not finite"):
+            estimator(2, emission=emission, random_state=0).fit(failures)
+
+
+@any_estimator
+def test_a_prior_from_outside_of_other_cells_is_refused(estimator, failures):
+    emission = Mismatched(default_prior=lambda self, n_components: GeometricEmission.default_prior(self, 3))
+    with pytest.raises(
+        ValueError,
+        match="MismatchedEmission contradicts itself: `default_prior` returned a prior of 12 cells for 2 comp",
+    ):
+        estimator(2, emission=emission).fit(failures)
+
+
+class Unfinished(EmissionSpecification):
+    """A specification that lacks methods."""
+
+    def for_data(self, values, weight=None):
+        """The only one it has."""
+
+
+class OfSize(Geometric):
+    """A specification that a name cannot stand for."""
+
+    def __init__(self, size, *, success_prior=1.0, failure_prior):
+        self.size, self.success_prior, self.failure_prior = size, success_prior, failure_prior
+
+
+@pytest.mark.parametrize(
+    ("specification", "message"),
+    [
+        (Unfinished, "takes a class that can be made. Unfinished lacks expected, profiles."),
+        (OfSize, "Those of OfSize lack one: 'size', 'failure_prior'."),
+    ],
+)
+def test_a_class_that_its_name_does_not_make_is_not_registered(specification, message):
+    with pytest.raises(TypeError, match="register_emission takes") as caught:
+        register_emission("unfinished", specification)
+    assert message in str(caught.value)
+    assert "unfinished" not in EMISSIONS
+
+
+def test_a_registered_name_says_which_object_has_parameters():
+    register_emission("geometric", Geometric)
+    try:
+        with pytest.raises(ValueError, match=r"stands for its defaults; hold the object: emission=Geometric\(\)\."):
+            VBMixture(emission="geometric").set_params(emission__success_prior=2.0)
+    finally:
+        del EMISSIONS["geometric"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
+
 from skvbem.emissions.specifications.base import EmissionSpecification
 from skvbem.emissions.specifications.bernoulli import Bernoulli
 from skvbem.emissions.specifications.categorical import Categorical
@@ -44,7 +46,7 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
     Raises
     ------
     TypeError
-        If it is no such class.
+        If it is no such class, or abstract.
     ValueError
         If the name is none, or that of another emission.
 
@@ -56,6 +58,7 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
         raise TypeError(
             f"register_emission takes a class that derives from EmissionSpecification. Got {specification!r}."
         )
+    _check_made_by_its_name(specification)
     if not (isinstance(name, str) and name.isidentifier() and "__" not in name) or name == "auto":
         raise ValueError(
             "The name of an emission must be an identifier without two underscores in a row, other than 'auto'. Got "
@@ -64,6 +67,25 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
     if EMISSIONS.setdefault(name, specification) is not specification:
         raise ValueError(f"The name {name!r} is that of {EMISSIONS[name].__name__}. Take another name.")
     return specification
+
+
+def _check_made_by_its_name(specification: type[EmissionSpecification]) -> None:
+    """Refuse a class of which a name alone makes no object."""
+    owner = specification.__name__
+    lacking = sorted(specification.__abstractmethods__)
+    if lacking:
+        raise TypeError(f"register_emission takes a class that can be made. {owner} lacks {', '.join(lacking)}.")
+    single = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    required = [
+        parameter.name
+        for parameter in signature(specification).parameters.values()
+        if parameter.kind in single and parameter.default is Parameter.empty
+    ]
+    if required:
+        raise TypeError(
+            f"register_emission takes a class whose parameters all have defaults, which its name stands for. Those of "
+            f"{owner} lack one: {', '.join(map(repr, required))}."
+        )
 
 
 def family_of(specification: EmissionSpecification) -> str:

@@ -42,8 +42,8 @@ def set_nested(emission, params: Mapping[str, Any], owner: str):
         return emission.set_params(**{name.removeprefix(_PREFIX): value for name, value in params.items()})
     if not is_list_of_emissions(emission):
         raise ValueError(
-            f"Invalid parameter {next(iter(params))!r} for {owner}: emission={emission!r} has no parameters. Hold an "
-            "object, such as emission=Gaussian() of skvbem.emissions."
+            f"Invalid parameter {next(iter(params))!r} for {owner}: emission={emission!r} has no parameters. "
+            f"{_object_of(emission, 'emission=')}"
         )
     items = {name: (of_group, columns) for name, of_group, columns in emission}
     for whole in sorted(params, key=lambda each: each.count("__")):  # an emission before parameters of it
@@ -60,10 +60,17 @@ def set_nested(emission, params: Mapping[str, Any], owner: str):
             of_group.set_params(**{parameter: params[whole]})
         else:
             raise ValueError(
-                f"Invalid parameter {whole!r} for {owner}: the emission {name!r} is a name, {of_group!r}, and has no "
-                "parameters. Hold an object, such as Poisson() of skvbem.emissions."
+                f"Invalid parameter {whole!r} for {owner}: the emission {name!r} is {of_group!r} and has no "
+                f"parameters. {_object_of(of_group)}"
             )
     return type(emission)((name, *items[name]) for name, _, _ in emission)
+
+
+def _object_of(family, parameter: str = "") -> str:
+    """What to hold instead of the name of a family, or of something else that has no parameters."""
+    if isinstance(family, str) and family in EMISSIONS:
+        return f"A name stands for its defaults; hold the object: {parameter}{EMISSIONS[family].__name__}()."
+    return f"Hold an object, such as {parameter}Gaussian() of skvbem.emissions."
 
 
 def moved(owner: str, names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions, check_feature_names_in, warn
 from skvbem.emissions import COVARIANCE_TYPES
+from skvbem.emissions.outside import check_shapes, from_outside
 from skvbem.errors import DataWarning
 from skvbem.estimators.base import warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
@@ -113,7 +114,11 @@ class EmissionEstimator(EvidenceEstimator):
         }
 
     def _compiled(self, model, reading: Any, n_starts: int) -> Any:
-        return reading.compiled(model)
+        data = reading.compiled(model)
+        if from_outside(model.emission):
+            first = next(iter(data.chunks()))
+            check_shapes(model.emission, first.table, model.prior.blocks[-1], model.n_components)
+        return data
 
     def _continued_model(self, fitted: Fitted) -> Any:
         return fitted.model.updated(fitted.statistics)

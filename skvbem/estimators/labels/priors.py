@@ -6,6 +6,7 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.emissions import Emission, EmissionSpecification
+from skvbem.emissions.outside import check_cells
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.rows import TableReading
@@ -78,7 +79,8 @@ def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_component
     else:
         prior = emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
     of_groups = prior.blocks if isinstance(prior, Product) and len(options) > 1 else (prior,)
-    for group, of_group in zip(groups.groups, of_groups):
+    for group, part, of_group in zip(groups.groups, parts, of_groups):
+        check_cells(part, of_group, n_components)
         _check_prior(of_group, group.specification)
     return prior
 

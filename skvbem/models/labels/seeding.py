@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions import Emission
+from skvbem.emissions.outside import seeding_coordinates as coordinates_of
 from skvbem.models.labels.distinct_rows import HashedRows, sample_distinct_rows
 from skvbem.models.labels.model import LabeledRows, LabelModel
 
@@ -26,7 +27,7 @@ def drawn_seeds(
 def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:
     """The nearest of seeds (n_starts, n_components, n_axes) to each row, (n_starts, n_rows); the first of equals."""
     n_starts, n_components, n_axes = seeds.shape
-    squares = _squares(emission.seeding_coordinates(block), seeds.reshape(-1, n_axes))
+    squares = _squares(coordinates_of(emission, block), seeds.reshape(-1, n_axes))
     return squares.reshape(len(squares), n_starts, n_components).argmin(axis=-1).T
 
 
@@ -37,7 +38,7 @@ def seeding_coordinates(
     coordinates: list = [None] * len(row)
     for number, rows in enumerate(data.chunks()):
         for k in np.flatnonzero(chunk == number).tolist():
-            coordinates[k] = emission.seeding_coordinates(rows.table[row[k] : row[k] + 1])
+            coordinates[k] = coordinates_of(emission, rows.table[row[k] : row[k] + 1])
     return np.concatenate(coordinates)
 
 
