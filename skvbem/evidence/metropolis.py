@@ -54,7 +54,7 @@ def metropolis_ais(
     Returns
     -------
     Evidence
-        `details["acceptance"]` (n_steps,) is the share of the chains whose proposal was taken, `details["strengths"]`
+        `details["acceptance"]` (n_steps,) is the fraction of the chains whose proposal was taken, `details["strengths"]`
         how near to where they are parameters are proposed: the concentrations of Dirichlets; of a mixture the prior's
         precision over that of the proposals.
     """

@@ -186,9 +186,9 @@ class EvidenceJob(Job):
         began = time.perf_counter()
         evaluation = estimator.evaluate(self.readings.of(estimator))
         fitted = time.perf_counter()
-        found = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
+        scores = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
         return Record.of(
-            found,
+            scores,
             n_free_parameters=evaluation.model.prior.n_free_parameters,
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
@@ -244,14 +244,14 @@ class AllRowsJob(Job):
         evaluation = None
         if self.readings is not None and any(isinstance(each, EvidenceScorer) for each in self.scorers.values()):
             evaluation = estimator.evaluation(self.readings.of(estimator))
-        found = {
+        scores = {
             name: score_of(evaluation, each.kind, each.options)
             if evaluation is not None and isinstance(each, EvidenceScorer)
             else each(estimator, self.X, self.y)
             for name, each in self.scorers.items()
         }
         return Record.of(
-            found,
+            scores,
             n_free_parameters=getattr(estimator, "n_free_parameters_", None),
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
@@ -291,7 +291,7 @@ class HeldOutJob(Job):
 
     def measured(self, estimator: BaseEstimator) -> Record:
         """See `Job`."""
-        found = cross_validate(
+        results = cross_validate(
             estimator,
             self.X,
             self.y,
@@ -301,13 +301,13 @@ class HeldOutJob(Job):
             error_score="raise",
             return_estimator=True,
         )
-        splits = {name: tuple(found[f"test_{name}"].tolist()) for name in self.scorers}
+        splits = {name: tuple(results[f"test_{name}"].tolist()) for name in self.scorers}
         return Record(
             {name: float(np.mean(values)) for name, values in splits.items()},
             splits=splits,
-            n_free_parameters=getattr(found["estimator"][0], "n_free_parameters_", None),
-            fit_seconds=tuple(found["fit_time"].tolist()),
-            score_seconds=tuple(found["score_time"].tolist()),
+            n_free_parameters=getattr(results["estimator"][0], "n_free_parameters_", None),
+            fit_seconds=tuple(results["fit_time"].tolist()),
+            score_seconds=tuple(results["score_time"].tolist()),
         )
 
     def fingerprint(self) -> dict[str, str]:
