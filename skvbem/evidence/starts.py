@@ -1,7 +1,7 @@
 r"""Densities that chains and draws start from, and how the evidence is split among them.
 
 A start is q(theta) = p(theta) after statistics, the expected counts of a VB fit made smaller: a fraction of what is
-uncertain in them, all of what is not. Share 0 is the prior, or the posterior of what is certain. Chains from VB fits
+uncertain in them, all of what is not. Fraction 0 is the prior, or the posterior of what is certain. Chains from VB fits
 are steady but seldom leave their mode, chains from the prior find every mode but only of small data. So there are many
 starts, each of which estimates a part of the evidence, split at every point theta in proportion to the densities of the
 starts, made symmetric over relabelings: start a has the part
@@ -9,8 +9,8 @@ starts, made symmetric over relabelings: start a has the part
 .. math:: h_a(\theta) = q_a(\theta) / \sum_b \bar q_b(\theta), \qquad
           \bar q(\theta) = \frac{1}{S} \sum_g q(g \theta),
 
-which, averaged over the S relabelings of theta, adds up to one. Weights times parts add up to the evidence without bias,
-whether or not a chain changes labels or modes.
+which, averaged over the S relabelings of theta, adds up to one. Weights times parts add up to the evidence without
+bias, whether or not a chain changes labels or modes.
 """
 
 from __future__ import annotations

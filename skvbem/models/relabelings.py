@@ -14,8 +14,8 @@ from skvbem.capabilities import Relabelings
 _CHUNK = 2**21
 
 
-# Most states of a hidden node whose labelings are summed over subsets of states.
-_MOST_STATES = 14
+# Most states of a hidden node whose relabelings are summed over subsets of states.
+_MAX_SUMMED_STATES = 14
 
 
 class ListedRelabelings(Relabelings):
@@ -86,7 +86,7 @@ class SequentialRelabelings(StateRelabelings):
 
     The anchor's states, largest first, each pick a state of theta among those left, with weights
     :math:`e^{N_k \cdot \ln\theta_l}`. Any picks in turn make a distribution over the permutations g, which knows theta
-    only by its entries: h(theta), n times the probability of the identity, averages to one over the labelings.
+    only by its entries: h(theta), n times the probability of the identity, averages to one over the relabelings.
     """
 
     def __init__(self, cells: np.ndarray):
@@ -122,7 +122,7 @@ class SequentialRelabelings(StateRelabelings):
 
 def relabelings_of_states(cells: np.ndarray) -> StateRelabelings:
     """All permutations of states that have these cells, (n_states, n_cells)."""
-    return (StateRelabelings if len(cells) <= _MOST_STATES else SequentialRelabelings)(cells)
+    return (StateRelabelings if len(cells) <= _MAX_SUMMED_STATES else SequentialRelabelings)(cells)
 
 
 def _log_permanents(log_entries: np.ndarray) -> np.ndarray:

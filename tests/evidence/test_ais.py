@@ -127,8 +127,8 @@ def test_the_mean_log_weight_rises_with_the_number_of_steps():
         assert means[-1] < fact.log_value
 
 
-@pytest.mark.parametrize("options", [{}, {"fractions": (1.0,)}, {"fractions": (0.25, 0.75)}, {"n_fits": 1}, {"bend": 0.2},
-                                     {"conditional_ess": 0.95, "n_steps": 8}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"fractions": (1.0,)}, {"fractions": (0.25, 0.75)}, {"n_fits": 1},
+                                     {"bend": 0.2}, {"conditional_ess": 0.95, "n_steps": 8}], ids=str)  # fmt: skip
 def test_weights_of_anchored_chains_average_to_the_evidence(options):
     for fact in HIDDEN[:3]:
         found = anchored_ais(evaluation_of_fact(fact, n_init=10), **{"n_chains": 1500, "n_steps": 40, **options})

@@ -1,4 +1,4 @@
-"""The number of relabelings against permutations tried one by one, and bounds mixed over them against exact evidence."""
+"""The number of relabelings against permutations one by one, and bounds mixed over them against exact evidence."""
 
 import itertools
 import math

@@ -177,7 +177,7 @@ def test_picks_in_turn_stand_for_many_relabelings(rng, monkeypatch):
     """h averages to one over the relabelings of any point, without a sum over them."""
     network = facts.latent_class(4, (3, 2))
     with monkeypatch.context() as patch:
-        patch.setattr(relabelings_module, "_MOST_STATES", 3)
+        patch.setattr(relabelings_module, "_MAX_SUMMED_STATES", 3)
         fast, found, listed = of_both(network, ("y0", "y1"), uniform_prior(network))
     assert isinstance(found, relabelings_module.SequentialRelabelings)
     assert (found.n, found.cost) == (24, math.inf)

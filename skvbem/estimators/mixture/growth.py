@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skvbem.models.mixture.components import Components, pairs_by_evidence, share_of_each
+from skvbem.models.mixture.components import Components, pairs_by_evidence, rows_of_components
 from skvbem.models.mixture.data import MixtureData
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.starts import seeded_starts, starts_of
@@ -158,7 +158,7 @@ class Growth:
         """Of each component with rows to split the gain of bound that this promises, nats, and its two parts."""
         one, two = self.model_of(1), self.model_of(2)
         rng = np.random.default_rng([*self.seed, state.model.n_components])
-        shares = share_of_each(state.model, state.fit.statistics, self.data, int(rng.integers(2**63)))
+        shares = rows_of_components(state.model, state.fit.statistics, self.data, int(rng.integers(2**63)))
         found = {}
         for k, (count, rows) in enumerate(zip(state.components.counts, shares)):
             if len(rows) < 2:
