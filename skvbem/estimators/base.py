@@ -356,13 +356,13 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
         return None if (weights == 1.0).all() else weights
 
-    def _counted(self, table, sample_weight) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+    def _weighted_rows(self, table, sample_weight) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
         """The rows of weight > 0, their weights, and which rows these are (None for all)."""
         weights = self._weights(sample_weight, table.n_samples)
         if weights is None or weights.all():
             return table, weights, None
-        counted = weights > 0
-        return table.rows(counted), weights[counted], counted
+        is_weighted = weights > 0
+        return table.rows(is_weighted), weights[is_weighted], is_weighted
 
     def _seed(self, random_state) -> tuple[int, ...]:
         """What a random_state stands for, drawn once if it is None or a generator."""

@@ -317,7 +317,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         if columns is not None:
             validate_data(self, sequences.rows, skip_check_array=True, reset=False)
-        table, lengths, weight, order, place = self._counted_sequences(sequences, sample_weight)
+        table, lengths, weight, order, place = self._weighted_sequences(sequences, sample_weight)
         names = {}
         if columns is None:
             columns, values = self._learned_columns(table)

@@ -293,7 +293,7 @@ class VBMixture(EmissionEstimator):
         table = read_table(X, owner)
         if columns is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        table, weight, counted = self._counted(table, sample_weight)
+        table, weight, counted = self._weighted_rows(table, sample_weight)
         if columns is not None:
             return TableReading(columns, [(columns.values(table), weight)], counted, given=given)
         columns, values = self._learned_columns(table)
