@@ -108,7 +108,7 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
 
 @dataclass(frozen=True, eq=False)
 class _At:
-    """The bound at a q(x).
+    """The collapsed bound at one q(x).
 
     Parameters
     ----------

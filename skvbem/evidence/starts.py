@@ -56,7 +56,7 @@ class Starts:
         return len(self.fractions)
 
     def __getitem__(self, which) -> Starts:
-        """Some of the starts, by slice or by index."""
+        """Those of the starts that a slice or an index names."""
         return replace(self, fractions=self.fractions[which], statistics=self.statistics[which])
 
     @property

@@ -25,7 +25,7 @@ class ListedRelabelings(Relabelings):
         self.cells, self.n, self.cost = cells, len(cells), float(cells.size)
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """The sums, relabeling after relabeling."""
+        """ln of the sums over relabelings, one relabeling after the other."""
         n_statistics, n_points = len(statistics), log_points.shape[1]
         sums = np.full((n_statistics, n_points), -np.inf)
         at_once = max(1, _CHUNK // (n_statistics * max(n_points, statistics.shape[1])))
@@ -38,7 +38,7 @@ class ListedRelabelings(Relabelings):
         return sums
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A relabeling drawn among all."""
+        """The point under a relabeling drawn among all."""
         return log_point[self.cells[_choice(log_point[self.cells] @ statistics, rng)]]
 
 
@@ -59,7 +59,7 @@ class StateRelabelings(Relabelings):
         return entries, statistics[:, others] @ log_points[others]
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """The sums, which are permanents of N_k . ln theta_l."""
+        """ln of the sums over relabelings, which are permanents of N_k . ln theta_l."""
         sums = np.empty((len(statistics), log_points.shape[1]))
         at_once = max(1, _CHUNK // (2 ** len(self.cells) * len(statistics)))
         for first in range(0, log_points.shape[1], at_once):
@@ -106,7 +106,7 @@ class SequentialRelabelings(StateRelabelings):
         return log_h
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """g ln theta for a g drawn by the picks in turn."""
+        """The point under a relabeling drawn by the picks in turn."""
         drawn = log_point.copy()
         drawn[self.cells] = log_point[self.cells[self.picked(statistics, log_point, rng)]]
         return drawn

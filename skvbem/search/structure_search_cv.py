@@ -422,7 +422,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
 
 
 def _least(*limits: int | None) -> int | None:
-    """The least of those limits that there are."""
+    """The least of some limits, None where there is none."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 

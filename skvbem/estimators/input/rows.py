@@ -55,7 +55,7 @@ class TableReading(Reading):
 
     @property
     def as_independent(self) -> TableReading:
-        """The rows."""
+        """The rows themselves, which do not depend on each other."""
         return self
 
     def emission(self) -> Emission:
@@ -95,23 +95,23 @@ class TableReading(Reading):
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Reading`."""
+        """The text that tells these rows, and how they are read, from others."""
         return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
 
     @property
     def has_whole_weights(self) -> bool:
-        """See `Reading`."""
+        """Whether every row or sequence counts a whole number of times."""
         return all(weight is None or bool((weight == np.floor(weight)).all()) for _, weight in self.blocks)
 
     def one_by_one(self) -> Self:
-        """See `Reading`."""
+        """The reading with repeated rows in place of weights."""
         ((values, weight),) = self.blocks
         if weight is not None:
             values = [np.repeat(of_group, weight.astype(int), axis=0) for of_group in values]
         return replace(self, blocks=[(values, None)], counted=None)
 
     def refilled(self, drawn: Any) -> Self:
-        """See `Reading`."""
+        """The reading with values that a model drew, the same cells missing."""
         ((values, weight),) = self.blocks
         return replace(self, blocks=[(self.columns.refilled(values, drawn), weight)])
 

@@ -41,7 +41,7 @@ class WeightedTables:
 
     @property
     def tables(self) -> Blocks:
-        """The tables alone."""
+        """The tables of all blocks, without their weights."""
         return self.blocks.map(lambda block: block[0])
 
     def _weighted_blocks(self) -> Iterator[tuple[Table, np.ndarray | None]]:

@@ -27,7 +27,7 @@ from skvbem.families.normal_gamma import VARIANCE_FLOOR
 
 
 class EmissionEstimator(EvidenceEstimator):
-    """What `VBMixture` and `VBHMM` have in common."""
+    """Parameters and methods that `VBMixture` and `VBHMM` share: those of rows with one label and an emission."""
 
     reading_parameters = EvidenceEstimator.reading_parameters | {"emission", "covariance_type"}
     #: What the label of a row is called.

@@ -70,12 +70,12 @@ class State:
 
     @property
     def bound(self) -> float:
-        """The bound, total nats."""
+        """The lower bound of the fitted mixture, total nats."""
         return self.fit.objective
 
     @property
     def components(self) -> Components:
-        """Statistics by component."""
+        """Statistics of the fitted mixture by component."""
         return Components.of(self.model, self.fit.statistics)
 
 
@@ -184,7 +184,7 @@ class Growth:
             yield from self._reached(state, [state.components.divided({k: splits[k][1]}) for k in best], "split")
 
     def _joined(self, state: State) -> Iterator[State]:
-        """Two components joined, or one dropped: the best one of some."""
+        """The mixture with two components joined, or one dropped: the best one of those tried."""
         n = state.model.n_components
         if n == 1:
             return
@@ -220,7 +220,7 @@ class Growth:
         return State(model, fit, starts, "start")
 
     def _fit(self, model: Mixture, data: MixtureData, starts: np.ndarray, **options) -> Fit:
-        """The best fit."""
+        """The best fit of a mixture from some starts."""
         whole = data is self.data
         ascent = MixtureAscent(model, data, posteriors.VB, self.n_threads if whole else 1)
         return best_of(ascent, starts, stop=self.stop if whole else None, **options)

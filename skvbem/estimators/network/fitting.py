@@ -141,7 +141,7 @@ class NetworkMethod(FitMethod):
     """Fits discrete networks."""
 
     def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent:
-        """See `FitMethod`."""
+        """Full steps of a network on its data."""
         return DirichletAscent(model, data, form, n_threads)
 
     def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:

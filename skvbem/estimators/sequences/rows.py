@@ -58,12 +58,12 @@ class SequenceReading(Reading):
         return model.compile(table, self.lengths, self.weight, observed)
 
     def starts(self, model: HMM, data: HMMData, n_starts: int, *, spread: bool, rng: np.random.Generator) -> np.ndarray:
-        """Statistics of starts, (n_cells, n_starts)."""
+        """Statistics of random starts for sequences, (n_cells, n_starts)."""
         return seeded_starts(model, data, partial(row_hashes, self.values), n_starts, spread=spread, rng=rng)
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Reading`."""
+        """The text that tells these rows, and how they are read, from others."""
         firsts = np.cumsum(self.lengths) - self.lengths
         time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)
         of_rows = mixed(row_hashes(self.values, slice(None)) + mixed(time * _MULTIPLIER))
@@ -72,11 +72,11 @@ class SequenceReading(Reading):
 
     @property
     def has_whole_weights(self) -> bool:
-        """See `Reading`."""
+        """Whether every row or sequence counts a whole number of times."""
         return self.weight is None or bool((self.weight == np.floor(self.weight)).all())
 
     def one_by_one(self) -> Self:
-        """See `Reading`."""
+        """The reading with repeated rows in place of weights."""
         if self.weight is None:
             return self
         times = self.weight.astype(int)
@@ -86,7 +86,7 @@ class SequenceReading(Reading):
         return replace(self, values=[of_group[rows] for of_group in self.values], lengths=lengths, weight=None)
 
     def refilled(self, drawn: Any) -> Self:
-        """See `Reading`."""
+        """The reading with values that a model drew, the same cells missing."""
         return replace(self, values=self.columns.refilled(self.values, drawn))
 
     def __getstate__(self):

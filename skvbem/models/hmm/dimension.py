@@ -54,7 +54,7 @@ def identifiable_dimension(model: HMM, hidden: Sequence, data: HMMData) -> int:
 
 
 def _where_states_are_distinguishable(model: HMM, n_steps: int) -> int:
-    """Parameters that have a say in so many steps."""
+    """The identifiable dimension over so many steps, where emissions tell states apart."""
     reached, left = model.initial.allowed[0].copy(), np.zeros(model.n_components, dtype=bool)
     for _ in range(n_steps - 1):
         left = reached.copy()

@@ -196,6 +196,6 @@ def generators(streams: np.ndarray) -> list[np.random.Generator]:
 
 
 def move_on(streams: np.ndarray, rngs: Sequence[np.random.Generator]) -> None:
-    """Streams that have not been used yet, in place."""
+    """Put streams in place that generators have not used yet."""
     for lane, rng in enumerate(rngs):
         streams[:, lane] = rng.integers(0, 2**64, size=4, dtype=np.uint64)

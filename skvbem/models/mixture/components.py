@@ -39,7 +39,7 @@ class Components:
 
     @classmethod
     def of(cls, model: Mixture, statistics: np.ndarray) -> Self:
-        """The parts of statistics (n_cells, ...)."""
+        """Statistics (n_cells, ...) of a mixture, by component."""
         of_weights, of_emission = model.prior.split(statistics)
         component = model.emission.component_of_cell(model.n_components)
         per_component = np.stack([of_emission[component == k] for k in range(model.n_components)])
@@ -62,7 +62,7 @@ class Components:
         return np.concatenate([model.weights.statistics(counts), of_emission])
 
     def without(self, gone: np.ndarray) -> Self:
-        """All but some components."""
+        """Statistics of all components but those that are dropped."""
         return type(self)(
             np.delete(self.counts, gone, axis=0), np.delete(self.per_component, gone, axis=0), self.shared
         )

@@ -51,7 +51,7 @@ class CompletedRows:
 
     @cached_property
     def place(self) -> dict[Hashable, int]:
-        """Node -> its place in `codes`."""
+        """Position of each node's states in `codes`."""
         return {node: k for k, node in enumerate(self.cardinalities)}
 
     @property
@@ -78,24 +78,24 @@ class CompletedRows:
         return model.flat({node: self.counts(model.dag.family(node)) for node in model.dag.nodes})
 
     def without(self, node: Hashable) -> CompletedRows:
-        """With a hidden node summed out."""
+        """Completed rows with a hidden node summed out."""
         cardinalities = {name: size for name, size in self.cardinalities.items() if name != node}
         return self._with_distinct_completions(cardinalities, np.delete(self.codes, self.place[node], axis=0))
 
     def with_constant(self, node: Hashable) -> CompletedRows:
-        """With a new hidden node of one state, ahead of the others."""
+        """Completed rows with a new hidden node of one state, ahead of the others."""
         codes = np.concatenate([np.zeros_like(self.codes[:1]), self.codes])
         return replace(self, cardinalities={node: 1, **self.cardinalities}, codes=codes)
 
     def merged(self, node: Hashable, kept: int, given_up: int) -> CompletedRows:
-        """With one state of a hidden node joined to another; states above it move down by one."""
+        """Completed rows with one state of a hidden node joined to another; states above it move down by one."""
         codes, place = self.codes.copy(), self.place[node]
         states = np.where(codes[place] == given_up, kept, codes[place])
         codes[place] = states - (states > given_up)
         return self._with_distinct_completions({**self.cardinalities, node: self.cardinalities[node] - 1}, codes)
 
     def split(self, node: Hashable, state: int, fraction: np.ndarray) -> CompletedRows:
-        """With a fraction of one state of a hidden node moved to a new last state.
+        """Completed rows with a fraction of one state of a hidden node moved to a new last state.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class CompletedRows:
         )
 
     def _with_distinct_completions(self, cardinalities: Mapping, codes: np.ndarray) -> CompletedRows:
-        """With equal completions of a row made one."""
+        """Completed rows with equal completions of a row made one."""
         columns, sizes = [self.row, *codes], [len(self.row_weight), *cardinalities.values()]
         keys = joint_keys(columns, sizes, len(self.row))
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)

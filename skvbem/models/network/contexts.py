@@ -50,7 +50,7 @@ class Contexts:
         )
 
     def settle(self) -> None:
-        """Find the distinct keys and their weights."""
+        """Find the distinct keys of contexts and their weights."""
         first: Any = None
         inverse: Any = None
         order = None

@@ -70,11 +70,11 @@ class Record:
 
     @property
     def seconds(self) -> float:
-        """What the candidate took."""
+        """The time that a candidate took, seconds."""
         return sum(self.fit_seconds) + sum(self.score_seconds)
 
     def joined(self, other: Record) -> Record:
-        """The scores of both, of one candidate."""
+        """The record of one candidate with the scores of two."""
         return replace(
             other,
             values={**self.values, **other.values},
@@ -182,7 +182,7 @@ class EvidenceJob(Job):
     error_score: float | str = np.nan
 
     def measured(self, estimator: BaseEstimator) -> Record:
-        """See `Job`."""
+        """The record of one candidate by scores of the evidence."""
         began = time.perf_counter()
         evaluation = estimator.evaluate(self.readings.of(estimator))
         fitted = time.perf_counter()
@@ -195,7 +195,7 @@ class EvidenceJob(Job):
         )
 
     def fingerprint(self) -> dict[str, str]:
-        """See `Job`."""
+        """By name, all that the records of this job depend on."""
         return self._fingerprint(data=self.readings.fingerprint())
 
     def network(self, setting: Mapping) -> Any:
@@ -204,7 +204,7 @@ class EvidenceJob(Job):
         return estimator.network(self.readings.of(estimator))
 
     def memory_estimate(self, setting: Mapping) -> str:
-        """See `Job`."""
+        """What is known of the memory that a candidate needs, as text."""
         if not hasattr(self.estimator, "network"):
             return ""
         network = self.network(setting)
@@ -237,7 +237,7 @@ class AllRowsJob(Job):
     readings: Readings | None = None
 
     def measured(self, estimator: BaseEstimator) -> Record:
-        """See `Job`."""
+        """The record of one candidate by scores on all rows."""
         began = time.perf_counter()
         self.fit(estimator)
         fitted = time.perf_counter()
@@ -258,7 +258,7 @@ class AllRowsJob(Job):
         )
 
     def fingerprint(self) -> dict[str, str]:
-        """See `Job`."""
+        """By name, all that the records of this job depend on."""
         return self._fingerprint(data=(self.X, self.y, self.fit_params))
 
 
@@ -290,7 +290,7 @@ class HeldOutJob(Job):
     readings = None
 
     def measured(self, estimator: BaseEstimator) -> Record:
-        """See `Job`."""
+        """The record of one candidate by scores on held-out rows."""
         results = cross_validate(
             estimator,
             self.X,
@@ -311,7 +311,7 @@ class HeldOutJob(Job):
         )
 
     def fingerprint(self) -> dict[str, str]:
-        """See `Job`."""
+        """By name, all that the records of this job depend on."""
         return self._fingerprint(data=(self.X, self.y, self.fit_params), splits=self.splits)
 
 
