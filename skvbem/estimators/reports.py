@@ -12,10 +12,10 @@ from scipy.special import xlogy
 
 # States that differ by less in every row of every child's table are called duplicates (total variation). For components
 # of a mixture a symmetric divergence says so: below 4 x 0.05^2 nats it holds the total variation below 0.05 [Pinsker].
-_ALIKE = 0.05
+LARGEST_ALIKE = 0.05
 
 
-_ALIKE_IN_NATS = 4 * _ALIKE**2
+_ALIKE_IN_NATS = 4 * LARGEST_ALIKE**2
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from skvbem.emissions.specifications.parameters import floats, positive
-from skvbem.estimators.input.values import _show
+from skvbem.estimators.input.values import show
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 
 LEFT_TO_RIGHT = "left-to-right"
@@ -61,7 +61,7 @@ def _concentration(owner: str, name: str, value, allowed: np.ndarray) -> np.ndar
         )
     if not (np.isfinite(given).all() and (given >= 0).all()):
         raise ValueError(
-            f"The {name!r} parameter of {owner} must be finite and >= 0, where 0 rules a state out. Got {_show(value)} "
+            f"The {name!r} parameter of {owner} must be finite and >= 0, where 0 rules a state out. Got {show(value)} "
             "instead."
         )
     if (given > 0).any():
@@ -82,6 +82,6 @@ def _mask(owner: str, mask, n_states: int) -> np.ndarray:
     if array.shape != (n_states, n_states) or not (array.dtype.kind == "b" or whole):
         raise ValueError(
             f"The 'transmat_mask' parameter of {owner} must be None, {LEFT_TO_RIGHT!r}, an int >= 0 (how far a "
-            f"transition may lead) or a boolean array of shape ({n_states}, {n_states}). Got {_show(mask)} instead."
+            f"transition may lead) or a boolean array of shape ({n_states}, {n_states}). Got {show(mask)} instead."
         )
     return array.astype(bool)

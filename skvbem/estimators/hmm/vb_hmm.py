@@ -16,7 +16,7 @@ from skvbem.estimators.hmm.fitted import FittedHMM, Forecast, HMMMethod
 from skvbem.estimators.hmm.priors import resolve_chain
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.output import as_array, filled
-from skvbem.estimators.input.values import _show
+from skvbem.estimators.input.values import show
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
 from skvbem.estimators.labels.estimator import EmissionEstimator
 from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of
@@ -596,7 +596,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         steps = np.atleast_1d(np.asarray(lengths))
         if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 1).any() or not len(steps):
             raise ValueError(
-                f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {_show(lengths)} instead."
+                f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {show(lengths)} instead."
             )
         fitted = self._fitted_
         rng = self._rng(self.random_state if random_state is None else random_state)

@@ -21,19 +21,19 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.errors import DataWarning, UnknownCategoryWarning
-from skvbem.estimators.input.coding import _EXACT, _Coding, _coding
+from skvbem.estimators.input.coding import LARGEST_EXACT, Coding, coding_of
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.input.values import (
-    _NAMED,
-    _columns,
-    _is_fraction,
-    _is_missing,
-    _kind,
-    _plain,
-    _show,
-    _some,
-    _unhashable,
+    MAX_NAMED_COLUMNS,
+    as_plain,
+    first_unhashable,
+    is_fraction,
+    is_missing_value,
+    kind_of,
+    listed,
     missing_markers,
+    named_columns,
+    show,
 )
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ from skvbem.estimators.input.values import (
 def _category_array(levels: list, dtype: np.dtype | type | None, values: list) -> np.ndarray:
     """Levels as an array of `dtype`, or else of the narrowest that holds them exactly (floating if `values` are)."""
     if dtype is None:
-        kind = _kind(levels[0])
+        kind = kind_of(levels[0])
         dtype = bool if kind == "boolean" else _number_dtype(levels, values) if kind == "number" else object
     return np.fromiter(levels, dtype=dtype, count=len(levels))
 
@@ -56,7 +56,7 @@ def _category_array(levels: list, dtype: np.dtype | type | None, values: list) -
 def _number_dtype(levels: list, values: list) -> np.dtype | type:
     floating = [v for v in [*levels, *values] if isinstance(v, (float, np.floating))]
     if floating:
-        exact = all(abs(v) <= _EXACT for v in levels if isinstance(v, int))
+        exact = all(abs(v) <= LARGEST_EXACT for v in levels if isinstance(v, int))
         return np.result_type(np.float64, *floating) if exact else object
     for dtype in (np.int64, np.uint64):
         if np.iinfo(dtype).min <= min(levels) and max(levels) <= np.iinfo(dtype).max:
@@ -78,10 +78,10 @@ class _Seen:
         self.dtype: np.dtype | None = None
         self._n_tables, self._n_dtypes = 0, 0
 
-    def add(self, coding: _Coding, levels: list | None) -> None:
+    def add(self, coding: Coding, levels: list | None) -> None:
         """Take note of the values of one more table."""
         for value in coding.values:
-            self.values.setdefault((_kind(value), value), value)
+            self.values.setdefault((kind_of(value), value), value)
         self.levels = levels if not self._n_tables or levels == self.levels else None
         self._n_tables += 1
         if not coding.values and self._n_tables > 1:  # a column of missing cells may have any type
@@ -173,7 +173,7 @@ class CategoryEncoder:
         categories, observed = [], False
         doubts: dict[str, dict] = {}
         for j, name in enumerate(table.names):
-            coding = _coding(name, table.column(j)).without(markers)
+            coding = coding_of(name, table.column(j)).without(markers)
             seen = _Seen()
             seen.add(coding, table.column(j).levels)
             levels = self._learned(name, seen, declared, markers, doubts)
@@ -204,7 +204,7 @@ class CategoryEncoder:
             n_rows += table.n_samples
             for j, name in enumerate(names):
                 column = table.column(j)
-                seen[j].add(_coding(name, column).without(markers), column.levels)
+                seen[j].add(coding_of(name, column).without(markers), column.levels)
         assert names is not None, "blocks of rows have rows"
         declared = self._declared(names, markers)
         doubts: dict[str, dict] = {}
@@ -219,7 +219,7 @@ class CategoryEncoder:
             levels = declared[name]
             self._check_declared(name, values, levels)
         elif seen.levels is not None:
-            levels = [v for v in map(_plain, seen.levels) if (_kind(v), v) not in markers]
+            levels = [v for v in map(as_plain, seen.levels) if (kind_of(v), v) not in markers]
             _check_values(f"Column {name!r} of X", levels)
         else:
             levels, dtype = _in_order(name, values), seen.dtype
@@ -234,8 +234,8 @@ class CategoryEncoder:
         empty = [name for name, levels in zip(names, categories) if not len(levels)]
         if empty:
             raise ValueError(
-                f"{_columns(empty)} of X {'has' if len(empty) == 1 else 'have'} no observed cell. Leave such a column "
-                f"out, or declare its levels with the 'categories' parameter of {self.owner}."
+                f"{named_columns(empty)} of X {'has' if len(empty) == 1 else 'have'} no observed cell. Leave such a "
+                f"column out, or declare its levels with the 'categories' parameter of {self.owner}."
             )
         self.names_ = names
         self.categories_ = categories
@@ -274,14 +274,14 @@ class CategoryEncoder:
         codes = np.empty((table.n_samples, table.n_columns), dtype=self.code_dtype_)
         unknown = []
         for j, (name, levels) in enumerate(zip(self.names_, self.categories_)):
-            coding = _coding(name, table.column(j)).without(markers)
+            coding = coding_of(name, table.column(j)).without(markers)
             _check_values(f"Column {name!r} of X", coding.values)
             codes_of = {level: code for code, level in enumerate(levels.tolist())}
             strange = [k for k, value in enumerate(coding.values) if value not in codes_of]
             if strange and self.handle_unknown == "error":
                 raise ValueError(
-                    f"Column {name!r} of X contains {_show(coding.values[strange[0]])}, which is not among the "
-                    f"{len(levels)} categories seen in fit: {_some(map(_show, codes_of))}."
+                    f"Column {name!r} of X contains {show(coding.values[strange[0]])}, which is not among the "
+                    f"{len(levels)} categories seen in fit: {listed(map(show, codes_of))}."
                 )
             if strange and self.handle_unknown == "warn":
                 unknown.append((name, [coding.values[k] for k in strange], coding.count(coding.positions[strange])))
@@ -301,7 +301,7 @@ class CategoryEncoder:
         if not (codes < 0).any():
             return levels[codes]
         if levels.dtype.kind in "iu":
-            levels = levels.astype(np.float64 if all(abs(v) <= _EXACT for v in levels.tolist()) else object)
+            levels = levels.astype(np.float64 if all(abs(v) <= LARGEST_EXACT for v in levels.tolist()) else object)
         elif levels.dtype.kind != "f":
             levels = levels.astype(object)
         return np.concatenate([levels, np.array([np.nan], dtype=levels.dtype)])[codes]
@@ -319,12 +319,12 @@ class CategoryEncoder:
             strange = [name for name in given if name not in names]
             if strange:
                 raise ValueError(
-                    f"{whose} names {_show(strange[0])}, which is not a column of X: {_some(map(_show, names))}."
+                    f"{whose} names {show(strange[0])}, which is not a column of X: {listed(map(show, names))}."
                 )
         elif isinstance(given, str) or not isinstance(given, Iterable) or len(given := list(given)) != len(names):
             raise ValueError(
                 f"{whose} must be 'auto', a list of {len(names)} array-likes, one for each column of X, or a mapping "
-                f"of column names to array-likes. Got {_show(self.categories)} instead."
+                f"of column names to array-likes. Got {show(self.categories)} instead."
             )
         else:
             given = dict(zip(names, given))
@@ -335,23 +335,23 @@ class CategoryEncoder:
         strange = [value for value in values if value not in known]
         if strange:
             raise ValueError(
-                f"Column {name!r} of X contains {_show(strange[0])}, which is not among the {len(levels)} levels that "
-                f"the 'categories' parameter of {self.owner} gives it: {_some(map(_show, levels))}."
+                f"Column {name!r} of X contains {show(strange[0])}, which is not among the {len(levels)} levels that "
+                f"the 'categories' parameter of {self.owner} gives it: {listed(map(show, levels))}."
             )
 
 
 def _levels(whose: str, given, markers: set[tuple]) -> list:
     """Declared levels as plain values, checked."""
     array_like = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
-    levels = [_plain(v) for v in given] if array_like else []
-    if not levels or _unhashable(levels) is not None:
-        raise ValueError(f"{whose} must be a flat array-like of levels. Got {_show(given)} instead.")
-    absent = [v for v in levels if _is_missing(v) or (_kind(v), v) in markers]
+    levels = [as_plain(v) for v in given] if array_like else []
+    if not levels or first_unhashable(levels) is not None:
+        raise ValueError(f"{whose} must be a flat array-like of levels. Got {show(given)} instead.")
+    absent = [v for v in levels if is_missing_value(v) or (kind_of(v), v) in markers]
     if absent:
-        raise ValueError(f"{whose} must hold no value that means a missing cell. Got {_show(absent[0])}.")
+        raise ValueError(f"{whose} must hold no value that means a missing cell. Got {show(absent[0])}.")
     repeated = [v for v, times in Counter(levels).items() if times > 1]
     if repeated:
-        raise ValueError(f"{whose} must hold each level once. Got {_show(repeated[0])} more than once.")
+        raise ValueError(f"{whose} must hold each level once. Got {show(repeated[0])} more than once.")
     _check_values(whose, levels)
     return levels
 
@@ -367,11 +367,11 @@ def _check_values(whose: str, values: list) -> None:
     """Refuse values of several kinds, complex numbers and infinity."""
     kinds: dict[str, object] = {}
     for value in values:
-        kinds.setdefault(_kind(value), value)
+        kinds.setdefault(kind_of(value), value)
     if "complex number" in kinds:
-        raise ValueError(f"Complex data not supported. {whose} holds {_show(kinds['complex number'])}.")
+        raise ValueError(f"Complex data not supported. {whose} holds {show(kinds['complex number'])}.")
     if len(kinds) > 1:
-        found = " and ".join(f"{_show(value)} ({kind})" for kind, value in kinds.items())
+        found = " and ".join(f"{show(value)} ({kind})" for kind, value in kinds.items())
         raise ValueError(f"{whose} mixes kinds of values: {found}. Make them one kind; 1 and '1' are never merged.")
     if "number" in kinds and any(value in (np.inf, -np.inf) for value in values):
         raise ValueError(f"{whose} holds infinity. A category must be finite.")
@@ -382,7 +382,7 @@ def _in_order(name: str, values: list) -> list:
         return sorted(set(values))
     except TypeError:
         raise ValueError(
-            f"Column {name!r} of X holds values without an order, such as {_show(values[0])}. Declare its levels with "
+            f"Column {name!r} of X holds values without an order, such as {show(values[0])}. Declare its levels with "
             "the 'categories' parameter."
         ) from None
 
@@ -394,8 +394,8 @@ def _doubts(levels: list) -> Iterator[tuple[str, object]]:
     """What about these undeclared levels, in increasing order, may not be meant; with the level in question."""
     if len(levels) == 1:
         yield "constant", levels[0]
-    if levels and _kind(levels[0]) == "number":
-        fraction = next((v for v in levels if _is_fraction(v)), None)
+    if levels and kind_of(levels[0]) == "number":
+        fraction = next((v for v in levels if is_fraction(v)), None)
         if fraction is not None:
             yield "fraction", fraction
         elif levels[0] < 0 and sum(v >= 0 for v in levels) > 1:
@@ -423,16 +423,16 @@ _DOUBTS = {  # for one column, for several
 
 def _doubt_message(doubt: str, values: dict[str, object], if_measured: str) -> str:
     one, several = _DOUBTS[doubt]
-    text = (one if len(values) == 1 else several).format(_show(next(iter(values.values()))), if_measured)
-    return f"{_columns(list(values))} of X {text}"
+    text = (one if len(values) == 1 else several).format(show(next(iter(values.values()))), if_measured)
+    return f"{named_columns(list(values))} of X {text}"
 
 
 def _unknown_message(unknown: list[tuple[str, list, int]]) -> str:
     """`unknown` holds column, categories and number of cells."""
     parts = []
-    for name, values, n_cells in unknown[:_NAMED]:
+    for name, values, n_cells in unknown[:MAX_NAMED_COLUMNS]:
         others = f" and {len(values) - 1} other{'s' * (len(values) > 2)}" if len(values) > 1 else ""
-        parts.append(f"{_show(values[0])}{others} in column {name!r} ({n_cells} cell{'s' * (n_cells > 1)})")
-    if len(unknown) > _NAMED:
-        parts.append(f"more in {len(unknown) - _NAMED} other columns")
+        parts.append(f"{show(values[0])}{others} in column {name!r} ({n_cells} cell{'s' * (n_cells > 1)})")
+    if len(unknown) > MAX_NAMED_COLUMNS:
+        parts.append(f"more in {len(unknown) - MAX_NAMED_COLUMNS} other columns")
     return f"X contains categories that fit did not see, taken as missing: {'; '.join(parts)}."

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skvbem.estimators.input.tables import Column
-from skvbem.estimators.input.values import _is_missing, _kind, _plain, _show, _unhashable
+from skvbem.estimators.input.values import as_plain, first_unhashable, is_missing_value, kind_of, show
 
 _SPAN = 1 << 16  # whole numbers within a range this wide are looked up, others are sorted
 
@@ -16,11 +16,11 @@ _SPAN = 1 << 16  # whole numbers within a range this wide are looked up, others 
 _BLOCK = 1 << 16  # rows at a time where NumPy would turn a whole column into 64-bit indices
 
 
-_EXACT = 1 << 53  # whole numbers up to here are exact in float64
+LARGEST_EXACT = 1 << 53  # whole numbers up to here are exact in float64
 
 
 @dataclass(frozen=True)
-class _Coding:
+class Coding:
     """Raw codes of a column: row i holds `values[k]` where `raw[i] == positions[k]`.
 
     raw : (n_samples,) whole numbers below `size`; -1 = missing.
@@ -36,11 +36,11 @@ class _Coding:
     missing: np.ndarray | None = None
     dtype: np.dtype | None = None
 
-    def without(self, markers: set[tuple]) -> _Coding:
+    def without(self, markers: set[tuple]) -> Coding:
         """The coding with those cells missing that hold one of these (kind, value) pairs."""
         if not markers:
             return self
-        kept = [k for k, value in enumerate(self.values) if (_kind(value), value) not in markers]
+        kept = [k for k, value in enumerate(self.values) if (kind_of(value), value) not in markers]
         return replace(self, positions=self.positions[kept], values=[self.values[k] for k in kept])
 
     def count(self, positions: np.ndarray) -> int:
@@ -60,11 +60,12 @@ class _Coding:
             codes[self.missing] = -1
 
 
-def _coding(name: str, column: Column) -> _Coding:
+def coding_of(name: str, column: Column) -> Coding:
+    """The raw codes of a column, and the values that they stand for."""
     if column.levels is not None:
         positions = _occurring(column.values, len(column.levels))
-        values = [_plain(column.levels[p]) for p in positions]
-        return _Coding(column.values, len(column.levels), positions, values)
+        values = [as_plain(column.levels[p]) for p in positions]
+        return Coding(column.values, len(column.levels), positions, values)
     kind = column.values.dtype.kind
     if kind in "biuf":
         return _code_numbers(column)
@@ -78,7 +79,7 @@ def _coding(name: str, column: Column) -> _Coding:
     )
 
 
-def _code_numbers(column: Column) -> _Coding:
+def _code_numbers(column: Column) -> Coding:
     dtype = column.values.dtype.newbyteorder("=")
     convert = {"b": bool, "f": float}.get(dtype.kind, int)
     # The one copy of the column: contiguous, of this machine's byte order, and ours to shift.
@@ -88,7 +89,7 @@ def _code_numbers(column: Column) -> _Coding:
         missing = np.isnan(cells) if missing is None else missing | np.isnan(cells)
     if missing is not None:
         if missing.all():
-            return _Coding(np.full(len(cells), -1, dtype=np.int8), 0, np.empty(0, dtype=np.intp), [], dtype=dtype)
+            return Coding(np.full(len(cells), -1, dtype=np.int8), 0, np.empty(0, dtype=np.intp), [], dtype=dtype)
         if missing.any():
             cells[missing] = cells[missing.argmin()]  # any value that occurs will do
         else:
@@ -97,7 +98,7 @@ def _code_numbers(column: Column) -> _Coding:
     low, high = convert(cells.min()), convert(cells.max())
     narrow = high - low < _SPAN
     if narrow and dtype.kind == "f":
-        narrow = max(-low, high) <= _EXACT and _all_whole(cells)
+        narrow = max(-low, high) <= LARGEST_EXACT and _all_whole(cells)
         cells = cells.astype(np.int64) if narrow else cells
     if narrow:
         offsets = cells.view(f"u{cells.itemsize}")
@@ -105,10 +106,10 @@ def _code_numbers(column: Column) -> _Coding:
         size = int(high - low) + 1
         positions = _occurring(offsets, size)
         values = [convert(int(low) + k) for k in positions.tolist()]
-        return _Coding(offsets, size, positions, values, missing, dtype)
+        return Coding(offsets, size, positions, values, missing, dtype)
     levels, raw = np.unique(cells, return_inverse=True)
     values = (levels + 0).tolist() if dtype.kind == "f" else levels.tolist()  # -0.0 + 0 is 0.0
-    return _Coding(raw, len(levels), np.arange(len(levels)), values, missing, dtype)
+    return Coding(raw, len(levels), np.arange(len(levels)), values, missing, dtype)
 
 
 def _all_whole(cells: np.ndarray) -> bool:
@@ -122,13 +123,13 @@ class _Appearance(dict):
     """
 
     def __missing__(self, key):
-        if _is_missing(key[1]):
+        if is_missing_value(key[1]):
             return -1
         self[key] = number = len(self)
         return number
 
 
-def _code_objects(name: str, column: Column) -> _Coding:
+def _code_objects(name: str, column: Column) -> Coding:
     cells = column.values
     if column.missing is not None and column.missing.any():
         cells = cells.astype(object)
@@ -141,14 +142,14 @@ def _code_objects(name: str, column: Column) -> _Coding:
             numbers = map(appearance.__getitem__, zip(map(type, block), block))
             raw[rows] = np.fromiter(numbers, dtype=np.int32, count=len(block))
         except TypeError:
-            unfit = _unhashable(block)
+            unfit = first_unhashable(block)
             raise TypeError(
-                f"Column {name!r} of X holds {_show(unfit)}, a {type(unfit).__name__}; a category argument must be a "
+                f"Column {name!r} of X holds {show(unfit)}, a {type(unfit).__name__}; a category argument must be a "
                 "string, a boolean or a number."
             ) from None
     dtype = cells.dtype.newbyteorder("=") if cells.dtype.kind in "US" else None
-    values = [_plain(value) for _, value in appearance]
-    return _Coding(raw, len(values), np.arange(len(values)), values, dtype=dtype)
+    values = [as_plain(value) for _, value in appearance]
+    return Coding(raw, len(values), np.arange(len(values)), values, dtype=dtype)
 
 
 def _occurring(raw: np.ndarray, size: int) -> np.ndarray:

@@ -23,7 +23,7 @@ from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
 from skvbem.estimators.input.numbers import check_blocks, is_missing, read_numbers
 from skvbem.estimators.input.tables import Column, Table
-from skvbem.estimators.input.values import _is_missing, _show, _some, missing_markers
+from skvbem.estimators.input.values import is_missing_value, listed, missing_markers, show
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ class ColumnGroups:
         elif not (isinstance(categories, str) and categories == "auto"):
             raise ValueError(
                 f"The 'categories' parameter of {owner} must be 'auto' or a mapping of column names to levels. Got "
-                f"{_show(categories)} instead."
+                f"{show(categories)} instead."
             )
         return cls(names, tuple(groups), missing_values, owner)
 
@@ -245,7 +245,7 @@ def _holds_numbers(column: Column) -> bool:
     kind = column.values.dtype.kind
     if kind != "O":
         return kind in "iufc"
-    held = {type(value) for value in column.values.tolist() if not _is_missing(value)}
+    held = {type(value) for value in column.values.tolist() if not is_missing_value(value)}
     return bool(held) and all(issubclass(each, Number) and not issubclass(each, (bool, np.bool_)) for each in held)
 
 
@@ -276,13 +276,13 @@ def _hold_numbers(names: Sequence[str], tables: Blocks) -> list[bool]:
 
 
 def _all_missing(cells: np.ndarray) -> bool:
-    return all(_is_missing(value) for value in cells.tolist())
+    return all(is_missing_value(value) for value in cells.tolist())
 
 
 def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[str], owner: str) -> None:
     of_categories = {name for group in groups if group.encoder is not None for name in group.names}
     for name in categories:
         if name not in of_categories:
-            columns = _some(map(_show, names))
+            columns = listed(map(show, names))
             what = "which holds no categories" if name in names else f"which is not a column of X: {columns}"
-            raise ValueError(f"The 'categories' parameter of {owner} names {_show(name)}, {what}.")
+            raise ValueError(f"The 'categories' parameter of {owner} names {show(name)}, {what}.")

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
-from skvbem.estimators.input.values import _show, _some
+from skvbem.estimators.input.values import listed, show
 from skvbem.graphs.names import did_you_mean
 
 #: `covariance_type` of estimators where nobody says it.
@@ -88,14 +88,14 @@ class EmissionReader:
             items = list(emission)
             self._check_names([name for name, _, _ in items])
         else:
-            raise ValueError(f"{self._whose} must be {self._forms()}. Got {_show(emission)} instead.")
+            raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.")
         groups = [EmissionGroup(name, self._specification(of), self._columns(name, at)) for name, of, at in items]
         self._check_shares(groups)
         return groups
 
     def _forms(self) -> str:
         return (
-            f"'auto', one of {_some(map(repr, EMISSIONS))}, an emission such as Gaussian(), a mapping of names to "
+            f"'auto', one of {listed(map(repr, EMISSIONS))}, an emission such as Gaussian(), a mapping of names to "
             "columns, or a list of (name, emission, columns)"
         )
 
@@ -122,8 +122,8 @@ class EmissionReader:
                 f"{self._whose} holds the class {family.__name__}. Give an object of it: {family.__name__}()."
             )
         raise ValueError(
-            f"{self._whose} names the family {_show(family)}.{did_you_mean(family, EMISSIONS)} Families are "
-            f"{_some(map(repr, EMISSIONS))}."
+            f"{self._whose} names the family {show(family)}.{did_you_mean(family, EMISSIONS)} Families are "
+            f"{listed(map(repr, EMISSIONS))}."
         )
 
     def _check_covariance_type(self, emission: EmissionSpecification) -> None:
@@ -141,7 +141,7 @@ class EmissionReader:
             if not isinstance(name, str) or name in ("", _OF_THE_CHAIN) or "__" in name:
                 raise ValueError(
                     f"{self._whose} is a list of (name, emission, columns), whose names must be strings without two "
-                    f"underscores in a row, other than {_OF_THE_CHAIN!r}. Got the name {_show(name)}."
+                    f"underscores in a row, other than {_OF_THE_CHAIN!r}. Got the name {show(name)}."
                 )
         twice = [name for name, times in Counter(names).items() if times > 1]
         if twice:
@@ -187,8 +187,8 @@ class EmissionReader:
         if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < len(self.names):
             return int(column)
         raise ValueError(
-            f"{self._whose} names {_show(column)}, which is no column of X.{did_you_mean(column, self.names)} Columns: "
-            f"{_some(map(repr, self.names))}."
+            f"{self._whose} names {show(column)}, which is no column of X.{did_you_mean(column, self.names)} Columns: "
+            f"{listed(map(repr, self.names))}."
         )
 
     def _check_shares(self, groups: Sequence[EmissionGroup]) -> None:
@@ -200,7 +200,7 @@ class EmissionReader:
         left = [name for position, name in enumerate(self.names) if position not in times]
         if left:
             raise ValueError(
-                f"{self._whose} gives no family to {_some(map(repr, left))}. Name every column of X, or leave such "
+                f"{self._whose} gives no family to {listed(map(repr, left))}. Name every column of X, or leave such "
                 "columns out."
             )
 

@@ -12,7 +12,7 @@ from skvbem.blocks import Blocks
 from skvbem.emissions import EmissionSpecification
 from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.estimators.input.tables import Column, Table
-from skvbem.estimators.input.values import _is_missing, _show
+from skvbem.estimators.input.values import is_missing_value, show
 
 # Rows looked at together.
 _BLOCK = 2**12
@@ -116,15 +116,15 @@ def _numbers(name: str, column: Column) -> np.ndarray:
 
 
 def _number(name: str, value) -> float:
-    if _is_missing(value):
+    if is_missing_value(value):
         return np.nan
     if isinstance(value, Number) and not isinstance(value, complex):
         try:
             return float(value)  # type: ignore[arg-type]
         except OverflowError:
-            raise ValueError(f"Column {name!r} of X holds {_show(value)}, which is no float.{_UNIT}") from None
+            raise ValueError(f"Column {name!r} of X holds {show(value)}, which is no float.{_UNIT}") from None
     if isinstance(value, complex):
-        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {_show(value)}.")
+        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {show(value)}.")
     _refuse_cell(name, value)
 
 
@@ -137,7 +137,7 @@ def _refuse_cell(name: str, value) -> NoReturn:
         remedy = "Make numbers of times first, such as days since the first."
     else:
         remedy = f"Make numbers of such a column first, or give it to {FOR_CATEGORIES!r} in the 'emission' parameter."
-    raise ValueError(f"Column {name!r} of X holds {_show(value)}, where a number is expected. {remedy}")
+    raise ValueError(f"Column {name!r} of X holds {show(value)}, where a number is expected. {remedy}")
 
 
 def _check(names: Sequence[str], values: np.ndarray, specification: EmissionSpecification, *, is_fit: bool) -> None:

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from skvbem.estimators.input.tables import Table, is_frame, read_table
-from skvbem.estimators.input.values import _is_missing, _show
+from skvbem.estimators.input.values import is_missing_value, show
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
 
@@ -181,7 +181,7 @@ def _refuse_flat_items(X) -> None:
         return
     if isinstance(X[0], str):
         raise ValueError(
-            f"Item 0 of X is a string, {_show(X[0])}. A sequence of symbols is a table with a row for each, such as "
+            f"Item 0 of X is a string, {show(X[0])}. A sequence of symbols is a table with a row for each, such as "
             "np.array(list(item)).reshape(-1, 1)."
         )
     sizes = [len(item) if hasattr(item, "__len__") else -1 for item in X]
@@ -239,7 +239,7 @@ def _as_array(item, k: int) -> np.ndarray:
     array = np.array(item, dtype=object) if isinstance(item, (list, tuple)) else np.asarray(item)
     if array.ndim == 1 and isinstance(item, (list, tuple)) and len(array):
         raise ValueError(
-            f"Sequence {k} of X must be 2-D, its rows of one length. Got {_show(item)}; of one column that is "
+            f"Sequence {k} of X must be 2-D, its rows of one length. Got {show(item)}; of one column that is "
             "[[a], [b], ...]."
         )
     return array
@@ -288,7 +288,7 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Lengths of sequences in the order of appearance, and the order that brings rows of one together."""
     ids = np.asarray(sequence_id)
     if ids.ndim != 1 or len(ids) != n_rows:
-        found = _show(sequence_id) if ids.ndim == 0 else f"an array of shape {ids.shape}"
+        found = show(sequence_id) if ids.ndim == 0 else f"an array of shape {ids.shape}"
         raise ValueError(
             f"'sequence_id' must have an id for each of the {n_rows} rows of X. Got {found}. Give the ids themselves, "
             "such as the values of a column."
@@ -302,7 +302,7 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
             raise TypeError(
                 f"'sequence_id' must hold numbers, strings or dates. That of row {odd} is a {type(held[odd]).__name__}."
             )
-        missing = next((k for k, value in enumerate(held) if _is_missing(value)), None)
+        missing = next((k for k, value in enumerate(held) if is_missing_value(value)), None)
         number: dict = {}
         if missing is None:
             position = np.fromiter((number.setdefault(value, len(number)) for value in held), np.int64, len(held))
@@ -321,7 +321,7 @@ def _checked_lengths(lengths, n_rows: int) -> np.ndarray:
     found = np.asarray(lengths)
     if found.ndim != 1 or found.dtype.kind not in "iu":
         raise ValueError(
-            f"'lengths' must be a list of whole numbers, the rows of each sequence. Got {_show(lengths)} instead."
+            f"'lengths' must be a list of whole numbers, the rows of each sequence. Got {show(lengths)} instead."
         )
     bad = np.flatnonzero(found < 1)
     if len(bad):

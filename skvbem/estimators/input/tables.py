@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from skvbem.blocks import Blocks
-from skvbem.estimators.input.values import _show, _some
+from skvbem.estimators.input.values import listed, show
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def read_table(X, owner: str) -> Table:
         check_array(np.empty(X.shape), estimator=owner, input_name="X")
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise ValueError(f"X has more than one column named {_some(map(_show, repeated))}. Column names must differ.")
+        raise ValueError(f"X has more than one column named {listed(map(show, repeated))}. Column names must differ.")
     return Table(names, X.shape[0], read, source=X)
 
 
@@ -120,7 +120,7 @@ def _array_table(X, owner: str) -> Table:
         X = np.array(X, dtype=object)  # any other dtype would turn the 1 of [1, "a"] into "1"
         if X.ndim == 1 and X.size and all(isinstance(row, (list, tuple, np.ndarray)) for row in X):
             lengths = sorted({len(row) for row in X})
-            raise ValueError(f"The rows of X must have one length. Got rows of {_some(map(str, lengths))} cells.")
+            raise ValueError(f"The rows of X must have one length. Got rows of {listed(map(str, lengths))} cells.")
     elif not (hasattr(X, "__array__") or issparse(X) or isinstance(X, Number)) or hasattr(X, "column_names"):
         raise TypeError(
             f"X must be an array, a nested list, or a pandas or polars DataFrame. Got a {type(X).__name__} instead; "

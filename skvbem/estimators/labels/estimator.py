@@ -18,7 +18,7 @@ from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.tables import Table
-from skvbem.estimators.input.values import _some
+from skvbem.estimators.input.values import listed
 from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.estimators.labels.priors import warn_of_oddities
@@ -126,7 +126,7 @@ class EmissionEstimator(EvidenceEstimator):
         stopped = fitted.at_floor() if self.method == "ml" else []
         if stopped:
             label = self._label.capitalize()
-            who = f"{label} {stopped[0]} has" if len(stopped) == 1 else f"{label}s {_some(map(str, stopped))} have"
+            who = f"{label} {stopped[0]} has" if len(stopped) == 1 else f"{label}s {listed(map(str, stopped))} have"
             warn(
                 f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
                 f"of X, without which the likelihood has no maximum. Take fewer {self._label}s, or method='vb' or "

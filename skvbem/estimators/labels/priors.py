@@ -9,7 +9,7 @@ from skvbem.emissions import Emission
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.input.values import _columns, _show, _some
+from skvbem.estimators.input.values import listed, named_columns, show
 from skvbem.families.base import ConjugateFamily
 
 
@@ -31,11 +31,11 @@ def warn_of_oddities(
             if len(constant):
                 names = [group.names[j] for j in constant]
                 what = "holds one value" if len(names) == 1 else "hold one value each"
-                warn(f"{_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
+                warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
         names = [group.names[j] for j in group.specification.collinear(part, total_weight)]
         if names:
             warn(
-                f"{_columns(names)} of X are linear functions of each other: only the prior, or the floor of "
+                f"{named_columns(names)} of X are linear functions of each other: only the prior, or the floor of "
                 "maximum likelihood, gives components any width there. Leave one of them out.",
                 DataWarning,
             )
@@ -84,7 +84,7 @@ def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_component
             if name.endswith("_prior")
         ]
         raise ValueError(
-            f"The parameters {_some(dict.fromkeys(names))} make no prior for this X: in the units of the data its "
+            f"The parameters {listed(dict.fromkeys(names))} make no prior for this X: in the units of the data its "
             "numbers leave the floats. Leave them at their defaults, or measure X in another unit."
         )
     return prior
@@ -96,7 +96,7 @@ def responsibilities_of(init, n_rows: int, n_components: int, owner: str) -> np.
     try:
         given = np.asarray(init, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"{whose} must hold numbers, rows of one length. Got {_show(init)} instead.") from None
+        raise ValueError(f"{whose} must hold numbers, rows of one length. Got {show(init)} instead.") from None
     if given.shape != (n_rows, n_components):
         raise ValueError(
             f"{whose} must have a row for each of the {n_rows} rows of X and a column for each of the {n_components} "
@@ -105,6 +105,6 @@ def responsibilities_of(init, n_rows: int, n_components: int, owner: str) -> np.
     bad = np.flatnonzero(~((given >= 0).all(axis=1) & np.isclose(given.sum(axis=1), 1.0)))
     if len(bad):
         raise ValueError(
-            f"{whose} must have rows of responsibilities >= 0 that sum to 1. Row {bad[0]} is {_show(given[bad[0]])}."
+            f"{whose} must have rows of responsibilities >= 0 that sum to 1. Row {bad[0]} is {show(given[bad[0]])}."
         )
     return given

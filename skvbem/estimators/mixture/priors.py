@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skvbem.emissions.specifications.parameters import positive
-from skvbem.estimators.input.values import _show
+from skvbem.estimators.input.values import show
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 
 #: `weight_concentration_prior` whose strength is to be learned.
@@ -21,7 +21,7 @@ def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> 
         if given.ndim:
             raise ValueError(
                 f"The {name!r} parameter of {owner} must be a number for sticks broken in turn. Got "
-                f"{_show(concentration)} instead."
+                f"{show(concentration)} instead."
             )
         return StickBreaking(n_components, float(given))
     if given.ndim and given.shape != (n_components,):
