@@ -26,7 +26,7 @@ from skvbem.vbem.fit import Fit, best_of
 # Starts of a split, components that a round splits one by one, pairs it joins, and components it drops.
 _N_TRIES, _N_SPLITS, _N_JOINS, _N_DEATHS = 4, 4, 6, 3
 # Nats by which a bound must be higher: runs that end closer met one optimum.
-LARGEST_ALIKE = 0.01
+_MIN_RISE_IN_NATS = 0.01
 # Steps, and nats, to which a split is fitted before the mixture takes over.
 _SPLIT_LIMITS: dict[str, Any] = {"max_iter": 200, "tol": 0.01}
 
@@ -126,7 +126,7 @@ class Growth:
         state = replace(self._anew(1), kind="")
         moves = [Move("start", 1, state.bound)]
         while True:
-            least = state.bound + max(LARGEST_ALIKE, 1e-9 * abs(state.bound))
+            least = state.bound + max(_MIN_RISE_IN_NATS, 1e-9 * abs(state.bound))
             better = next((found for found in self._moves(state) if found.bound > least), None)
             if better is None:
                 better = self._anew(state.model.n_components, state)

@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
-from skvbem.estimators.reports import LARGEST_ALIKE, LatentStates
+from skvbem.estimators.reports import MAX_VARIATION_OF_DUPLICATES, LatentStates
 from skvbem.families.dirichlet import beta_quantiles
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
@@ -30,7 +30,9 @@ def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, laten
         mass,
         lambda a, b: (
             bool(tables)
-            and all(0.5 * np.abs(table[a] - table[b]).sum(axis=-1).max() < LARGEST_ALIKE for table in tables)
+            and all(
+                0.5 * np.abs(table[a] - table[b]).sum(axis=-1).max() < MAX_VARIATION_OF_DUPLICATES for table in tables
+            )
         ),
     )
 
