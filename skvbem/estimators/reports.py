@@ -48,8 +48,8 @@ class LatentStates:
     @property
     def effective(self) -> float:
         """How many equally large states would be as uncertain: exp of the entropy of the shares of the mass."""
-        shares = self.mass / self.mass.sum()
-        return float(np.exp(-xlogy(shares, shares).sum()))
+        fractions = self.mass / self.mass.sum()
+        return float(np.exp(-xlogy(fractions, fractions).sum()))
 
 
 def states_of_components(counts: np.ndarray, divergence: np.ndarray) -> LatentStates:

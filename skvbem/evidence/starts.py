@@ -56,7 +56,7 @@ class Starts:
         return len(self.fractions)
 
     def __getitem__(self, which) -> Starts:
-        """Those of the starts that a slice or an index names."""
+        """Some of the starts, by slice or by index, with their statistics."""
         return replace(self, fractions=self.fractions[which], statistics=self.statistics[which])
 
     @property

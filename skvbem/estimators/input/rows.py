@@ -29,13 +29,13 @@ class TableReading(Reading):
     columns : ColumnGroups
     blocks : sequence or Blocks
         Of the values of each group, and of the weights of the rows or None. A sequence of one block is in memory.
-    counted : ndarray of bool or None
+    is_weighted : ndarray of bool or None
         Which rows of a table in memory have a weight > 0; None for all.
     """
 
     columns: ColumnGroups
     blocks: Iterable[tuple[list[np.ndarray], np.ndarray | None]]
-    counted: np.ndarray | None = None
+    is_weighted: np.ndarray | None = None
 
     @classmethod
     def of_blocks(cls, columns: ColumnGroups, tables: WeightedTables, **options) -> TableReading:
@@ -108,7 +108,7 @@ class TableReading(Reading):
         ((values, weight),) = self.blocks
         if weight is not None:
             values = [np.repeat(of_group, weight.astype(int), axis=0) for of_group in values]
-        return replace(self, blocks=[(values, None)], counted=None)
+        return replace(self, blocks=[(values, None)], is_weighted=None)
 
     def refilled(self, drawn: Any) -> Self:
         """The reading with values that a model drew, the same cells missing."""

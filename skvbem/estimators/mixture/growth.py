@@ -127,7 +127,7 @@ class Growth:
         moves = [Move("start", 1, state.bound)]
         while True:
             least = state.bound + max(_MIN_RISE_IN_NATS, 1e-9 * abs(state.bound))
-            better = next((found for found in self._moves(state) if found.bound > least), None)
+            better = next((reached for reached in self._moves(state) if reached.bound > least), None)
             if better is None:
                 better = self._anew(state.model.n_components, state)
                 if self.stopped() or better.bound <= least:
@@ -145,11 +145,11 @@ class Growth:
         yield from more
         less = list(self._joined(state))
         yield from less
-        for found in more:
-            yield from self._joined(found)
-            yield from self._one_split(found, self._splits(found))
-        for found in less:
-            yield from self._one_split(found, self._splits(found))
+        for reached in more:
+            yield from self._joined(reached)
+            yield from self._one_split(reached, self._splits(reached))
+        for reached in less:
+            yield from self._one_split(reached, self._splits(reached))
         for k in (n + 1, n - 1):
             if 1 <= k <= self.most and not self.stopped():
                 yield self._anew(k)
@@ -158,18 +158,18 @@ class Growth:
         """Of each component with rows to split the gain of bound that this promises, nats, and its two parts."""
         one, two = self.model_of(1), self.model_of(2)
         rng = np.random.default_rng([*self.seed, state.model.n_components])
-        shares = rows_of_components(state.model, state.fit.statistics, self.data, int(rng.integers(2**63)))
-        found = {}
-        for k, (count, rows) in enumerate(zip(state.components.counts, shares)):
+        rows_of_each = rows_of_components(state.model, state.fit.statistics, self.data, int(rng.integers(2**63)))
+        splits = {}
+        for k, (count, rows) in enumerate(zip(state.components.counts, rows_of_each)):
             if len(rows) < 2:
                 continue
             whole = one.statistics_of(np.ones((len(rows), 1)), rows)
             starts = seeded_starts(two, rows, _N_TRIES, spread=True, rng=rng)
-            apart = self._fit(two, rows, starts, **_SPLIT_LIMITS)
+            divided = self._fit(two, rows, starts, **_SPLIT_LIMITS)
             together = self._fit(one, rows, whole[:, None], **_SPLIT_LIMITS)
-            gain = (apart.objective - together.objective) * count / rows.total_weight
-            found[k] = gain, Components.of(two, apart.statistics).scaled(count)
-        return found
+            gain = (divided.objective - together.objective) * count / rows.total_weight
+            splits[k] = gain, Components.of(two, divided.statistics).scaled(count)
+        return splits
 
     def _all_split(self, state: State, splits: dict[int, tuple[float, Components]]) -> Iterator[State]:
         """All components split that gain by it, if there are several."""
@@ -210,7 +210,7 @@ class Growth:
         yield State(model, self._fit(model, self.data, columns, select=True, **self.limits), columns, kind)
 
     def _anew(self, n_components: int, state: State | None = None) -> State:
-        """Starts from nothing: the winner of a tournament, or with a state of so many components the best of all."""
+        """A mixture fitted from new starts: the best of a tournament, or the best of all with a state among them."""
         model = self.model_of(n_components)
         rng = np.random.default_rng(self.seed)
         starts = starts_of(self.init, model, self.data, self.n_init, rng)
