@@ -67,6 +67,7 @@ ROOMS = [
     "plotting",
     "search",
     "search.strategies",
+    "testing",
 ]
 
 

@@ -24,6 +24,7 @@ PUBLIC = [
     "skvbem.plotting",
     "skvbem.search",
     "skvbem.search.strategies",
+    "skvbem.testing",
 ]
 
 # Sections and sentences the house style does without, as it lets the type line of X and of a result speak for itself.

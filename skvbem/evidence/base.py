@@ -16,7 +16,7 @@ from functools import total_ordering
 from typing import Any
 
 from skvbem.capabilities import Capabilities
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.evaluation import FORMS, Evaluation
 
 
 @total_ordering
@@ -63,7 +63,7 @@ class Evidence:
 
     def __post_init__(self):
         if math.isnan(self.value):
-            raise FloatingPointError(f"The score {self.kind!r} is not a number. That is a defect: please report it.")
+            raise FloatingPointError(f"The score {self.kind!r} is not a number. That is a defect of the score.")
 
     def __float__(self):
         return float(self.value)
@@ -135,6 +135,13 @@ class Score:
 
     def __post_init__(self):
         known = [field.name for field in fields(Capabilities)]
+        if isinstance(self.needs, str):
+            raise TypeError(f"The score {self.name!r} needs a tuple of capabilities. Got the text {self.needs!r}.")
+        if self.form not in (None, *FORMS):
+            forms = ", ".join(map(repr, FORMS))
+            raise ValueError(
+                f"The 'form' of the score {self.name!r} must be None or one of {forms}. Got {self.form!r}."
+            )
         for need in self.needs:
             if need not in known:
                 names = ", ".join(known)
@@ -159,6 +166,8 @@ class Score:
         for need in self.needs:
             evaluation.capability(need, f"The score {self.name!r}")
         evidence = self.compute(evaluation, **options)
+        if not isinstance(evidence, Evidence):
+            raise TypeError(f"The score {self.name!r} must return an Evidence. It returned {evidence!r}.")
         doubts = (*evidence.doubts, *evaluation.doubts_of(evidence.form))
         return replace(evidence, note=evaluation.note, doubts=doubts)
 

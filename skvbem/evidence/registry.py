@@ -59,6 +59,40 @@ _SCORES = (
 DEFAULT_SCORE = "collapsed_ascent"
 #: Every score by name.
 SCORES = {score.name: score for score in _SCORES}
+#: Names of the scores of the library itself.
+LIBRARY_SCORES = frozenset(SCORES)
+
+
+def register_score(score: Score) -> Score:
+    """Make a score known by its name, so that `log_evidence`, searches, scorers and tables find it.
+
+    A search sends the score along to its workers.
+
+    Parameters
+    ----------
+    score : Score
+
+    Returns
+    -------
+    score : Score
+        The same.
+
+    Raises
+    ------
+    TypeError
+        If it is no `Score`.
+    ValueError
+        If its name is that of another score.
+
+    See Also
+    --------
+    Score : what a score is, and what it may ask of a model.
+    """
+    if not isinstance(score, Score):
+        raise TypeError(f"register_score takes a Score, such as Score('mine', function). Got {score!r}.")
+    if SCORES.setdefault(score.name, score) is not score:
+        raise ValueError(f"The name {score.name!r} is that of another score. Take another name.")
+    return score
 
 
 def get_score(name: str) -> Score:

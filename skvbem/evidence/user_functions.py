@@ -12,7 +12,7 @@ from skvbem.errors import EvidenceWarning
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.certify import Certificate
 from skvbem.evidence.certify import certify_evidence as certify
-from skvbem.evidence.registry import SCORES, get_score, score_of
+from skvbem.evidence.registry import LIBRARY_SCORES, SCORES, get_score, register_score, score_of
 
 #: Scores of a table that names none: every deterministic one, and annealed importance sampling.
 IN_TABLE = (
@@ -172,6 +172,16 @@ class EvidenceScorer:
 
     kind: str
     options: Mapping[str, Any]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A score from outside the library goes along, so that it is known in other processes, too."""
+        return {**self.__dict__, "score": None if self.kind in LIBRARY_SCORES else SCORES.get(self.kind)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        score = state.pop("score")
+        if score is not None and score.name not in SCORES:
+            register_score(score)
+        self.__dict__.update(state)
 
     def __call__(self, estimator, X, y=None, **fit_params) -> float:
         """The score of a fitted estimator on the data of its fit, nats; `fit_params` may hold `sample_weight`."""

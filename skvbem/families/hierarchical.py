@@ -78,7 +78,7 @@ class Hierarchical(ConjugateFamily):
     def __add__(self, statistics: np.ndarray) -> Any:
         return self.base + statistics
 
-    def statistics_above(self, prior: ConjugateFamily) -> np.ndarray:
+    def statistics_above(self, prior: Any) -> np.ndarray:
         """What was added to `prior` to give the base."""
         return self.base.statistics_above(prior)
 

@@ -253,7 +253,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 strategy.search(Problem(space, runner, ranking, prior, job, np.random.default_rng(seed)))
             tried = runner.tried
             if not tried:
-                raise ValueError(f"{type(self).__name__} has no candidate to try: there is none in {space!r}.")
+                none = "there is none" if space.n_settings == 0 else f"the strategy {strategy!r} tried none"
+                raise ValueError(f"{type(self).__name__} has no candidate: {none} in {space!r}.")
             self._refuse_if_all_failed(tried)
             weight = partial(prior.log_weight, space=space)
             state = self._ranked(job, tried, names, ranking, weight, progress, checkpoint)

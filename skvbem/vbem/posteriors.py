@@ -73,11 +73,12 @@ class Form:
         return 0.0 if self.density or self.prior_share == 0.0 else -float(prior.log_normalizer())
 
     def point(self, prior: Dirichlet, counts: np.ndarray) -> np.ndarray:
-        """The point (or, for a density, the posterior mean) at these counts; rows without mass are uniform."""
-        share = counts + (prior.concentration if self.density else self.offset(prior))
+        """The point (or, for a density, the posterior mean) at counts (n_cells, ...); rows without mass are uniform."""
+        added = prior.concentration if self.density else self.offset(prior)
+        share = counts + added.reshape(added.shape + (1,) * (counts.ndim - added.ndim))
         rows = prior.per_cell(prior.row_sums(share))
-        uniform = prior.per_cell(1.0 / np.diff(prior.row_starts))
-        return np.divide(share, rows, out=uniform.astype(float), where=rows > 0)
+        uniform = prior.per_cell(1.0 / np.diff(prior.row_starts)).reshape((-1,) + (1,) * (share.ndim - 1))
+        return np.divide(share, rows, out=np.broadcast_to(uniform, share.shape).astype(float), where=rows > 0)
 
 
 VB = Form("vb", density=True)

@@ -1,28 +1,13 @@
 """Random problems for every emission: what the laws of emissions are tried on."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
 
 import numpy as np
 from scipy import stats
 
 from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, Gaussian
 from skvbem.emissions.independent import Independent
-
-
-class Problem(NamedTuple):
-    """An emission and rows of data for it.
-
-    `log_density(row, parameters, k)` is the definition, nats, `cells(row, column)` the values that a missing cell may
-    take, None for any float. `conjugate` is false where rows with missing cells have statistics that are not their own.
-    """
-
-    emission: Any
-    values: Any
-    n_components: int
-    log_density: Callable
-    cells: Callable
-    conjugate: bool
+from skvbem.testing import EmissionExample
 
 
 def with_gaps(values, share, rng, mark):
@@ -54,9 +39,12 @@ def gaussian(covariance_type):
                 return 0.0
             return stats.multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(row[seen])
 
-        emission = Gaussian(covariance_type).for_data(values)
+        for_data = Gaussian(covariance_type).for_data
+        emission = for_data(values)
         conjugate = covariance_type in {"diag", "spherical"} or not gaps
-        return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, conjugate)
+        return EmissionExample(
+            emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, conjugate, for_data
+        )
 
     return make
 
@@ -73,9 +61,16 @@ def categorical(name):
             return sum(np.log(tables[j, code]) for j, code in enumerate(row) if code >= 0)
 
         options = {"n_categories": sizes} if name == "categorical" else {}
-        emission = EMISSIONS[name]().for_data(values, **options)
-        return Problem(
-            emission, values, int(rng.integers(1, 7)), log_density, lambda row, column: range(sizes[column]), True
+        for_data = partial(EMISSIONS[name]().for_data, **options)
+        emission = for_data(values)
+        return EmissionExample(
+            emission,
+            values,
+            int(rng.integers(1, 7)),
+            log_density,
+            lambda row, column: range(sizes[column]),
+            True,
+            for_data,
         )
 
     return make
@@ -88,8 +83,11 @@ def poisson(rng, n_rows=12, gaps=0.0):
         seen = ~np.isnan(row)
         return stats.poisson(parameters["rates"][k][seen]).logpmf(row[seen]).sum()
 
-    emission = EMISSIONS["poisson"]().for_data(values)
-    return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: range(1000), True)
+    for_data = EMISSIONS["poisson"]().for_data
+    emission = for_data(values)
+    return EmissionExample(
+        emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: range(1000), True, for_data
+    )
 
 
 def exponential(rng, n_rows=12, gaps=0.0):
@@ -99,8 +97,11 @@ def exponential(rng, n_rows=12, gaps=0.0):
         seen = ~np.isnan(row)
         return stats.expon(scale=1 / parameters["rates"][k][seen]).logpdf(row[seen]).sum()
 
-    emission = EMISSIONS["exponential"]().for_data(values)
-    return Problem(emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, True)
+    for_data = EMISSIONS["exponential"]().for_data
+    emission = for_data(values)
+    return EmissionExample(
+        emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, True, for_data
+    )
 
 
 def multinomial(rng, n_rows=12, gaps=0.0):
@@ -112,8 +113,9 @@ def multinomial(rng, n_rows=12, gaps=0.0):
             return 0.0
         return stats.multinomial(row.sum(), parameters["shares"][k]).logpmf(row)
 
-    emission = EMISSIONS["multinomial"]().for_data(values)
-    return Problem(emission, values, int(rng.integers(1, 4)), log_density, None, True)
+    for_data = EMISSIONS["multinomial"]().for_data
+    emission = for_data(values)
+    return EmissionExample(emission, values, int(rng.integers(1, 4)), log_density, None, True, for_data)
 
 
 def independent(rng, n_rows=12, gaps=0.0):
@@ -124,7 +126,7 @@ def independent(rng, n_rows=12, gaps=0.0):
 
     emission = Independent(tuple(problem.emission for problem in problems))
     values = tuple(problem.values for problem in problems)
-    return Problem(emission, values, int(rng.integers(1, 4)), log_density, None, True)
+    return EmissionExample(emission, values, int(rng.integers(1, 4)), log_density, None, True)
 
 
 PROBLEMS = {
@@ -136,28 +138,6 @@ PROBLEMS = {
     "multinomial": multinomial,
     "independent": independent,
 }
-
-
-def row_of(values, i):
-    """One row, or one of each group."""
-    return tuple(part[i] for part in values) if isinstance(values, tuple) else values[i]
-
-
-def rows_of(values, rows):
-    """Some rows."""
-    return tuple(part[rows] for part in values) if isinstance(values, tuple) else values[rows]
-
-
-def n_rows(values):
-    """Number of rows."""
-    return len(values[0] if isinstance(values, tuple) else values)
-
-
-def seen(values):
-    """Whether rows have an observed cell."""
-    if isinstance(values, tuple):
-        return np.any([seen(part) for part in values], axis=0)
-    return (~np.isnan(values) if values.dtype.kind == "f" else values >= 0).any(axis=1)
 
 
 #: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.

@@ -6,7 +6,6 @@ import numpy as np
 from bridge import FORMS, FastNetwork, rows_of
 
 from skvbem.data import Rows
-from skvbem.evidence import get_score
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.graphs.dag import DAG
 from skvbem.models import DirichletAscent, DiscreteDAG, capabilities_of
@@ -59,22 +58,6 @@ def evaluation_of(problem, **options):
     return evaluate(model, rows_of(data), hidden, **options)
 
 
-def evaluation_from(starts, ascent, model, data, hidden, *, seed=0, tol=1e-6):
-    """The evaluation of a model on its data, fitted by VB from statistics (n_cells, n_starts), other forms as asked.
-
-    `ascent` makes full steps of the model, the data and a form.
-    """
-
-    def fit_of(form, starts):
-        return best_of(ascent(model, data, form), starts, tol=tol, max_iter=2000)
-
-    def run(form, fit):
-        return fit_of(form, np.column_stack([fit.statistics, starts]))
-
-    fit = fit_of(FORMS["vb"], starts)
-    return Evaluation(model, capabilities_of(model), data, run, fit, "vb", data.total_weight, hidden, (seed,))
-
-
 def uniform_model(dag, cardinalities, concentration=1.0):
     """A network with one concentration in every cell."""
     return DiscreteDAG(
@@ -100,19 +83,3 @@ def drawn_rows(model, n_rows, rng, hidden):
     drawn = queries.sample(model, model.prior.sample(rng), n_rows, rng)
     columns = tuple(node for node in model.dag.nodes if node not in hidden)
     return Rows(columns, np.stack([drawn[node] for node in columns], axis=1).astype(np.int8))
-
-
-def deviations(kind, problems, slack, **options):
-    """How far scores are from the exact evidences of some evaluations, in standard errors; those in doubt left out.
-
-    `slack` is an error, nats, that is beside the standard error.
-    """
-    found = [(get_score(kind)(evaluation, **options), exact) for evaluation, exact in problems]
-    return [(score.value - exact) / np.hypot(score.standard_error, slack) for score, exact in found if not score.doubts]
-
-
-def check_standard_normal(z):
-    """Deviations in standard errors have mean 0 and a spread of about 1, as far as some dozen can tell."""
-    assert len(z) >= 5
-    assert abs(np.mean(z)) < 5 / np.sqrt(len(z)) + 0.3
-    assert np.std(z) < 2.0

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from emissions.defined import DEFINED, as_emission_takes
-from emissions.members import seen
 from laws.labels import random_starts
 from reference import mixtures
 
@@ -14,6 +13,7 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
+from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
 

@@ -1,6 +1,7 @@
 """The value a score returns, what a score asks for, and the registry."""
 
 import math
+import pickle
 from dataclasses import fields, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from reference import facts
 from reference.discrete_network import Data, Problem, uniform_prior
 
 from skvbem.capabilities import Capabilities
-from skvbem.evidence import SCORES, get_score
+from skvbem.evidence import SCORES, get_score, register_score, scorer
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.evaluation import Evaluation
 
@@ -137,3 +138,43 @@ def test_scores_that_complete_rows_want_whole_weights(name):
     with pytest.raises(ValueError, match=r"completes rows and needs whole-number sample weights"):
         get_score(name)(evaluation)
     assert np.isfinite(get_score("laplace")(evaluation).value)
+
+
+def constant(evaluation):
+    """A score from outside the library: the bound, under a name of its own."""
+    return Evidence(evaluation.fit("vb").objective, "constant", is_lower_bound=True)
+
+
+@pytest.fixture
+def registered():
+    yield register_score(Score("constant", constant))
+    SCORES.pop("constant", None)
+
+
+def test_a_registered_score_is_known_by_its_name(registered):
+    assert get_score("constant") is registered
+    assert register_score(registered) is registered
+    with pytest.raises(ValueError, match="The name 'constant' is that of another score"):
+        register_score(Score("constant", constant, random=True))
+
+
+def test_a_registered_score_is_known_where_a_scorer_of_it_is_sent(registered):
+    """As to the workers of a search."""
+    sent = pickle.dumps(scorer("constant"))
+    del SCORES["constant"]
+    assert pickle.loads(sent) == scorer("constant")
+    assert get_score("constant").compute is constant
+
+
+def test_what_is_no_score_is_refused():
+    with pytest.raises(TypeError, match="register_score takes a Score"):
+        register_score(constant)
+    with pytest.raises(TypeError, match=r"needs a tuple of capabilities\. Got the text 'points'"):
+        Score("mine", constant, needs="points")
+    with pytest.raises(ValueError, match=r"The 'form' of the score 'mine' must be None or one of 'vb', .* Got 'bayes'"):
+        Score("mine", constant, form="bayes")
+
+
+def test_a_score_must_return_an_evidence():
+    with pytest.raises(TypeError, match=r"The score 'mine' must return an Evidence. It returned 3.0."):
+        Score("mine", lambda evaluation: 3.0)(None)

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from emissions.defined import DEFINED, as_emission_takes
-from emissions.members import CONJUGATE, PROBLEMS, seen
+from emissions.members import CONJUGATE, PROBLEMS
 from evidence.test_hmms import evaluation_of, evaluation_with
 from evidence.test_mixture_scores import hessian, log_posterior
 from laws.chains import hmm, lengths_of, random_prior, symmetric
@@ -25,6 +25,7 @@ from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions, left_to_right
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 
 approx = pytest.approx

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS
-from evidence.evaluations import evaluation_from
 from laws.chains import hmm, symmetric
 from laws.labels import random_starts
 
 from skvbem.models import capabilities_of
 from skvbem.models.hmm.model import HMMAscent
 from skvbem.models.hmm.transitions import Transitions, left_to_right
+from skvbem.testing.cases import evaluation_from
 
 approx = pytest.approx
 

@@ -1,30 +1,11 @@
 """Random members, points and statistics of every family in the registry: what the laws of families are tried on."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from skvbem.families import Dirichlet, Gamma, NormalGamma, NormalWishart, Product
-from skvbem.families.base import ConjugateFamily
-
-
-class Case(NamedTuple):
-    """A prior, statistics of complete data under it, and the prior's additive coordinates (of the statistics' shape).
-
-    `more` are the statistics of further data, none of them empty, `other` the coordinates of a member with nothing in
-    common with the prior, `steps` changes of each coordinate that are small. `at` makes a member of other coordinates.
-    The last axis runs over members side by side.
-    """
-
-    prior: ConjugateFamily
-    statistics: np.ndarray
-    coordinates: np.ndarray
-    more: np.ndarray
-    other: np.ndarray
-    steps: np.ndarray
-    at: Callable
+from skvbem.testing import FamilyExample
 
 
 def dirichlet(rng, n_members=3):
@@ -35,12 +16,12 @@ def dirichlet(rng, n_members=3):
     concentration, other = 10.0 ** rng.uniform(-3, 5, size=(2, *shape))
     counts = rng.exponential(10.0 ** rng.uniform(-1, 3), size=shape) * (rng.random(shape) < 0.7)
     at = lambda c: Dirichlet(c, starts)  # noqa: E731
-    return Case(at(concentration), counts, concentration, counts + 1, other, 1e-3 * concentration, at)
+    return FamilyExample(at(concentration), counts, counts + 1, concentration, other, at, 1e-3 * concentration)
 
 
 def _case(prior, statistics, more, other, steps):
     at = lambda c: replace(prior, coordinates=c)  # noqa: E731
-    return Case(prior, statistics, prior.coordinates, more, other.coordinates, steps, at)
+    return FamilyExample(prior, statistics, more, prior.coordinates, other.coordinates, at, steps)
 
 
 def gamma(rng, n_members=3):
@@ -137,8 +118,9 @@ def product(rng, n_members=3):
         parts = np.split(cells, [n_cells[0]])
         return Product(tuple(case.at(part) for case, part in zip(cases, parts)), n_cells)
 
-    statistics, coordinates, *others = (np.concatenate(cells) for cells in zip(*(case[1:6] for case in cases)))
-    return Case(at(coordinates), statistics, coordinates, *others, at)
+    names = ("statistics", "more", "coordinates", "other", "steps")
+    cells = {name: np.concatenate([getattr(case, name) for case in cases]) for name in names}
+    return FamilyExample(at(cells["coordinates"]), at=at, **cells)
 
 
 CASES = {

@@ -6,8 +6,6 @@ from itertools import product
 from typing import ClassVar
 
 import numpy as np
-from emissions.members import rows_of, seen
-from laws.instance import Case, Instance, Relabeling
 from laws.labels import (
     LabeledRows,
     labeled_rows,
@@ -21,6 +19,8 @@ from scipy.special import logsumexp
 
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
+from skvbem.testing import ModelCase, ModelInstance, Relabeling
+from skvbem.testing.emission_examples import rows_of, seen
 
 
 def lengths_of(rng, n, longest=5):
@@ -61,7 +61,7 @@ def hmm(problem, prior, lengths, weight=None):
 
 
 @dataclass(frozen=True, eq=False)
-class HMMInstance(Instance):
+class HMMInstance(ModelInstance):
     """A hidden Markov model over labeled rows; sequences of them are the units."""
 
     rows: LabeledRows
@@ -122,10 +122,10 @@ class HMMInstance(Instance):
         return replace(self, rows=missing), [replace(self, rows=rows) for rows in others]
 
 
-class HMMCase(Case):
+class HMMCase(ModelCase):
     """Hidden Markov models of one emission."""
 
-    sampled: ClassVar = Case.sampled | {"smc": {"n_runs": 16, "n_particles": 12, "n_steps": 16}}
+    sampled: ClassVar = ModelCase.sampled | {"smc": {"n_runs": 16, "n_particles": 12, "n_steps": 16}}
 
     def __init__(self, emission):
         self.emission, self.name = emission, f"HMM of {emission}"
@@ -155,7 +155,7 @@ class HMMCase(Case):
             prior = Transitions(np.eye(3)[:1]), Transitions.symmetric(3, 2.0, left_to_right(3, 2))
         return HMMInstance(labeled_rows(self.emission, rng, 6, k, gaps=0.3), *prior, lengths_of(rng, 6))
 
-    def some(self, rng, k, form="vb"):
+    def dozens(self, rng, k, form="vb"):
         n = int(rng.integers(5, 40))
         rows = labeled_rows(self.emission, rng, n, k, gaps=0.3, conjugate=False)
         return HMMInstance(rows, *random_prior(rng, 3), lengths_of(rng, n, 20))

@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from emissions.defined import DEFINED, as_emission_takes
-from emissions.members import CONJUGATE, PROBLEMS, n_rows, rows_of, seen
+from emissions.members import CONJUGATE, PROBLEMS
 
 from skvbem.emissions import COVARIANCE_TYPES
+from skvbem.testing.emission_examples import n_rows, rows_of, seen
 
 NO_MODE = "some label may have too little data for its prior: then there is no interior mode in probabilities"
 NO_MAXIMUM = "the likelihood grows without end where a component closes in on a few measurements"

@@ -6,8 +6,6 @@ from itertools import product
 from typing import ClassVar
 
 import numpy as np
-from emissions.members import n_rows, rows_of
-from laws.instance import Case, Instance, Relabeling
 from laws.labels import (
     LabeledRows,
     labeled_rows,
@@ -21,6 +19,8 @@ from scipy.special import logsumexp
 
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
+from skvbem.testing import ModelCase, ModelInstance, Relabeling
+from skvbem.testing.emission_examples import n_rows, rows_of
 
 
 def mixture(problem, weights):
@@ -41,7 +41,7 @@ def log_evidence_of_counts(weights, counts):
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureInstance(Instance):
+class MixtureInstance(ModelInstance):
     """A mixture over labeled rows; the rows are the units."""
 
     rows: LabeledRows
@@ -90,7 +90,7 @@ class MixtureInstance(Instance):
         return replace(self, rows=missing), [replace(self, rows=rows) for rows in others]
 
 
-class MixtureCase(Case):
+class MixtureCase(ModelCase):
     """Mixtures of one emission."""
 
     n_complete = 200
@@ -122,7 +122,7 @@ class MixtureCase(Case):
         n = 2 + k % 2
         return StickBreaking(n, 0.7) if k % 3 == 2 else FiniteWeights(np.full(n, rng.uniform(0.3, 2.0)))
 
-    def some(self, rng, k, form="vb"):
+    def dozens(self, rng, k, form="vb"):
         rows = labeled_rows(self.emission, rng, int(rng.integers(5, 60)), k, gaps=0.3, conjugate=False)
         return MixtureInstance(rows, FiniteWeights(np.full(3, 0.7)) if k % 3 else StickBreaking(3, 0.8))
 

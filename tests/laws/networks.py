@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 from bridge import FastNetwork
-from laws.instance import Case, Instance, Relabeling
 from laws.problems import enumerable, larger
 from reference import facts
 from reference.discrete_network import (
@@ -21,10 +20,11 @@ from reference.discrete_network import (
 from reference.random_networks import random_data, random_network, random_tables
 
 from skvbem.models import DirichletAscent
+from skvbem.testing import ModelCase, ModelInstance, Relabeling
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkInstance(Instance):
+class NetworkInstance(ModelInstance):
     """A network over a problem of `reference`; its rows, without their weights, are the units."""
 
     problem: Problem
@@ -101,7 +101,7 @@ def whole(problem):
     return problem._replace(data=Data(data.columns, np.asarray(data.cells)[kept]))
 
 
-class NetworkCase(Case):
+class NetworkCase(ModelCase):
     """Random networks."""
 
     name = "network"
@@ -138,7 +138,7 @@ class NetworkCase(Case):
     def sampleable(self, rng, k):
         return self.tiny(rng, 1)
 
-    def some(self, rng, k, form="vb"):
+    def dozens(self, rng, k, form="vb"):
         return NetworkInstance(larger(self._number(rng), least=form == "map_probability"))
 
     def alike(self, rng, k):

@@ -5,13 +5,22 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from laws.additions import PENALIZED, Sampled
 from laws.geometric import Geometric
+from laws.two_coins import CoinAscent, CoinCase, CoinInstance, TwoCoins, capabilities_of
 from scipy.special import betaln
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from skvbem import VBHMM, StructureSearchCV, VBMixture
+from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture
+from skvbem.datasets import load_carcinoma
 from skvbem.emissions import EMISSIONS, register_emission
+from skvbem.evidence import SCORES, evidence_table, get_score, scorer
+from skvbem.models import MODELS, RegisteredModel
+from skvbem.search.strategies import STRATEGIES
+from skvbem.testing import check_emission, check_model, check_score
+from skvbem.vbem import posteriors
+from skvbem.vbem.driver import run
 
 approx = pytest.approx
 
@@ -148,3 +157,152 @@ def test_what_is_no_emission_is_not_registered(geometric):
     with pytest.raises(ValueError, match="The name 'poisson' is that of Poisson"):
         register_emission("poisson", geometric)
     assert register_emission("geometric", geometric) is geometric
+
+
+def test_it_keeps_the_laws_of_emissions(rng):
+    X, _ = failures(rng, 14)
+
+    def log_density(row, parameters, k):
+        p, seen = parameters["probabilities"][k], ~np.isnan(row)
+        return (np.log(p) + row * np.log1p(-p))[seen].sum()
+
+    whole, gaps = check_emission(
+        Geometric(2.0, 2.0), X, log_density=log_density, cells=lambda row, column: range(5000), refused=0.5
+    )
+    assert set(whole.lacking) == {"filled_rows_keep_what_was_observed"}
+    assert gaps.lacking == {}
+
+
+# A score --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def penalized(monkeypatch):
+    """The one line, taken back after the test."""
+    monkeypatch.setitem(SCORES, "penalized", PENALIZED)
+
+
+@pytest.mark.usefixtures("penalized")
+def test_a_score_is_known_to_every_estimator(rng):
+    X, _ = failures(rng, 40)
+    rows = load_carcinoma().data
+    for estimator, data in ((VBMixture(2), X), (VBHMM(2), X), (VBDiscreteDAG(latents=2), rows)):
+        model = estimator.set_params(random_state=0).fit(data)
+        found = model.log_evidence(data, kind="penalized", form="ml")
+        assert found.value == approx(model.log_evidence(data, kind="bic").value, rel=1e-9)
+        assert repr(found).startswith("Evidence(")
+        assert "penalized, at the ML fit" in repr(found)
+        with pytest.raises(TypeError, match=r"'penalized' has no option 'n_chains'. Its options are form, strength"):
+            model.log_evidence(data, kind="penalized", n_chains=4)
+    table = evidence_table(model, rows, kinds=["lower_bound", "penalized"])
+    assert "penalized" in table
+    assert "penalized" in repr(table)
+    assert np.isfinite(scorer("penalized")(model, rows))
+
+
+@pytest.mark.usefixtures("penalized")
+def test_a_score_ranks_a_search():
+    search = StructureSearchCV(
+        VBDiscreteDAG(), {"latents": [2, 3]}, scoring=["lower_bound", "penalized"], refit="penalized", random_state=0
+    ).fit(load_carcinoma().data)
+    values = search.cv_results_["mean_test_penalized"]
+    assert search.best_params_ == search.cv_results_["params"][int(np.argmax(values))]
+
+
+def test_a_score_keeps_the_laws_of_scores():
+    for report in check_score(PENALIZED):
+        assert set(report.lacking) == {
+            "sampled_evidence_is_right",
+            "seed_decides_the_value",
+            "capabilities_it_needs_are_named",
+        }
+
+
+# A strategy -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_strategy_is_searched_with_by_its_name(monkeypatch):
+    monkeypatch.setitem(STRATEGIES, "sampled", Sampled)
+    spaces = {"latents": [2, 3, 4, 5]}
+    of_name, of_object, again = (
+        StructureSearchCV(VBDiscreteDAG(), spaces, strategy=strategy, scoring="lower_bound", random_state=0).fit(
+            load_carcinoma().data
+        )
+        for strategy in ("sampled", Sampled(3), Sampled(3))
+    )
+    assert len(of_name.cv_results_["params"]) == 3
+    assert of_name.cv_results_["params"] == of_object.cv_results_["params"] == again.cv_results_["params"]
+    best = StructureSearchCV(VBDiscreteDAG(), spaces, strategy=Sampled(4), random_state=0).fit(load_carcinoma().data)
+    whole = StructureSearchCV(VBDiscreteDAG(), spaces, strategy="exhaustive", random_state=0).fit(load_carcinoma().data)
+    assert best.best_params_ == whole.best_params_
+    with pytest.raises(ValueError, match=r"no strategy 'drawn'. The strategies are .*, sampled\."):
+        StructureSearchCV(VBDiscreteDAG(), spaces, strategy="drawn").fit(load_carcinoma().data)
+
+
+def test_a_strategy_is_drawn():
+    pytest.importorskip("matplotlib")
+    from skvbem.plotting import StructureSearchDisplay
+
+    search = StructureSearchCV(VBDiscreteDAG(), {"latents": [2, 3, 4]}, strategy=Sampled(2), random_state=0)
+    display = StructureSearchDisplay.from_estimator(search.fit(load_carcinoma().data))
+    assert display is not None
+
+
+# A model --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_coins(monkeypatch):
+    """The one line, taken back after the test."""
+    monkeypatch.setitem(MODELS, "two coins", RegisteredModel(TwoCoins, capabilities_of))
+
+
+def tossed(rng, n_rows=60, n_tosses=12):
+    """Rows of tosses of a coin of 0.9 and of one of 0.2."""
+    coin = rng.integers(0, 2, n_rows)
+    return (rng.random((n_rows, n_tosses)) < np.array([0.9, 0.2])[coin][:, None]).astype(int), coin
+
+
+@pytest.mark.usefixtures("two_coins")
+@pytest.mark.parametrize("form", [posteriors.VB, posteriors.MAP, posteriors.ML], ids=["vb", "map", "ml"])
+def test_a_model_is_fitted_in_every_form(form, rng):
+    tosses, coin = tossed(rng)
+    instance = CoinInstance(tosses)
+    data = instance.compile()
+    result = run(CoinAscent(instance.model, data, form), instance.random_starts(data, rng, 6), tol=1e-9, max_iter=500)
+    assert result.converged.all()
+    point = form.point_of(instance.model.prior, result.statistics[:, result.best])
+    assert np.sort(point[[2, 4]]) == approx([0.2, 0.9], abs=0.06)
+    shares = instance.row_posteriors(np.log(point), data)
+    right = np.mean((shares[:, 0] > 0.5) == (coin == (0 if point[2] > 0.5 else 1)))
+    assert right > 0.97
+
+
+@pytest.mark.usefixtures("two_coins")
+def test_the_evidence_of_a_model_is_enumerated_and_sampled(rng):
+    tosses, _ = tossed(rng, 8, 4)
+    instance = CoinInstance(tosses)
+    evaluation, exact = instance.evaluation(rng), instance.log_evidence()
+    assert get_score("exact")(evaluation).value == approx(exact, rel=1e-11)
+    assert get_score("lower_bound")(evaluation).value < exact
+    sampled = get_score("ais")(evaluation, n_chains=64)
+    assert sampled.value == approx(exact, abs=4 * sampled.standard_error + 0.02)
+    with pytest.raises(TypeError, match=r"'laplace' needs the capability 'information' .* TwoCoins does not have"):
+        get_score("laplace")(evaluation)
+
+
+@pytest.mark.usefixtures("two_coins")
+def test_a_model_keeps_the_laws_of_models():
+    report = check_model(CoinCase())
+    assert set(report.lacking) == {
+        "bound_is_the_evidence_where_nothing_is_hidden",
+        "bic_stays_at_a_distance_from_the_bound",
+    }
+    assert len(report.held) == 19
+
+
+@pytest.mark.usefixtures("two_coins")
+@pytest.mark.parametrize("kind", ["lower_bound", "cheeseman_stutz", "collapsed", "importance"])
+def test_scores_keep_their_laws_on_a_model(kind):
+    (report,) = check_score(kind, CoinCase(), options={"n_draws": 256} if kind == "importance" else None)
+    assert "value_has_its_name_and_size" in report.held

@@ -1,36 +1,66 @@
-"""The laws of scores, on every family of models of the registry."""
+"""Scores and models together: laws of `skvbem.testing`, on every family of models and on every score."""
 
 import pytest
-from laws import score_laws
-from laws.instance import Case
+
+from skvbem.evidence import SCORES
+from skvbem.testing import EXAMPLES, ModelCase, capabilities, check_model, check_score
+from skvbem.testing.scores import LAWS
 
 
-@pytest.mark.parametrize("kind", Case.sampled)
+def hold(law, case, rng):
+    """Nothing is lacking for it."""
+    assert check_model(case, laws=[law], rng=rng).held == (law,)
+
+
+@pytest.mark.parametrize("kind", ModelCase.sampled)
 def test_sampled_evidences_are_right(any_model, kind, rng):
-    score_laws.sampled_evidence_is_right(any_model, kind, rng)
+    capabilities.sampled_evidences_are_right(any_model, rng, [kind])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*Case.sampled, "importance"])
+@pytest.mark.parametrize("kind", [*ModelCase.sampled, "importance"])
 def test_deviations_are_standard_normal(any_model, kind, rng):
-    score_laws.deviations_are_standard_normal(any_model, kind, rng)
+    capabilities.deviations_are_standard_normal(any_model, kind, rng)
 
 
 def test_closed_forms_are_in_their_order(any_model, rng):
-    score_laws.closed_forms_are_in_their_order(any_model, rng)
+    hold("closed_forms_are_in_their_order", any_model, rng)
+
+
+def test_entropy_is_the_log_normalizer_less_expected_terms(any_model, rng):
+    hold("entropy_is_the_log_normalizer_less_expected_terms", any_model, rng)
 
 
 def test_chains_do_not_depend_on_others(any_model, rng):
-    score_laws.chains_do_not_depend_on_others(any_model, rng)
+    hold("chains_do_not_depend_on_others", any_model, rng)
 
 
 def test_weights_are_repeats_for_chains(any_model, rng):
-    score_laws.weights_are_repeats_for_chains(any_model, rng)
+    hold("weights_are_repeats_for_chains", any_model, rng)
 
 
 def test_enumeration_is_the_definition(any_model, rng):
-    score_laws.enumeration_is_the_definition(any_model, rng)
+    hold("enumeration_is_the_definition", any_model, rng)
 
 
 def test_every_score_knows_every_model(any_model, rng):
-    score_laws.every_score_knows_the_model(any_model, rng)
+    hold("every_score_knows_the_model", any_model, rng)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("kind", SCORES)
+def test_every_score_keeps_the_laws(kind, name, rng):
+    """On the tiny models of the registry; what is not tried is for the other kind of score."""
+    small = {"n_chains": 12, "n_steps": 16, "n_draws": 128, "n_runs": 8, "n_particles": 8, "n_completions": 16}
+    options = {option: value for option, value in small.items() if option in SCORES[kind].options}
+    (report,) = check_score(kind, EXAMPLES[name], options=options, rng=rng)
+    of_chance = {"sampled_evidence_is_right", "seed_decides_the_value"}
+    of_none = {
+        "bound_is_not_above_the_evidence",
+        "order_of_rows_changes_nothing",
+        "names_of_hidden_states_change_nothing",
+    }
+    lacking = of_none if SCORES[kind].random else of_chance
+    assert set(report.lacking) - {"capabilities_it_needs_are_named"} == lacking
+    assert ("capabilities_it_needs_are_named" in report.held) == bool(SCORES[kind].needs)
+    assert set(report.held) | set(report.lacking) == set(LAWS)

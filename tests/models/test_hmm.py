@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from emissions.members import PROBLEMS, seen
+from emissions.members import PROBLEMS
 from laws.chains import hmm, lengths_of, random_prior
 from laws.labels import random_starts
 from reference import hidden_markov, mixtures
@@ -22,6 +22,7 @@ from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from emissions.members import PROBLEMS, rows_of
+from emissions.members import PROBLEMS
 from laws.chains import hmm, random_prior
 
 from skvbem.data import row_hashes
@@ -12,6 +12,7 @@ from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, left_to_right
+from skvbem.testing.emission_examples import rows_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from emissions.members import PROBLEMS, seen
+from emissions.members import PROBLEMS
 from laws.labels import random_starts
 from laws.mixtures import mixture
 from scipy.special import gammaln, logsumexp
@@ -10,6 +10,7 @@ from scipy.special import gammaln, logsumexp
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.models.labels import seeding
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
+from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 
 approx = pytest.approx

@@ -115,9 +115,9 @@ class GibbsSampler:
             log_ratios[step] = (after - before if here != there else 0.0) + (there - here) * slope
             statistics = (1 - there) * path.statistics + there * drawn
             if hyperprior is not None:
-                before = self._hyperparameters_at(path, here, log_point)[1]
-                natural, after = self._hyperparameters_at(path, there, log_point)
-                log_ratios[step] += after - before
+                log_z_before = self._hyperparameters_at(path, here, log_point)[1]
+                natural, log_z_after = self._hyperparameters_at(path, there, log_point)
+                log_ratios[step] += log_z_after - log_z_before
                 of_prior = hyperprior.draw(natural, ParallelGenerator(rngs))
                 statistics += np.where(self.model.prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior
                 drawn = drawn + of_prior

@@ -22,7 +22,7 @@ ERRORS = {
         )
     ],
     "weights of chains forget hyperparameters": [
-        ("log_ratios[step] += after - before", "log_ratios[step] += 0.0 * (after - before)")
+        ("log_ratios[step] += log_z_after - log_z_before", "log_ratios[step] += 0.0 * log_z_after")
     ],
     "starts from the prior have no density of their own": [
         (

@@ -1,0 +1,175 @@
+"""Laws of what emissions draw, fill in and measure in, and of the specifications that users hold."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from sklearn.base import clone
+
+from skvbem.blocks import Blocks
+from skvbem.estimators import VBMixture
+from skvbem.testing.emission_examples import EmissionExample, n_rows, observed, parts_of
+from skvbem.testing.laws import agree, needs, refuses, require
+
+
+def rounding(statistics: np.ndarray) -> float:
+    """What statistics may differ by."""
+    return 1e-12 * (abs(statistics).max() + 1)
+
+
+# --- draws and points -------------------------------------------------------------------------------------------------
+
+
+def draws_have_the_point_as_their_most_likely_one(case: EmissionExample, rng: np.random.Generator) -> None:
+    """Of many rows drawn at a point that point is nearly the most likely one."""
+    prior, _, posterior = case.posterior(rng)
+    point, n = posterior.mode(), 60_000
+    components = rng.integers(0, case.n_components, size=n)
+    drawn = case.emission.sample(point, components, rng)
+    of_components = (components[:, None] == np.arange(case.n_components)).astype(float)
+    table = case.emission.prepare(drawn)
+    again = prior.most_likely(case.emission.statistics(table, of_components, prior.expected_natural()))
+    free = prior.to_unconstrained(point)
+    if np.isfinite(free).all():  # no probability of 0 or 1
+        agree("Unconstrained coordinates", prior.to_unconstrained(again), free, abs=0.25)
+
+
+@needs("gaps")
+def filled_rows_keep_what_was_observed(case: EmissionExample, rng: np.random.Generator) -> None:
+    """`impute` fills missing cells with finite numbers, or codes, and leaves the others."""
+    _, table, posterior = case.posterior(rng)
+    point = case.emission.predictive_point(posterior)
+    filled = case.emission.impute(table, point, case.responsibilities(rng))
+    for new, old in zip(parts_of(filled), parts_of(case.values)):
+        there = observed(old)
+        require(np.array_equal(new[there], old[there]), "An observed cell was changed.")
+        require(np.isfinite(new), "A filled cell is not finite.")
+        require(np.all(new[~there] >= 0) or old.dtype.kind == "f", "A missing code was left.")
+
+
+def drawn_completions_have_the_expected_statistics(case: EmissionExample, rng: np.random.Generator) -> None:
+    """With known components: the same numbers where nothing missing has statistics, their mean elsewhere."""
+    _, table, posterior = case.posterior(rng)
+    natural, emission = posterior.expected_natural(), case.emission
+    components = rng.integers(0, case.n_components, size=len(table))
+    of_components = (components[:, None] == np.arange(case.n_components)).astype(float)
+    step = emission.step(natural, table)
+    wanted, draws = emission.statistics(table, of_components, natural), []
+    for _ in range(1 if case.conjugate else 800):
+        total = step.zeros()
+        step.add_drawn(table, components, [rng], total)
+        draws.append(step.statistics(total))
+    error = np.std(draws, axis=0) / np.sqrt(len(draws))
+    agree("Mean statistics", np.mean(draws, axis=0), wanted, abs=5 * error + rounding(wanted))
+
+
+def what_is_hidden_varies_as_draws_do(case: EmissionExample, rng: np.random.Generator) -> None:
+    """`hidden_covariance` of a component's statistics is that of draws; None where nothing is drawn."""
+    _, table, posterior = case.posterior(rng)
+    emission, n_components, n_draws = case.emission, case.n_components, 1500
+    natural = posterior.expected_natural()
+    computed = emission.step(natural, table).hidden_covariance(table[0:4], np.ones((4, n_components)))
+    if computed is None:
+        require(case.conjugate or emission.is_conjugate(table[0:4]), "Rows with hidden statistics have none.")
+        return
+    require(not emission.is_conjugate(table), "Rows that are conjugate have a hidden covariance.")
+    lanes = emission.step(np.repeat(natural[:, None], n_draws, axis=1), table)
+    component, total = emission.component_of_cell(n_components), lanes.zeros()
+    lanes.add_drawn(table[0:4], np.zeros((n_draws, 4), dtype=int), [rng] * n_draws, total)
+    drawn = lanes.statistics(total)[(component == 0) | (component == -1)]
+    covariance, spread = np.cov(drawn), drawn.std(axis=1)
+    error = 8 * np.outer(spread, spread) / np.sqrt(n_draws)
+    agree("The covariance", computed[0], covariance, abs=error + 1e-9)
+
+
+def quantiles_are_those_of_draws_of_the_posterior(case: EmissionExample, rng: np.random.Generator) -> None:
+    """Of each parameter by itself: its rank among draws is the probability asked for."""
+    emission, n_draws = case.emission, 2000
+    _, _, posterior = case.posterior(rng)
+    draws = [parts_of(emission.parameters(posterior.sample(rng))) for _ in range(n_draws)]
+    for probability in (0.1, 0.5, 0.95):
+        for group, quantiles in enumerate(parts_of(emission.quantiles(posterior, probability))):
+            for name, computed in quantiles.items():
+                drawn = np.array([draw[group][name] for draw in draws])
+                require(computed.shape == drawn.shape[1:], f"Quantiles of {name!r} have the shape {computed.shape}.")
+                below = np.mean(drawn < computed, axis=0)[~np.isnan(computed) & (np.ptp(drawn, axis=0) > 0)]
+                error = 5 * np.sqrt(probability * (1 - probability) / n_draws)
+                require(abs(below - probability) < error, f"{below} of the draws of {name!r} are below {probability}.")
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+
+def seeding_coordinates_are_those_of_each_row(case: EmissionExample, rng: np.random.Generator) -> None:
+    """`seeding_coordinates` are finite, and those of a row do not depend on the others."""
+    table = case.emission.prepare(case.values)
+    coordinates = case.emission.seeding_coordinates(table)
+    require(coordinates.shape[0] == len(table), f"There are coordinates of {len(coordinates)} of {len(table)} rows.")
+    require(np.isfinite(coordinates), "A coordinate is not finite.")
+    for i in range(len(table)):
+        computed = case.emission.seeding_coordinates(table[i : i + 1])[0]
+        agree(f"Coordinates of row {i}", computed, coordinates[i], rel=1e-12, abs=1e-12)
+
+
+@needs("for_data")
+def priors_of_weighted_rows_are_those_of_repeated_rows(case: EmissionExample, rng: np.random.Generator) -> None:
+    """Units of measure, and with them the default prior, take a row of weight n for n rows."""
+    weight = rng.integers(1, 4, size=n_rows(case.values))
+    one = case.for_data(case.values, weight.astype(float)).default_prior(2)
+    other = case.for_data(np.repeat(case.values, weight, axis=0), None).default_prior(2)
+    first, second = (each.sample(np.random.default_rng(0))[0] for each in (one, other))
+    agree("A draw of the prior", first, second, rel=1e-9)
+    agree("Expected natural parameters", one.expected_natural(), other.expected_natural(), rel=1e-12, abs=1e-12)
+
+
+@needs("for_data")
+def units_of_blocks_are_those_of_the_whole_table(case: EmissionExample, rng: np.random.Generator) -> None:
+    """An emission made from `Blocks` of rows and weights is that of the whole table."""
+    n = n_rows(case.values)
+    weight = rng.uniform(0.1, 2.0, n)
+    ends = [0, min(7, n), min(7, n), min(30, n), n]  # one block without rows
+    blocks = Blocks(lambda: ((case.values[a:b], weight[a:b]) for a, b in pairwise(ends)))
+    one, other = case.for_data(case.values, weight), case.for_data(blocks, None)
+    for key, unit in vars(one).items():
+        agree(f"The unit {key!r}", getattr(other, key), unit, rel=1e-12, abs=1e-12)
+
+
+# --- the user's side --------------------------------------------------------------------------------------------------
+
+
+@needs("specification")
+def specification_is_a_value(case: EmissionExample, rng: np.random.Generator) -> None:
+    """It can be cloned, its parameters are those of its constructor, and it takes every cell of its data."""
+    specification = case.specification
+    again = clone(specification)
+    require(repr(again) == repr(specification), f"A clone is {again!r}, not {specification!r}.")
+    specification.check_parameters()
+    if case.values.dtype.kind == "f":
+        refused = specification.impossible(case.values[observed(case.values)])
+        require(~np.asarray(refused), f"{np.count_nonzero(refused)} cells of the data are said to be impossible.")
+
+
+@needs("specification", "refused")
+def bad_cells_are_refused_in_its_words(case: EmissionExample, rng: np.random.Generator) -> None:
+    """An estimator refuses a cell that the family cannot make, in the specification's words."""
+    values = case.values.copy()
+    values[0, 0] = case.refused
+    model = VBMixture(case.n_components, emission=case.specification)
+    words = case.specification.wanted.replace("(", r"\(").replace(")", r"\)").replace("+", r"\+")
+    refuses(ValueError, words, f"A cell {case.refused:g}", lambda: model.fit(values))
+
+
+#: These laws, in their order.
+DRAW_LAWS = (
+    draws_have_the_point_as_their_most_likely_one,
+    filled_rows_keep_what_was_observed,
+    drawn_completions_have_the_expected_statistics,
+    what_is_hidden_varies_as_draws_do,
+    quantiles_are_those_of_draws_of_the_posterior,
+    seeding_coordinates_are_those_of_each_row,
+    priors_of_weighted_rows_are_those_of_repeated_rows,
+    units_of_blocks_are_those_of_the_whole_table,
+    specification_is_a_value,
+    bad_cells_are_refused_in_its_words,
+)

@@ -1,0 +1,385 @@
+"""The checks of `skvbem.testing` notice what is wrong: each toy below breaks one law, and is told which."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from laws.geometric import Geometric, GeometricEmission
+from laws.two_coins import CoinAscent, CoinCase, TwoCoins, capabilities_of
+
+from skvbem.emissions import Gaussian, Poisson
+from skvbem.evidence import Evidence, Score
+from skvbem.families import Dirichlet, Gamma
+from skvbem.models import MODELS, Expectation, RegisteredModel
+from skvbem.testing import EXAMPLES, check_emission, check_family, check_model, check_score
+from skvbem.testing.laws import agree, hold
+
+PRIOR = Gamma.from_parameters([[2.0]], [[0.5]])
+
+
+def name_of(value):
+    """Of a class or function, or the value itself."""
+    return getattr(value, "__name__", str(value))
+
+
+def events(rng):
+    """Events, and an exposure of 3."""
+    return [rng.poisson(9.0) + 1.0, 3.0]
+
+
+def counts(rng, n=12):
+    return rng.poisson([2.0, 5.0], size=(n, 2)).astype(float)
+
+
+# Families -------------------------------------------------------------------------------------------------------------
+
+
+class WrongKL(Gamma):
+    """The arguments of the divergence exchanged."""
+
+    def kl(self, other, expected_natural=None):
+        return Gamma.kl(other, self)
+
+
+class WrongIncrement(Gamma):
+    """A without the part of the rates."""
+
+    def log_normalizer_increment(self, statistics):
+        return super().log_normalizer_increment(statistics) + 0.01 * statistics[-1]
+
+
+class WrongGradient(Gamma):
+    """Natural parameters at the mean, not their means."""
+
+    def expected_natural(self):
+        return self.natural(self.mean)
+
+
+class WrongDraws(Gamma):
+    """Twice too large."""
+
+    def sample(self, rng):
+        return 2 * super().sample(rng)
+
+
+@pytest.mark.parametrize(
+    ("family", "law"),
+    [
+        (WrongKL, "kl_is_the_mean_log_ratio_of_the_densities"),
+        (WrongIncrement, "increment_is_a_difference_of_log_normalizers"),
+        (WrongGradient, "expected_natural_is_the_gradient"),
+        (WrongDraws, "draws_have_the_expected_natural_parameters"),
+    ],
+    ids=name_of,
+)
+def test_a_wrong_family_is_told_its_law(family, law):
+    wrong = family(PRIOR.coordinates, *(getattr(PRIOR, name) for name in [*vars(PRIOR)][1:]))
+    with pytest.raises(
+        AssertionError, match=f"{family.__name__} breaks the law '{law}' of conjugate families: .*\n.*off"
+    ):
+        check_family(wrong, events, laws=[law])
+    with pytest.raises(AssertionError, match="breaks the law"):
+        check_family(wrong, events)
+    assert check_family(PRIOR, events, laws=[law]).held == (law,)
+
+
+@pytest.mark.parametrize("prior", [PRIOR, Dirichlet.from_rows([[1, 2, 0.5], [3, 1]])], ids=["gamma", "dirichlet"])
+def test_families_need_a_prior_and_statistics(prior):
+    n = len(prior.coordinates)
+    report = check_family(prior, lambda rng: rng.uniform(1.0, 5.0, n))
+    assert len(report.held) == 21
+    assert not report.lacking
+    with pytest.raises(TypeError, match="The 'statistics' parameter of check_family is missing"):
+        check_family(prior)
+    with pytest.raises(ValueError, match=r"There is no law 'kl' of conjugate families. The laws are expected_natural"):
+        check_family(prior, lambda rng: np.ones(n), laws=["kl"])
+
+
+# Emissions ------------------------------------------------------------------------------------------------------------
+
+
+class WrongNormalizer(GeometricEmission):
+    """A prediction that forgets the failures before."""
+
+    def log_predictive(self, block, posterior):
+        return super().log_predictive(block, posterior) + 0.1
+
+
+class SeesMissing(GeometricEmission):
+    """A missing cell counts as a success."""
+
+    def features(self, block):
+        found = super().features(block).copy()
+        found[0] = 1.0
+        return found
+
+
+class WrongFilling(GeometricEmission):
+    """What was observed is drawn over."""
+
+    def impute(self, block, point, responsibilities):
+        return super().impute(block, point, responsibilities) + 1.0
+
+
+@pytest.mark.parametrize(
+    ("emission", "law"),
+    [
+        (WrongNormalizer, "bound_of_one_component_is_the_product_of_predictions"),
+        (WrongNormalizer, "predictions_sum_to_one"),
+        (SeesMissing, "rows_without_cells_say_nothing"),
+        (WrongFilling, "filled_rows_keep_what_was_observed"),
+    ],
+    ids=name_of,
+)
+def test_a_wrong_emission_is_told_its_law(emission, law, rng):
+    cells = lambda row, column: range(2000)  # noqa: E731
+    with pytest.raises(AssertionError, match=f"{emission.__name__} on rows .* breaks the law '{law}' of emissions"):
+        check_emission(emission(2), counts(rng), cells=cells, laws=[law])
+    for report in check_emission(GeometricEmission(2), counts(rng), cells=cells, laws=[law]):
+        assert report.held == (law,) or report.lacking
+
+
+class Unwilling(Geometric):
+    """Its own data are impossible."""
+
+    def impossible(self, values):
+        return values > 3
+
+
+class Careless(Geometric):
+    """No cell is impossible."""
+
+    def impossible(self, values):
+        return np.zeros(values.shape, dtype=bool)
+
+
+def test_a_wrong_specification_is_told_its_law(rng):
+    with pytest.raises(AssertionError, match=r"law 'specification_is_a_value' .*\n.* cells of the data are said"):
+        check_emission(Unwilling(), counts(rng), laws=["specification_is_a_value"])
+    with pytest.raises(AssertionError, match=r"law 'bad_cells_are_refused_in_its_words' .*\n.*A cell 0.5: nothing"):
+        check_emission(Careless(), counts(rng), refused=0.5, laws=["bad_cells_are_refused_in_its_words"])
+
+
+@pytest.mark.parametrize(
+    "specification", [Poisson(), Gaussian("diag"), Gaussian("full")], ids=["counts", "diag", "full"]
+)
+def test_emissions_need_rows(specification, rng):
+    whole, gaps = check_emission(specification, counts(rng), refused=-1.0 if specification.wanted else None)
+    if not specification.wanted:
+        assert whole.lacking.pop("bad_cells_are_refused_in_its_words").startswith("want of 'refused'")
+        del gaps.lacking["bad_cells_are_refused_in_its_words"]
+    assert set(whole.lacking) == {
+        "at_a_point_the_log_likelihood_is_the_definition",
+        "missing_cell_is_the_sum_over_its_values",
+        "predictions_sum_to_one",
+        "filled_rows_keep_what_was_observed",
+    }
+    assert set(gaps.lacking) < {*whole.lacking, "bound_of_one_component_is_the_product_of_predictions"}
+    assert "want of 'log_density' (the density by definition" in repr(whole)
+    with pytest.raises(TypeError, match="The 'values' parameter of check_emission is missing"):
+        check_emission(specification)
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+class ForgottenWeight(TwoCoins):
+    """ln Z of rows counted once each."""
+
+    def expect(self, natural, data, n_threads=1):
+        right = super().expect(natural, data)
+        return Expectation(right.statistics, super().expect(natural, replace_weight(data)).log_normalizer)
+
+
+def replace_weight(data):
+    return replace(data, weight=np.ones(len(data)))
+
+
+class WrongStatistics(TwoCoins):
+    """Heads counted for tails."""
+
+    def expect(self, natural, data, n_threads=1):
+        right = super().expect(natural, data)
+        return Expectation(right.statistics[[0, 1, 3, 2, 4, 5]], right.log_normalizer)
+
+
+class TooHigh(TwoCoins):
+    """A constant too much for each row."""
+
+    def expect(self, natural, data, n_threads=1):
+        right = super().expect(natural, data)
+        return Expectation(right.statistics, right.log_normalizer + 2.0 * data.total_weight)
+
+
+class NamesMatter(TwoCoins):
+    """A prior under which coins are not alike."""
+
+    def __init__(self, concentration=1.0):
+        self.prior = Dirichlet.from_rows([[1.0, 2.0], [1.0, 1.0], [1.0, 1.0]])
+
+
+class WrongCase(CoinCase):
+    """The case of another class of models."""
+
+    name = "wrong coins"
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def tiny(self, rng, k):
+        return replace(super().tiny(rng, k), model=self.kind())
+
+    def dozens(self, rng, k, form="vb"):
+        return replace(super().dozens(rng, k), model=self.kind())
+
+
+@pytest.mark.parametrize(
+    ("kind", "law"),
+    [
+        (ForgottenWeight, "weights_are_repeats_in_any_order"),
+        (ForgottenWeight, "weight_zero_is_absence"),
+        (WrongStatistics, "expected_statistics_are_derivatives_of_the_log_normalizer"),
+        (WrongStatistics, "objective_never_falls"),
+        (TooHigh, "bound_is_below_the_evidence"),
+        (NamesMatter, "relabeling_changes_nothing_but_the_order"),
+    ],
+    ids=name_of,
+)
+def test_a_wrong_model_is_told_its_law(kind, law, monkeypatch):
+    monkeypatch.setitem(MODELS, "two coins", RegisteredModel(TwoCoins, capabilities_of))
+    with pytest.raises(AssertionError, match=f"wrong coins breaks the law '{law}' of models: "):
+        check_model(WrongCase(kind), laws=[law])
+    assert check_model(CoinCase(), laws=[law]).held == (law,)
+
+
+def test_wrong_chains_and_wrong_sums_are_told_their_law(monkeypatch):
+    def wrong(model):
+        right = capabilities_of(model)
+        return replace(
+            right,
+            enumeration=lambda data, max_terms: (right.enumeration(data, max_terms)[0] + 0.01, 1),
+            entropy=lambda natural, data: 1.1 * right.entropy(natural, data),
+        )
+
+    monkeypatch.setitem(MODELS, "two coins", RegisteredModel(TwoCoins, wrong))
+    for law in ("enumeration_is_the_definition", "entropy_is_the_log_normalizer_less_expected_terms"):
+        with pytest.raises(AssertionError, match=f"two coins breaks the law '{law}' of models: "):
+            check_model(CoinCase(), laws=[law])
+
+
+def test_a_model_that_lacks_a_capability_is_told_what_was_not_tried(monkeypatch):
+    monkeypatch.setitem(
+        MODELS, "two coins", RegisteredModel(TwoCoins, lambda model: replace(capabilities_of(model), annealing=None))
+    )
+    laws = ["bound_is_below_the_evidence", "chains_do_not_depend_on_others"]
+    report = check_model(CoinCase(), laws=laws)
+    assert report.held == ("bound_is_below_the_evidence",)
+    assert report.lacking == {"chains_do_not_depend_on_others": "want of 'annealing' (TwoCoins has no such capability)"}
+    assert "Not tried: chains_do_not_depend_on_others, for want of 'annealing'" in repr(report)
+
+
+def test_a_model_that_is_not_registered_is_told_so():
+    with pytest.raises(TypeError, match="TwoCoins is not registered as a model"):
+        check_model(CoinCase())
+
+
+def test_other_errors_say_where_they_arose(monkeypatch):
+    monkeypatch.setitem(MODELS, "two coins", RegisteredModel(TwoCoins, capabilities_of))
+    monkeypatch.setattr(CoinAscent, "advance", lambda self, statistics, n_steps: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as raised:
+        check_model(CoinCase(), laws=["fixed_point_stays_fixed"])
+    assert "Raised while two coins was held to the law 'fixed_point_stays_fixed' of models" in raised.value.__notes__[0]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_keep_the_laws(name):
+    """They are patterns for cases of one's own; what they leave out are sizes of instances."""
+    quick = ["bound_is_below_the_evidence", "objective_never_falls", "weights_are_repeats_in_any_order"]
+    assert check_model(EXAMPLES[name], laws=quick).held == tuple(quick)
+
+
+# Scores ---------------------------------------------------------------------------------------------------------------
+
+
+def bound(evaluation, above, kind="odd", **fields):
+    """The lower bound, and something that it is not."""
+    value = evaluation.fit("vb").objective + above
+    return Evidence(value, kind, is_lower_bound=True, n_samples=evaluation.n_samples, **fields)
+
+
+def too_high(evaluation):
+    return bound(evaluation, 50.0)
+
+
+def misnamed(evaluation):
+    return bound(evaluation, 0.0, kind="even")
+
+
+def of_the_order(evaluation):
+    return bound(evaluation, -float(np.argmax(evaluation.fit("vb").statistics)))
+
+
+def changes_the_fit(evaluation):
+    evaluation.fit("vb").statistics[0] += 1.0
+    return bound(evaluation, 0.0)
+
+
+def too_sure(evaluation):
+    return bound(evaluation, -5.0 + 0.001 * evaluation.generator(1).random(), standard_error=0.001)
+
+
+def without_a_seed(evaluation):
+    return bound(evaluation, 0.0, standard_error=0.5)
+
+
+@pytest.mark.parametrize(
+    ("compute", "random", "law"),
+    [
+        (too_high, False, "bound_is_not_above_the_evidence"),
+        (misnamed, False, "value_has_its_name_and_size"),
+        (too_high, True, "value_has_its_name_and_size"),
+        (of_the_order, False, "names_of_hidden_states_change_nothing"),
+        (changes_the_fit, False, "fit_at_hand_stays_as_it_is"),
+        (too_sure, True, "sampled_evidence_is_right"),
+        (without_a_seed, True, "seed_decides_the_value"),
+    ],
+    ids=name_of,
+)
+def test_a_wrong_score_is_told_its_law(compute, random, law):
+    score = Score("odd", compute, random=random)
+    with pytest.raises(AssertionError, match=f"'odd' on mixture breaks the law '{law}' of scores: "):
+        check_score(score, EXAMPLES["mixture"], laws=[law])
+
+
+# Laws themselves ------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_agree_as_they_should():
+    agree("x", [1.0, np.inf], [1.0 + 1e-7, np.inf])
+    agree("x", [np.nan], [np.nan], nan_ok=True)
+    agree("x", np.zeros(3), 0.0, abs=0.0)
+    for found, wanted, options in (
+        ([1.0, 2.0], [1.0, 2.1], {}),
+        ([np.nan], [1.0], {}),
+        ([np.nan], [np.nan], {}),
+        ([np.inf], [1.0], {}),
+        ([1.0], [np.inf], {}),
+        ([-np.inf], [np.inf], {}),
+        ([1.0 + 1e-9], [1.0], {"abs": 1e-12}),
+        ([1.0 + 1e-9], [1.0], {"rel": 1e-10}),
+        ([1.0, 1.0], [1.0], {}),
+    ):
+        with pytest.raises(AssertionError, match=r"^x: "):
+            agree("x", found, wanted, **options)
+    with pytest.raises(
+        AssertionError, match=r"x: 2 at \(1,\), where 2.1 was expected; off by 0.1, allowed are 2.1e-06"
+    ):
+        agree("x", [1.0, 2.0], [1.0, 2.1])
+
+
+def test_a_report_says_what_was_held():
+    def law(case):
+        """It holds."""
+
+    report = hold("it", "things", {"law": law, "other": law}, None, lambda law: law(1), lambda law: "")
+    assert repr(report) == "it keeps 2 laws: law, other."
