@@ -280,7 +280,7 @@ def test_a_breach_of_the_rules_on_files_is_seen(tmp_path):
     assert [*breaches_within(shared, "skvbem.models.mixture.model")]
     assert [*breaches_within(mixture, "skvbem.models.hmm.model")]
     assert not [*breaches_within(mixture, "skvbem.models.labels.gibbs")]
-    assert not [*breaches_within(mixture, "skvbem.models.mixture.data")]
+    assert not [*breaches_within(mixture, "skvbem.models.mixture.model")]
     assert not [*breaches_within(mixture, "skvbem.models.base")]
 
 

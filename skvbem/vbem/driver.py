@@ -35,11 +35,13 @@ _MAX_STEPS_LEFT = 1000.0
 class Ascent(Protocol):
     """The steps of VBEM on one objective: a model, its data and a form of q(theta)."""
 
-    magnitude: float
-    """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
-
     signed: np.ndarray
     """Which statistics may be negative, (n_cells,)."""
+
+    @property
+    def magnitude(self) -> float:
+        """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
+        ...
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         """Take full steps in place; the objective (n_steps, n_lanes) at the statistics that each step started from.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skvbem.emissions.specifications.base import NumericSpecification
-from skvbem.emissions.specifications.parameters import positive_of_columns
+from skvbem.emissions.specifications.base import NumericSpecification, positive_of_columns
 
 
 class RateSpecification(NumericSpecification):

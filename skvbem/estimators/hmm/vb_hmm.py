@@ -12,16 +12,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skvbem._compat import Interval, StrOptions
 from skvbem.estimators.base import check_count, feature_names, has_posterior
-from skvbem.estimators.hmm.fitted import FittedHMM, Forecast, HMMMethod
-from skvbem.estimators.hmm.priors import resolve_chain
+from skvbem.estimators.hmm.fitted import FittedHMM, Forecast
+from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.output import as_array, filled
-from skvbem.estimators.input.values import show
+from skvbem.estimators.input.rows import SequenceReading
+from skvbem.estimators.input.tables import show
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
-from skvbem.estimators.labels.estimator import EmissionEstimator
-from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of
+from skvbem.estimators.labels.estimator import (
+    EmissionEstimator,
+    check_size,
+    resolve_emission_prior,
+    responsibilities_of,
+)
 from skvbem.estimators.sequences.estimator import SequenceEstimator
-from skvbem.estimators.sequences.rows import SequenceReading
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences.data import HMMData
 from skvbem.vbem.fit import FitPlan

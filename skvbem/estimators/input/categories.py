@@ -22,9 +22,9 @@ import numpy as np
 from skvbem._compat import warn
 from skvbem.errors import DataWarning, UnknownCategoryWarning
 from skvbem.estimators.input.coding import LARGEST_EXACT, Coding, coding_of
-from skvbem.estimators.input.tables import Table, read_table
-from skvbem.estimators.input.values import (
+from skvbem.estimators.input.tables import (
     MAX_NAMED_COLUMNS,
+    Table,
     as_plain,
     first_unhashable,
     is_fraction,
@@ -33,6 +33,7 @@ from skvbem.estimators.input.values import (
     listed,
     missing_markers,
     named_columns,
+    read_table,
     show,
 )
 

@@ -22,8 +22,7 @@ from skvbem.emissions.specifications.registry import FOR_NUMBERS, family_of
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
 from skvbem.estimators.input.numbers import check_blocks, is_missing, read_numbers
-from skvbem.estimators.input.tables import Column, Table
-from skvbem.estimators.input.values import is_missing_value, listed, missing_markers, show
+from skvbem.estimators.input.tables import Column, Table, is_missing_value, listed, missing_markers, show
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +33,6 @@ class Group:
     ----------
     name : str
         Of the group: of a list of emissions what the user calls it, else its family.
-    family : str
-        The name of its emission in `skvbem.emissions.EMISSIONS`.
     specification : EmissionSpecification
     columns : tuple of int
         Positions in the table.
@@ -45,7 +42,6 @@ class Group:
     """
 
     name: str
-    family: str
     specification: EmissionSpecification
     columns: tuple[int, ...]
     names: tuple[str, ...]
@@ -169,8 +165,7 @@ class ColumnGroups:
                     handle_unknown=handle_unknown,
                     if_measured=f"give it to {FOR_NUMBERS!r} in the 'emission' parameter of {owner}",
                 )
-            family = family_of(specification)
-            groups.append(Group(name, family, specification, tuple(columns), tuple(part), encoder))
+            groups.append(Group(name, specification, tuple(columns), tuple(part), encoder))
         if isinstance(categories, Mapping):
             _check_named(categories, groups, names, owner)
         elif not (isinstance(categories, str) and categories == "auto"):
@@ -235,7 +230,7 @@ class ColumnGroups:
     def meaning(self) -> str:
         """What decides how a table is read, as text."""
         return "|".join(
-            f"{group.family}:{group.names}:"
+            f"{family_of(group.specification)}:{group.names}:"
             + ("" if group.encoder is None else str([levels.tolist() for levels in group.encoder.categories_]))
             for group in self.groups
         )

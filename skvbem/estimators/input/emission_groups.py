@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
-from skvbem.estimators.input.values import listed, show
+from skvbem.estimators.input.tables import listed, show
 from skvbem.graphs.names import did_you_mean
 
 #: `covariance_type` of estimators where nobody says it.

@@ -11,8 +11,7 @@ import numpy as np
 from skvbem.blocks import Blocks
 from skvbem.emissions import EmissionSpecification
 from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
-from skvbem.estimators.input.tables import Column, Table
-from skvbem.estimators.input.values import is_missing_value, show
+from skvbem.estimators.input.tables import Column, Table, is_missing_value, show
 
 # Rows looked at together.
 _BLOCK = 2**12

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-from skvbem.estimators.input.tables import Table, is_frame, read_table
-from skvbem.estimators.input.values import is_missing_value, show
+from skvbem.estimators.input.tables import Table, is_frame, is_missing_value, read_table, show
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
 

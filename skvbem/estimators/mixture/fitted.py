@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,42 +11,10 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from skvbem.estimators.labels.fitted import FittedEmissions
-from skvbem.models.mixture.components import Components
-from skvbem.models.mixture.model import Mixture, MixtureAscent
-from skvbem.vbem.fit import Fit, FitMethod, Stop, best_of, continued
-from skvbem.vbem.hyperparameters import best_strength
-from skvbem.vbem.posteriors import Form
+from skvbem.models.mixture.model import Mixture
 
 # Draws of the parameters behind the rows of one sample.
 _MAX_DRAWS_OF_PARAMETERS = 1000
-
-
-class MixtureMethod(FitMethod):
-    """Fits mixtures, whose components end in the order that their weights mean."""
-
-    def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
-        """Full steps of a mixture on its data."""
-        return MixtureAscent(model, data, form, n_threads)
-
-    def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
-        """The fit with its components sorted as the prior of the weights has them, if that raises the bound."""
-        model = ascent.model
-        if not model.weights.by_weight:
-            return fit
-        ordered = Components.of(model, fit.statistics).statistics(model)
-        if np.array_equal(ordered, fit.statistics):
-            return fit
-        again = best_of(ascent, ordered[:, None], stop=stop, **limits)
-        return continued(fit, again) if again.objective > fit.objective else fit
-
-    def strengthened(self, model: Mixture, base: Mixture, statistics: np.ndarray) -> Mixture:
-        """The mixture with a multiple of the prior of the weights of `base`; see `FitMethod`."""
-        counts = model.prior.split(statistics)[0]
-        strength = best_strength(lambda s: float(base.weights.of_strength(s).prior.log_evidence(counts)))
-        stronger = base.weights.of_strength(strength)
-        if stronger.prior.log_evidence(counts) <= model.weights.prior.log_evidence(counts):
-            return model
-        return Mixture(model.emission, stronger, model.prior.blocks[1])
 
 
 @dataclass(frozen=True, eq=False)

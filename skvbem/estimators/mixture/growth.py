@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skvbem.models.mixture.components import Components, pairs_by_evidence, rows_of_components
-from skvbem.models.mixture.data import MixtureData
-from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent, MixtureData
 from skvbem.models.mixture.starts import seeded_starts, starts_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, best_of

@@ -21,11 +21,15 @@ from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import read_table
 from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
-from skvbem.estimators.labels.estimator import EmissionEstimator
-from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of
-from skvbem.estimators.mixture.fitted import FittedMixture, MixtureMethod
+from skvbem.estimators.labels.estimator import (
+    EmissionEstimator,
+    check_size,
+    resolve_emission_prior,
+    responsibilities_of,
+)
+from skvbem.estimators.mixture.fitted import FittedMixture
+from skvbem.estimators.mixture.fitting import OPTIMIZED, MixtureMethod, resolve_weights
 from skvbem.estimators.mixture.growth import Growth
-from skvbem.estimators.mixture.priors import OPTIMIZED, resolve_weights
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import seeded_starts, starts_of
 from skvbem.vbem.fit import Fit, FitPlan
@@ -281,7 +285,8 @@ class VBMixture(EmissionEstimator):
     def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
         owner = type(self).__name__
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
-        X = blocks_of(X) if is_dask(X) else X
+        if not isinstance(X, np.ndarray) and is_dask(X):
+            X = blocks_of(X)
         if isinstance(X, Blocks):
             tables, names = WeightedTables(X, sample_weight, owner), {}
             if columns is None:
@@ -345,6 +350,8 @@ class VBMixture(EmissionEstimator):
                 f"n_components='auto' {owner} needs one number as 'weight_concentration_prior'. Got "
                 f"{self.weight_concentration_prior!r}."
             )
+        if isinstance(self.init, str) and not auto and self.init != "hierarchical":
+            return  # whether rows are in memory or come in blocks
         if not (isinstance(X, Blocks) or is_dask(X) or getattr(X, "are_in_blocks", False)):
             return
         if not isinstance(self.init, str):

@@ -9,9 +9,8 @@ from typing import Self
 import numpy as np
 from scipy.special import softmax
 
-from skvbem.models.labels.distinct_rows import HashedRows, sample_distinct_rows
-from skvbem.models.mixture.data import MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.labels.seeding import HashedRows, sample_distinct_rows
+from skvbem.models.mixture.model import Mixture, MixtureData
 
 # Pairs whose evidence is computed side by side.
 _PAIRS_AT_ONCE = 64
@@ -113,7 +112,7 @@ def pairs_by_evidence(model: Mixture, fewer: Mixture, statistics: np.ndarray, mo
 def rows_of_components(model: Mixture, statistics: np.ndarray, data: MixtureData, seed: int) -> Iterator[MixtureData]:
     """The rows of each component: those that q(x) gives it a share of, which is what they weigh there.
 
-    Of many distinct ones those are taken that a race samples; see `skvbem.models.labels.distinct_rows`.
+    Of many distinct ones those are taken that a race samples; see `skvbem.models.labels.seeding`.
     """
     assert data.row_hashes is not None
     hashes = data.row_hashes(slice(None))

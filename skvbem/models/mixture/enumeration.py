@@ -24,8 +24,7 @@ from scipy.special import gammaln, logsumexp
 from skvbem._numerics import log_rising
 from skvbem.errors import TooLargeError
 from skvbem.models.labels.row_sets import BATCH, log_evidences_of_sets, statistics_of_rows
-from skvbem.models.mixture.data import MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.model import Mixture, MixtureData
 
 # Pairs of a set and a subset that are held at once.
 _PAIRS = 2**16

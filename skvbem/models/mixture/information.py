@@ -18,8 +18,7 @@ import numpy as np
 
 from skvbem.capabilities import ScoreCovariance
 from skvbem.models.information import coordinate_blocks
-from skvbem.models.mixture.data import MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.model import Mixture, MixtureData
 from skvbem.models.mixture.responsibilities import responsibilities
 
 

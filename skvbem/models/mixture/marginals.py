@@ -9,8 +9,7 @@ from scipy.sparse import coo_array
 
 from skvbem.capabilities import CountBlock, RowMarginals
 from skvbem.families import Dirichlet
-from skvbem.models.mixture.data import MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.model import Mixture, MixtureData
 from skvbem.models.mixture.responsibilities import responsibilities
 
 

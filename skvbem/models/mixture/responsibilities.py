@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from skvbem._kernels import _mixture
-from skvbem.models.mixture.data import MixtureBlocks, MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 
 
 def responsibilities(model: Mixture, natural: np.ndarray, data: MixtureData) -> Iterator[tuple[slice, np.ndarray]]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from skvbem._kernels import _mixture
 from skvbem.capabilities import Relabelings
-from skvbem.models.mixture.data import MixtureBlocks, MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
 
