@@ -13,9 +13,9 @@ import numpy as np
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
+from skvbem.emissions.base import RatePriorEmission
 from skvbem.emissions.linear import LinearEmission, LinearTable
 from skvbem.emissions.moments import weighted_means
-from skvbem.emissions.priors import RatePriorEmission
 from skvbem.families import Gamma
 
 

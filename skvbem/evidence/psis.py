@@ -13,20 +13,6 @@ _PRIOR_WEIGHT, _PRIOR_SHAPE = 10.0, 0.5
 _FEWEST_IN_TAIL = 5
 
 
-def pareto_shape(log_weights: np.ndarray) -> float:
-    """The shape k of the tail of the weights; -inf where the tail is flat or too short to tell.
-
-    Parameters
-    ----------
-    log_weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    float
-    """
-    return pareto_smoothed(log_weights)[1]
-
-
 def pareto_smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     """Log weights whose largest are replaced by quantiles of the Pareto distribution fitted to them, and its shape k.
 

@@ -4,11 +4,15 @@ Cells stand in one flat axis, cut into rows; a row is one distribution
 :math:`p(\theta) = e^{-A(\lambda)} \prod_k \theta_k^{\lambda_k - 1}` with
 :math:`A(\lambda) = \sum_k \ln\Gamma(\lambda_k) - \ln\Gamma(\sum_k \lambda_k)`. Further axes, such as restarts, come
 after the cells, because every compiled loop runs over them innermost.
+
+Priors that are equal in every cell of a table are named by `EqualConcentration`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Self
 
 import numpy as np
@@ -274,3 +278,30 @@ def beta_quantiles(concentration: np.ndarray, total: np.ndarray, probability: fl
     """
     rest = total - concentration
     return np.where(rest > 0, betaincinv(concentration, np.where(rest > 0, rest, 1.0), probability), 1.0)
+
+
+@dataclass(frozen=True)
+class EqualConcentration:
+    """A concentration spread evenly over the cells of a table.
+
+    Parameters
+    ----------
+    total : float
+        Counts, > 0.
+    over : {"cell", "row", "table"}
+        What gets so much in all: each cell, each distribution (row), or the table, as in BDeu.
+
+    Examples
+    --------
+    >>> from skvbem.families.dirichlet import EqualConcentration
+    >>> EqualConcentration(1.0, "table").table((2, 2))
+    array([[0.25, 0.25],
+           [0.25, 0.25]])
+    """
+
+    total: float
+    over: str
+
+    def table(self, shape: Sequence[int]) -> np.ndarray:
+        """The concentrations of a table of this shape, one distribution along the last axis."""
+        return np.full(shape, self.total / {"cell": 1, "row": shape[-1], "table": prod(shape)}[self.over])

@@ -138,11 +138,6 @@ class NormalGamma(FlatFamily):
         kappa, _, total, square = self._split(self.coordinates)
         return square - self._shared(total**2 / kappa)
 
-    @property
-    def expected_precision(self) -> np.ndarray:
-        """E[lambda], (n_components, n_precisions, ...)."""
-        return self.degrees_of_freedom / self.scale
-
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components and features."""
         kappa, dof, scale = self.mean_precision, self.degrees_of_freedom, self.scale

@@ -137,16 +137,6 @@ class NormalWishart(FlatFamily):
         return np.moveaxis(self._moments[3], [-3, -2, -1], [0, 1, 2])
 
     @property
-    def expected_precision(self) -> np.ndarray:
-        """E[Lambda], (n_precisions, d, d, ...)."""
-        return np.moveaxis(self._expected_precision, [-3, -2, -1], [0, 1, 2])
-
-    @property
-    def expected_log_det_precision(self) -> np.ndarray:
-        """E ln|Lambda|, nats, (n_precisions, ...)."""
-        return np.moveaxis(self._expected_log_det, -1, 0)
-
-    @property
     def is_valid(self) -> np.ndarray:
         """Whether weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
         kappa, dof, _, _ = self._split(self.coordinates)

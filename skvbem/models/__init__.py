@@ -5,8 +5,7 @@ are.
 """
 
 from skvbem.models.base import Expectation, LatentModel
-from skvbem.models.network.ascent import DirichletAscent
-from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.network.model import DirichletAscent, DiscreteDAG
 from skvbem.models.registry import MODELS, RegisteredModel, capabilities_of
 
 __all__ = [

@@ -41,11 +41,13 @@ class Ascent(Protocol):
     An ascent may have a `suspicion`, too: where the defect is if the objective falls, where it is not the library's.
     """
 
-    magnitude: float
-    """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
-
     signed: np.ndarray
     """Which statistics may be negative, (n_cells,)."""
+
+    @property
+    def magnitude(self) -> float:
+        """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
+        ...
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         """Take full steps in place; the objective (n_steps, n_lanes) at the statistics that each step started from.

@@ -8,7 +8,7 @@ from emissions.defined import DEFINED, as_emission_takes
 from laws.labels import random_starts
 from reference import mixtures
 
-from skvbem.estimators.mixture.fitted import MixtureMethod
+from skvbem.estimators.mixture.fitting import MixtureMethod
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.model import Mixture

@@ -13,7 +13,8 @@ from reference.random_networks import random_tables
 from sklearn.base import clone
 
 from skvbem.errors import UnknownCategoryWarning
-from skvbem.models.network import ascent, assembly
+from skvbem.models.network import assembly
+from skvbem.models.network import model as network_model
 
 approx = pytest.approx
 OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
@@ -243,7 +244,7 @@ def test_an_unseen_category_is_a_missing_cell(method):
 @METHODS
 def test_threads_change_no_bit(method, monkeypatch):
     """Blocks small enough, and work called large enough, for threads to share it."""
-    monkeypatch.setattr(ascent, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(network_model, "_WORTH_THREADS", 0)
     monkeypatch.setattr(assembly, "_BLOCK_WORK", 64)
     for number in range(4):
         problem, _, _ = numbered(number, n_rows=400)

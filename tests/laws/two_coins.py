@@ -13,8 +13,8 @@ from scipy.special import logsumexp
 from skvbem.capabilities import Capabilities
 from skvbem.families import Dirichlet
 from skvbem.models import Expectation, LatentModel
-from skvbem.models.labels.ascent import EmissionAscent
 from skvbem.models.labels.gibbs import GibbsSampler
+from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.relabelings import LabelRelabelings
 from skvbem.models.relabelings import StateRelabelings
 from skvbem.testing import ModelCase, ModelInstance, Relabeling

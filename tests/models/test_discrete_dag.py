@@ -102,7 +102,7 @@ def test_steps_one_by_one_are_steps_at_once(any_form, rng):
 
 
 def test_threads_change_no_bit(any_form, rng, monkeypatch):
-    monkeypatch.setattr("skvbem.models.network.ascent._WORTH_THREADS", 0)
+    monkeypatch.setattr("skvbem.models.network.model._WORTH_THREADS", 0)
     monkeypatch.setattr(assembly, "_BLOCK_WORK", 8)
     network = Network(
         {"h": 3, "g": 2, "y0": 2, "y1": 3, "y2": 2, "y3": 2},

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skvbem.data import mixed
-from skvbem.models.labels import distinct_rows
-from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, sample_distinct_rows
+from skvbem.models.labels import seeding
+from skvbem.models.labels.seeding import MAX_DISTINCT_ROWS, sample_distinct_rows
 
 
 def by_sorting(hashes, weight, seed):
@@ -58,9 +58,9 @@ REPEATS = {
 @pytest.mark.parametrize("n_buckets", [None, 64])
 def test_the_sample_is_that_of_all_rows_sorted(repeats, weights, n_buckets, rng, monkeypatch):
     if n_buckets is not None:  # so few that all of them hold many hashes
-        monkeypatch.setattr(distinct_rows, "_LEAST_BUCKETS", n_buckets)
-        monkeypatch.setattr(distinct_rows, "_MOST_BUCKETS", n_buckets)
-    monkeypatch.setattr(distinct_rows, "_ROWS", 1000)
+        monkeypatch.setattr(seeding, "_MIN_BUCKETS", n_buckets)
+        monkeypatch.setattr(seeding, "_MAX_BUCKETS", n_buckets)
+    monkeypatch.setattr(seeding, "_ROWS", 1000)
     n, seed = 40_000, int(rng.integers(2**63))
     hashes = mixed(REPEATS[repeats](rng, n).astype(np.uint64) + np.uint64(1))
     weight = {
@@ -82,13 +82,13 @@ def test_the_sample_is_that_of_all_rows_sorted(repeats, weights, n_buckets, rng,
 def test_memory_does_not_grow_with_the_rows(monkeypatch, rng):
     """Of a hundred thousand different rows a small share is ever counted."""
     counted = []
-    close = distinct_rows._DistinctRows.close
+    close = seeding._DistinctRows.close
 
     def spied(tally):
         close(tally)
         counted.append(len(tally.hashes))
 
-    monkeypatch.setattr(distinct_rows._DistinctRows, "close", spied)
+    monkeypatch.setattr(seeding._DistinctRows, "close", spied)
     hashes = mixed(np.arange(100_000, dtype=np.uint64))
     sample_distinct_rows(cut(hashes, np.ones(len(hashes)), []), len(hashes), 3)
     assert max(counted) < 25_000

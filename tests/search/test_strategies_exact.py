@@ -12,7 +12,7 @@ from skvbem import StructureSearchCV, VBDiscreteDAG
 from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, scorer
-from skvbem.families.equal_concentration import EqualConcentration
+from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.search.strategies import Exact
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag

@@ -32,11 +32,15 @@ from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.gaussian.dense_step import DenseStep
-from skvbem.emissions.gaussian.dense_table import MAX_EXPANDED_COLUMNS, DenseTable, missing_patterns
-from skvbem.emissions.gaussian.quadratic import Quadratic
+from skvbem.emissions.base import NormalPriorEmission
+from skvbem.emissions.gaussian.dense_step import (
+    MAX_EXPANDED_COLUMNS,
+    DenseStep,
+    DenseTable,
+    Quadratic,
+    missing_patterns,
+)
 from skvbem.emissions.moments import weighted_moments
-from skvbem.emissions.priors import NormalPriorEmission
 from skvbem.families import NormalPoint, NormalWishart
 
 # Share of the variance of standardized columns, in some direction, that is taken for rounding.

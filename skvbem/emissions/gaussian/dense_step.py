@@ -1,4 +1,4 @@
-"""The E step of a dense Gaussian: two forms of the square, and moments of hidden cells.
+"""The E step of a dense Gaussian: rows by what is missing, two forms of the square, and moments of hidden cells.
 
 The formulas stand in `skvbem.emissions.gaussian.dense`.
 """
@@ -6,14 +6,188 @@ The formulas stand in `skvbem.emissions.gaussian.dense`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem._numerics import pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
-from skvbem.emissions.gaussian.dense_table import MAX_EXPANDED_COLUMNS, MAX_EXPANDED_SQUARE, DenseTable
-from skvbem.emissions.gaussian.quadratic import Observed, Quadratic
+
+#: Largest precision times squared reach for which the square is expanded.
+MAX_EXPANDED_SQUARE = 1e7
+#: Most columns for which it is.
+MAX_EXPANDED_COLUMNS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class DenseTable:
+    """Rows of measurements.
+
+    Parameters
+    ----------
+    origin : ndarray of shape (d,)
+        Of the frame, in the units of the data.
+    whitener : ndarray of shape (d, d)
+        What makes distances from the origin coordinates in the frame.
+    values : ndarray of shape (n_rows, d)
+        NaN where a cell is missing.
+    pattern : ndarray of int, shape (n_rows,), or None
+        Which of the patterns of missing cells each row has; None if no cell of the table is missing.
+    patterns : ndarray of bool, shape (n_patterns, d)
+        Which cells are missing.
+    reach : ndarray of shape (d,)
+        How far the rows reach in the frame.
+    """
+
+    origin: np.ndarray
+    whitener: np.ndarray
+    values: np.ndarray
+    pattern: np.ndarray | None
+    patterns: np.ndarray
+    reach: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Self:
+        pattern = None if self.pattern is None else self.pattern[rows]
+        return replace(self, values=self.values[rows], pattern=pattern)
+
+    @cached_property
+    def frame(self) -> np.ndarray:
+        """Rows in the frame, (d, n_rows); what is missing is taken to be at the origin."""
+        away = self.values - self.origin
+        if self.pattern is not None:
+            np.nan_to_num(away, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return self.whitener @ away.T
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """1, the frame and its products, (1 + d + d (d + 1) / 2, n_rows)."""
+        frame, (d, n) = self.frame, self.frame.shape
+        features = np.empty((1 + d + d * (d + 1) // 2, n))
+        features[0] = 1.0
+        features[1 : 1 + d] = frame
+        at = 1 + d
+        for i in range(d):
+            np.multiply(frame[i], frame[i:], out=features[at : at + d - i])
+            at += d - i
+        return features
+
+    @cached_property
+    def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
+        """Rows with the same missing columns, and these columns."""
+        if self.pattern is None:
+            return [(slice(None), ())]
+        order = np.argsort(self.pattern, kind="stable")
+        starts = np.flatnonzero(np.diff(self.pattern[order], prepend=-1))
+        runs: list[tuple[slice | np.ndarray, tuple[int, ...]]] = []
+        for rows in np.split(order, starts[1:]):
+            together = rows[-1] - rows[0] + 1 == len(rows)
+            missing = tuple(np.flatnonzero(self.patterns[self.pattern[rows[0]]]).tolist())
+            runs.append((slice(int(rows[0]), int(rows[-1]) + 1) if together else rows, missing))
+        return runs
+
+
+def missing_patterns(values: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    """Which pattern of missing cells each row has (None if no cell is missing), and the patterns."""
+    n, d = values.shape
+    packed = None
+    for at in range(0, n if values.dtype.kind == "f" else 0, 4096):
+        missing = np.isnan(values[at : at + 4096])
+        if packed is None and missing.any():
+            packed = np.zeros((n, -(-d // 8)), dtype=np.uint8)
+        if packed is not None:
+            packed[at : at + 4096] = np.packbits(missing, axis=1)
+    if packed is None:
+        return None, np.zeros((0, d), dtype=bool)
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
+    return pattern.astype(np.int32).ravel(), np.unpackbits(packed[first], axis=1, count=d).astype(bool)
+
+
+_LOG_2PI = np.log(2 * np.pi)
+
+
+class Quadratic:
+    r"""Functions :math:`a_k - \tfrac12 (z - m_k)^\top J_k (z - m_k)` of the frame, some of whose cells may be hidden.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (..., n_precisions, d, d)
+        J; one for all components or one for each.
+    mean : ndarray of shape (..., n_components, d)
+    peak : ndarray of shape (..., n_components)
+        a.
+    """
+
+    def __init__(self, precision: np.ndarray, mean: np.ndarray, peak: np.ndarray):
+        self.precision, self.mean, self.peak = precision, mean, peak
+
+    @cached_property
+    def factor(self) -> np.ndarray:
+        """Upper triangular factors of the precisions, U^T U."""
+        return safe_cholesky(self.precision).swapaxes(-1, -2)
+
+    def without(self, hidden: np.ndarray) -> Observed:
+        """The function with cells integrated out, whose columns of the whitener are `hidden` (d, n_hidden)."""
+        d, m = hidden.shape
+        eye = np.eye(d)
+        if m == 0:
+            nothing = np.zeros((1, 1))
+            return Observed(self, eye, np.zeros(self.mean.shape), nothing, np.zeros(self.precision.shape[:-2]), m)
+        size = np.abs(hidden).max(axis=0)  # the unit of each column, without which squares could leave the floats
+        hidden = hidden / size
+        crossed = self.precision @ hidden
+        inner = np.linalg.cholesky(hidden.T @ crossed)
+        root = hidden @ np.linalg.inv(inner).swapaxes(-1, -2)  # B Q^-1 B^T = root root^T
+        keep = eye - root @ (root.swapaxes(-1, -2) @ self.precision)
+        shift = self.mean - (keep @ self.mean[..., None])[..., 0]
+        log_det = 2 * (np.log(np.diagonal(inner, axis1=-2, axis2=-1)).sum(axis=-1) + np.log(size).sum())
+        return Observed(self, keep, shift, root, log_det, m)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """A quadratic of the observed cells, and how the hidden ones hang on them.
+
+    A row z of the frame, 0 where hidden, is completed as `keep` z + `shift` with covariance `root` `root`^T.
+    """
+
+    whole: Quadratic
+    keep: np.ndarray
+    shift: np.ndarray
+    root: np.ndarray
+    log_det_hidden: np.ndarray
+    n_hidden: int
+
+    @property
+    def peak(self) -> np.ndarray:
+        """Its largest value, (..., n_components)."""
+        return self.whole.peak + (self.n_hidden * _LOG_2PI - self.log_det_hidden) / 2
+
+    def squares(self, frame: np.ndarray) -> np.ndarray:
+        """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
+        factor = self.whole.factor @ self.keep
+        shape = self.whole.mean.shape
+        squares = np.empty((*shape[:-1], frame.shape[1]))
+        factors = np.broadcast_to(factor, (*shape, shape[-1]))
+        for index in np.ndindex(shape[:-1]):
+            turned = factors[index] @ (frame - self.whole.mean[index][:, None])
+            np.einsum("dn,dn->n", turned, turned, out=squares[index])
+        return squares
+
+    @cached_property
+    def expanded(self) -> tuple[np.ndarray, np.ndarray]:
+        """What multiplies 1 and z, (..., n_components, 1 + d), and the products of z, (..., n_precisions, ...)."""
+        precision = self.whole.precision @ self.keep
+        linear = (precision @ self.whole.mean[..., None])[..., 0]
+        constant = self.peak - 0.5 * (linear * self.whole.mean).sum(axis=-1)
+        products = -0.5 * pairings(linear.shape[-1]) * pack_symmetric(precision)
+        return np.concatenate([constant[..., None], linear], axis=-1), products
+
 
 # Bytes of what is kept for each pattern of missing cells.
 _PATTERN_BYTES = 2**26

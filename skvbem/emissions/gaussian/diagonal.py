@@ -19,10 +19,9 @@ from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Step, by_row
+from skvbem.emissions.base import NormalPriorEmission, Step, by_row
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
-from skvbem.emissions.priors import NormalPriorEmission
 from skvbem.families import NormalGamma, NormalPoint
 
 _LOG_2PI = np.log(2 * np.pi)

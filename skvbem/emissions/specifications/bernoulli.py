@@ -9,7 +9,7 @@ import numpy as np
 
 from skvbem.blocks import Blocks
 from skvbem.emissions.bernoulli import BernoulliEmission
-from skvbem.emissions.specifications.parameters import positive_of_columns
+from skvbem.emissions.specifications.base import positive_of_columns
 from skvbem.emissions.specifications.probabilities import ProbabilitySpecification
 
 # Rows converted together.

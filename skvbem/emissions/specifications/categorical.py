@@ -10,8 +10,7 @@ import numpy as np
 from skvbem.blocks import Blocks
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.emissions.profiles import Numbers, Probabilities, of_levels
-from skvbem.emissions.specifications.base import EmissionSpecification, Parameters
-from skvbem.emissions.specifications.parameters import positive
+from skvbem.emissions.specifications.base import EmissionSpecification, Parameters, positive
 
 
 class Categorical(EmissionSpecification):

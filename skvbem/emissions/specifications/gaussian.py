@@ -12,8 +12,7 @@ from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
-from skvbem.emissions.specifications.base import NumericSpecification, Parameters
-from skvbem.emissions.specifications.parameters import finite
+from skvbem.emissions.specifications.base import NumericSpecification, Parameters, finite
 from skvbem.graphs.names import shown
 
 #: What each shape of a covariance is made of, as scikit-learn names them: "full" has a matrix for each component,

@@ -9,8 +9,8 @@ import numpy as np
 
 from skvbem.blocks import Blocks
 from skvbem.emissions.multinomial import MultinomialEmission
+from skvbem.emissions.specifications.base import positive_of_columns
 from skvbem.emissions.specifications.counts import CountCells
-from skvbem.emissions.specifications.parameters import positive_of_columns
 from skvbem.emissions.specifications.probabilities import ProbabilitySpecification
 
 

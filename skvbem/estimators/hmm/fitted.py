@@ -10,53 +10,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.labels.fitted import FittedEmissions
-from skvbem.estimators.sequences.rows import SequenceReading
-from skvbem.models.hmm.model import HMM, HMMAscent
-from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences.data import HMMData
-from skvbem.vbem.fit import FitMethod
-from skvbem.vbem.hyperparameters import strengthened
-from skvbem.vbem.posteriors import MAP, Form
-
-# Steps that every other start of a density takes as a point where the prior of transitions is sharp.
-_STEPS_AS_POINT = 30
-
-
-class HMMMethod(FitMethod):
-    """Fits hidden Markov models.
-
-    Under a prior with concentrations below one, the first steps of a density empty states and transitions before these
-    have found what they are for: expected logarithms hold small counts down far more than they are small. Every other
-    start then takes its first steps as a point, at the mode in natural coordinates, which has the same counts and the
-    same prior.
-    """
-
-    def ascent(self, model, data, form: Form, n_threads: int) -> HMMAscent:
-        """See `FitMethod`."""
-        return HMMAscent(model, data, form, n_threads)
-
-    def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
-        """Starts, every other one some steps on as a point if the prior of transitions is sharp."""
-        is_sharp = (model.transitions.prior.concentration < 1).any()
-        if form.density and is_sharp and starts.shape[1] > 1:
-            starts, eased = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])
-            HMMAscent(model, data, MAP, n_threads).advance(eased, _STEPS_AS_POINT)
-            starts[:, 1::2] = eased
-        return starts
-
-    def strengthened(self, model: HMM, base: HMM, statistics: np.ndarray) -> HMM:
-        """One strength multiplies the prior of the first state, another that of all transitions; see `FitMethod`."""
-        of_first, of_pairs, _ = model.prior.split(statistics)
-        initial = _strengthened(model.initial, of_first, base.initial)
-        transitions = _strengthened(model.transitions, of_pairs, base.transitions)
-        return HMM(model.emission, initial, transitions, model.prior.blocks[2])
-
-
-def _strengthened(now: Transitions, counts: np.ndarray, base: Transitions) -> Transitions:
-    """The multiple of a base under which the counts score best."""
-    all_rows = np.array([0, len(base.concentration)])
-    return Transitions(base.matrix(strengthened(now.prior, counts, base.prior, all_rows).concentration))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +41,11 @@ class FittedHMM(FittedEmissions):
         here = rows.compiled(self.model)
         states = self.model.smoothed(natural[:, 0], here)
         are_possible = bool(states.any(axis=1).all())
-        found = model.statistics_of(self.possible(states), data)
+        statistics = model.statistics_of(self.possible(states), data)
         if are_possible:  # of neighbors together, where that is known
             n_chain = model.initial.n_cells + model.transitions.n_cells
-            found[:n_chain] = self.model.expect(natural, here).statistics[:n_chain, 0]
-        return found
+            statistics[:n_chain] = self.model.expect(natural, here).statistics[:n_chain, 0]
+        return statistics
 
     def possible(self, states: np.ndarray) -> np.ndarray:
         """Probabilities of states (n_rows, n_components), those of steps that no path can make filled in."""
@@ -114,12 +71,12 @@ class FittedHMM(FittedEmissions):
     def hyperparameters(self) -> dict[str, Any]:
         """Attributes of the prior as resolved and, of a density, of the posterior."""
         initial, transitions = self.model.initial, self.model.transitions
-        found = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
+        attributes = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
         if self.form.density:
             of_first, of_pairs, _ = self.posterior.blocks
-            found["startprob_concentration_"] = initial.matrix(of_first.concentration)[0]
-            found["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
-        return found | super().hyperparameters()
+            attributes["startprob_concentration_"] = initial.matrix(of_first.concentration)[0]
+            attributes["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
+        return attributes | super().hyperparameters()
 
     def chain_quantiles(self, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of q(theta) of first states and transitions, by name; 0 of those that are ruled out."""
@@ -143,23 +100,23 @@ class FittedHMM(FittedEmissions):
     def log_predictive(self, data: HMMData, predictive: str, n_draws: int) -> tuple[np.ndarray, np.ndarray]:
         """Log predictive probabilities of sequences, and their standard errors, nats, (n_sequences,)."""
         if predictive != "average" or not self.form.density:
-            found = self.model.log_normalizers_of_sequences(self.natural(predictive), data)
-            return found, np.zeros(len(found))
+            log_probabilities = self.model.log_normalizers_of_sequences(self.natural(predictive), data)
+            return log_probabilities, np.zeros(len(log_probabilities))
         naturals = self.draws(n_draws, np.random.default_rng([*self.seed, 2**31 + 1]))
         logs = np.stack([self.model.log_normalizers_of_sequences(each, data) for each in naturals.T])
-        found = logsumexp(logs, axis=0) - np.log(n_draws)
+        log_probabilities = logsumexp(logs, axis=0) - np.log(n_draws)
         with np.errstate(invalid="ignore"):
-            share = np.exp(logs - found)  # of mean 1
+            share = np.exp(logs - log_probabilities)  # of mean 1
             error = np.sqrt(((share - 1) ** 2).sum(axis=0) / (n_draws * max(n_draws - 1, 1)))
-        return found, np.where(np.isfinite(found), error if n_draws > 1 else np.nan, 0.0)
+        return log_probabilities, np.where(np.isfinite(log_probabilities), error if n_draws > 1 else np.nan, 0.0)
 
     def ahead(self, filtered: np.ndarray, n_steps: int) -> np.ndarray:
         """Probabilities of states 1, 2, ... steps after those of (n_sequences, n_components), axis 1 the steps."""
-        found = []
+        of_steps = []
         for _ in range(n_steps):
             filtered = filtered @ self.transmat
-            found.append(filtered)
-        return np.stack(found, axis=1)
+            of_steps.append(filtered)
+        return np.stack(of_steps, axis=1)
 
     def expected_values(self, states: np.ndarray) -> dict[str, np.ndarray]:
         """What each column is expected to hold given probabilities of states (..., n_components), by name.
@@ -167,11 +124,11 @@ class FittedHMM(FittedEmissions):
         Of a column of categories the probability of each, in the order of `categories_`; of zeros and ones that of a
         one; of counts that share a total the share.
         """
-        found: dict[str, np.ndarray] = {}
+        by_name: dict[str, np.ndarray] = {}
         for group, parameters in zip(self.groups.groups, self.parameters()):
             tables = group.specification.expected(parameters, group.levels)
-            found |= {name: states @ table for name, table in zip(group.names, tables)}
-        return {name: found[name] for name in self.groups.names}
+            by_name |= {name: states @ table for name, table in zip(group.names, tables)}
+        return {name: by_name[name] for name in self.groups.names}
 
     def sample(self, lengths: np.ndarray, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """Sequences drawn from the predictive distribution, each at parameters of its own, and their states."""

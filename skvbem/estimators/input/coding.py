@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skvbem.estimators.input.tables import Column
-from skvbem.estimators.input.values import as_plain, first_unhashable, is_missing_value, kind_of, show
+from skvbem.estimators.input.tables import Column, as_plain, first_unhashable, is_missing_value, kind_of, show
 
 _SPAN = 1 << 16  # whole numbers within a range this wide are looked up, others are sorted
 

@@ -22,8 +22,7 @@ from skvbem.emissions.specifications.registry import FOR_NUMBERS, family_of
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
 from skvbem.estimators.input.numbers import check_blocks, is_missing, read_numbers
-from skvbem.estimators.input.tables import Column, Table
-from skvbem.estimators.input.values import is_missing_value, listed, missing_markers, show
+from skvbem.estimators.input.tables import Column, Table, is_missing_value, listed, missing_markers, show
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +33,6 @@ class Group:
     ----------
     name : str
         Of the group: of a list of emissions what the user calls it, else its family.
-    family : str
-        The name of its emission in `skvbem.emissions.EMISSIONS`.
     specification : EmissionSpecification
     columns : tuple of int
         Positions in the table.
@@ -45,7 +42,6 @@ class Group:
     """
 
     name: str
-    family: str
     specification: EmissionSpecification
     columns: tuple[int, ...]
     names: tuple[str, ...]
@@ -102,8 +98,8 @@ class ColumnGroups:
             If the parameter, or a cell, is not what it should be.
         """
         reader = EmissionReader(owner, table.names, table.source, covariance_type)
-        found = reader.groups(emission, lambda: list(map(_holds_numbers, table.each_column())))
-        groups = cls._unread(table, found, owner, categories, missing_values, handle_unknown)
+        emission_groups = reader.groups(emission, lambda: list(map(_holds_numbers, table.each_column())))
+        groups = cls._unread(table, emission_groups, owner, categories, missing_values, handle_unknown)
         values = []
         for group in groups.groups:
             part = table.columns(group.columns)
@@ -134,8 +130,8 @@ class ColumnGroups:
         """
         first = next(iter(tables))
         reader = EmissionReader(owner, first.names, first.source, covariance_type)
-        found = reader.groups(emission, lambda: _hold_numbers(first.names, tables))
-        groups = cls._unread(first, found, owner, categories, missing_values, handle_unknown)
+        emission_groups = reader.groups(emission, lambda: _hold_numbers(first.names, tables))
+        groups = cls._unread(first, emission_groups, owner, categories, missing_values, handle_unknown)
         for group in groups.groups:
             of_group = tables.map(partial(_columns_of, group))
             if group.encoder is None:
@@ -146,11 +142,17 @@ class ColumnGroups:
 
     @classmethod
     def _unread(
-        cls, table: Table, found: Sequence[EmissionGroup], owner: str, categories, missing_values, handle_unknown
+        cls,
+        table: Table,
+        emission_groups: Sequence[EmissionGroup],
+        owner: str,
+        categories,
+        missing_values,
+        handle_unknown,
     ) -> ColumnGroups:
         """Groups whose categories are still to be learned."""
         names, groups = tuple(table.names), []
-        for name, specification, columns in found:
+        for name, specification, columns in emission_groups:
             part, encoder = table.columns(columns).names, None
             if specification.holds_categories:
                 given: Any = "auto"
@@ -163,8 +165,7 @@ class ColumnGroups:
                     handle_unknown=handle_unknown,
                     if_measured=f"give it to {FOR_NUMBERS!r} in the 'emission' parameter of {owner}",
                 )
-            family = family_of(specification)
-            groups.append(Group(name, family, specification, tuple(columns), tuple(part), encoder))
+            groups.append(Group(name, specification, tuple(columns), tuple(part), encoder))
         if isinstance(categories, Mapping):
             _check_named(categories, groups, names, owner)
         elif not (isinstance(categories, str) and categories == "auto"):
@@ -214,10 +215,10 @@ class ColumnGroups:
 
     def missing(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """Which cells are missing, (n_rows, n_columns) in the order of the table."""
-        found = np.zeros((len(values[0]), len(self.names)), dtype=bool)
+        are_missing = np.zeros((len(values[0]), len(self.names)), dtype=bool)
         for group, of_group in zip(self.groups, values):
-            found[:, list(group.columns)] = is_missing(of_group)
-        return found
+            are_missing[:, list(group.columns)] = is_missing(of_group)
+        return are_missing
 
     def refilled(self, values: Sequence[np.ndarray], drawn: Any) -> list[np.ndarray]:
         """Values of the groups replaced by those that an emission drew, the same cells missing."""
@@ -229,7 +230,7 @@ class ColumnGroups:
     def meaning(self) -> str:
         """What decides how a table is read, as text."""
         return "|".join(
-            f"{group.family}:{group.names}:"
+            f"{family_of(group.specification)}:{group.names}:"
             + ("" if group.encoder is None else str([levels.tolist() for levels in group.encoder.categories_]))
             for group in self.groups
         )
@@ -255,24 +256,24 @@ def _columns_of(group: Group, table: Table) -> Table:
 
 def _hold_numbers(names: Sequence[str], tables: Blocks) -> list[bool]:
     """Whether columns hold numbers, by the blocks in which a cell is observed."""
-    found: list[set[bool]] = [set() for _ in names]
+    verdicts_of_columns: list[set[bool]] = [set() for _ in names]
     of_none: list[bool] = []
     for table in tables:
         of_none = of_none or list(map(_holds_numbers, table.each_column()))
-        for verdicts, column in zip(found, table.each_column()):
+        for verdicts, column in zip(verdicts_of_columns, table.each_column()):
             cells = column.values
             empty = column.levels is None and (
                 np.isnan(cells).all() if cells.dtype.kind == "f" else cells.dtype.kind == "O" and _all_missing(cells)
             )
             if not empty:
                 verdicts.add(_holds_numbers(column))
-    for name, verdicts in zip(names, found):
+    for name, verdicts in zip(names, verdicts_of_columns):
         if len(verdicts) > 1:
             raise ValueError(
                 f"Column {name!r} of X holds numbers in some blocks and categories in others. Make them one kind, or "
                 "name its family in the 'emission' parameter."
             )
-    return [True in (verdicts or {other}) for verdicts, other in zip(found, of_none)]
+    return [True in (verdicts or {other}) for verdicts, other in zip(verdicts_of_columns, of_none)]
 
 
 def _all_missing(cells: np.ndarray) -> bool:

@@ -1,4 +1,4 @@
-"""A table as estimators with emissions read it: in memory, or in blocks that come again for every pass."""
+"""Rows as estimators with emissions read them: tables, in memory or in blocks that come again, and sequences."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.blocks import Blocks
-from skvbem.data import fingerprint_of_blocks, row_hashes
+from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed
 from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.reading import Reading
-from skvbem.models.mixture.data import MixtureBlocks, MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
+from skvbem.models.sequences.data import HMMData
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +31,13 @@ class TableReading(Reading):
     columns : ColumnGroups
     blocks : sequence or Blocks
         Of the values of each group, and of the weights of the rows or None. A sequence of one block is in memory.
-    counted : ndarray of bool or None
+    is_weighted : ndarray of bool or None
         Which rows of a table in memory have a weight > 0; None for all.
     """
 
     columns: ColumnGroups
     blocks: Iterable[tuple[list[np.ndarray], np.ndarray | None]]
-    counted: np.ndarray | None = None
+    is_weighted: np.ndarray | None = None
 
     @classmethod
     def of_blocks(cls, columns: ColumnGroups, tables: WeightedTables, **options) -> TableReading:
@@ -55,7 +57,7 @@ class TableReading(Reading):
 
     @property
     def as_independent(self) -> TableReading:
-        """The rows."""
+        """The rows themselves, which do not depend on each other."""
         return self
 
     def emission(self) -> Emission:
@@ -95,23 +97,23 @@ class TableReading(Reading):
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Reading`."""
+        """The text that tells these rows, and how they are read, from others."""
         return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
 
     @property
     def has_whole_weights(self) -> bool:
-        """See `Reading`."""
+        """Whether every row or sequence counts a whole number of times."""
         return all(weight is None or bool((weight == np.floor(weight)).all()) for _, weight in self.blocks)
 
     def one_by_one(self) -> Self:
-        """See `Reading`."""
+        """The reading with repeated rows in place of weights."""
         ((values, weight),) = self.blocks
         if weight is not None:
             values = [np.repeat(of_group, weight.astype(int), axis=0) for of_group in values]
-        return replace(self, blocks=[(values, None)], counted=None)
+        return replace(self, blocks=[(values, None)], is_weighted=None)
 
     def refilled(self, drawn: Any) -> Self:
-        """See `Reading`."""
+        """The reading with values that a model drew, the same cells missing."""
         ((values, weight),) = self.blocks
         return replace(self, blocks=[(self.columns.refilled(values, drawn), weight)])
 
@@ -119,3 +121,80 @@ class TableReading(Reading):
 def _of_group(k: int, block: tuple) -> tuple:
     values, weight = block
     return values[k], weight
+
+
+_MULTIPLIER = np.uint64(0xD1342543DE82EF95)
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceReading(Reading):
+    """Rows of sequences of weight > 0, read, in the order of time.
+
+    Parameters
+    ----------
+    columns : ColumnGroups
+    values : list of ndarray
+        Of each group.
+    lengths : ndarray of int64, shape (n_sequences,)
+    weight : ndarray of shape (n_sequences,) or None
+        How often each sequence counts; once if None.
+    sequences : Sequences or None
+        All of them, where the user's rows are and which belong together.
+    order : ndarray of int, shape (n_rows,) or None
+        Where these rows stand among the user's.
+    """
+
+    columns: ColumnGroups
+    values: list[np.ndarray]
+    lengths: np.ndarray
+    weight: np.ndarray | None
+    sequences: Any = None
+    order: np.ndarray | None = None
+
+    @property
+    def as_independent(self) -> TableReading:
+        """The rows themselves, which do not depend on each other."""
+        weight = None if self.weight is None else np.repeat(self.weight, self.lengths)
+        return TableReading(self.columns, [(self.values, weight)], names=self.names, given=self.given)
+
+    def compiled(self, model: HMM) -> HMMData:
+        """The rows as a hidden Markov model takes them."""
+        table = model.emission.prepare(self.columns.as_emission_takes(self.values))
+        observed = None if are_complete(self.values) else are_observed(self.values)
+        return model.compile(table, self.lengths, self.weight, observed)
+
+    def starts(self, model: HMM, data: HMMData, n_starts: int, *, spread: bool, rng: np.random.Generator) -> np.ndarray:
+        """Statistics of random starts for sequences, (n_cells, n_starts)."""
+        return seeded_starts(model, data, partial(row_hashes, self.values), n_starts, spread=spread, rng=rng)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The text that tells these rows, and how they are read, from others."""
+        firsts = np.cumsum(self.lengths) - self.lengths
+        time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)
+        of_rows = mixed(row_hashes(self.values, slice(None)) + mixed(time * _MULTIPLIER))
+        of_sequences = np.add.reduceat(of_rows, firsts)[:, None]
+        return f"{fingerprint([of_sequences], self.weight)} {self.columns.meaning()}"
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """Whether every row or sequence counts a whole number of times."""
+        return self.weight is None or bool((self.weight == np.floor(self.weight)).all())
+
+    def one_by_one(self) -> Self:
+        """The reading with repeated rows in place of weights."""
+        if self.weight is None:
+            return self
+        times = self.weight.astype(int)
+        lengths = np.repeat(self.lengths, times)
+        firsts = np.repeat(np.cumsum(self.lengths) - self.lengths, times)
+        rows = np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
+        return replace(self, values=[of_group[rows] for of_group in self.values], lengths=lengths, weight=None)
+
+    def refilled(self, drawn: Any) -> Self:
+        """The reading with values that a model drew, the same cells missing."""
+        return replace(self, values=self.columns.refilled(self.values, drawn))
+
+    def __getstate__(self):
+        where = None if self.sequences is None else replace(self.sequences, rows=None, table=None)
+        return {**super().__getstate__(), "sequences": where}

@@ -1,4 +1,7 @@
-"""What estimators of models whose rows have one hidden label each do alike: mixtures and hidden Markov models."""
+"""What estimators of models whose rows have one hidden label each do alike: mixtures and hidden Markov models.
+
+They read columns into groups, resolve the priors of their emissions, and warn of what makes no fit or refuse it.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,26 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions, check_feature_names_in, warn
-from skvbem.emissions import COVARIANCE_TYPES
-from skvbem.emissions.outside import check_shapes, from_outside
-from skvbem.errors import DataWarning
+from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
+from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
+from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.base import warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_observed
-from skvbem.estimators.input.tables import Table
-from skvbem.estimators.input.values import listed
+from skvbem.estimators.input.rows import TableReading
+from skvbem.estimators.input.tables import Table, listed, named_columns, show
 from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.estimators.labels.fitted import FittedEmissions
-from skvbem.estimators.labels.priors import warn_of_oddities
 from skvbem.estimators.reports import states_of_components
+from skvbem.families import Product
+from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 
 
 class EmissionEstimator(EvidenceEstimator):
-    """What `VBMixture` and `VBHMM` have in common."""
+    """Parameters and methods that `VBMixture` and `VBHMM` share: those of rows with one label and an emission."""
 
     reading_parameters = EvidenceEstimator.reading_parameters | {"emission", "covariance_type"}
     #: What the label of a row is called.
@@ -88,11 +92,11 @@ class EmissionEstimator(EvidenceEstimator):
             If there is no such parameter; of one that emissions have the message says where it is.
         """
         nested = {name: value for name, value in params.items() if name.startswith("emission__")}
-        own = {name: value for name, value in params.items() if name not in nested}
-        where = moved(type(self).__name__, own.keys() - self.get_params(deep=False).keys())
+        direct = {name: value for name, value in params.items() if name not in nested}
+        where = moved(type(self).__name__, direct.keys() - self.get_params(deep=False).keys())
         if where:
             raise ValueError(where)
-        super().set_params(**own)
+        super().set_params(**direct)
         if nested:
             self.emission = set_nested(self.emission, nested, type(self).__name__)
         return self
@@ -214,7 +218,7 @@ class EmissionEstimator(EvidenceEstimator):
         Raises
         ------
         ValueError
-            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+            If the fit is a point, by ``method="map"`` or "ml", or the level is not between 0 and 1.
         """
         check_is_fitted(self)
         fitted = self._fitted_
@@ -231,3 +235,110 @@ class EmissionEstimator(EvidenceEstimator):
             group.name: {name: (lower[name], upper[name]) for name in lower}
             for group, lower, upper in zip(fitted.groups.groups, *fitted.quantiles(0.5 - level / 2, 0.5 + level / 2))
         }
+
+
+def warn_of_oddities(
+    rows: TableReading, emission: Emission, n_components: int, n_rows: int, total_weight: float
+) -> None:
+    """Warn of components that must stay empty, and of columns of measurements that say nothing, or nothing new."""
+    groups = rows.groups
+    if n_components > total_weight:
+        warn(
+            f"'n_components' of {groups.owner} is {n_components} for rows of total weight {total_weight:g}: some "
+            "components must stay empty."
+        )
+    if n_rows == 1:
+        return
+    for k, (group, part) in enumerate(zip(groups.groups, getattr(emission, "parts", (emission,)))):
+        if group.specification.needs_variation:
+            constant = _constant(rows, k)
+            if len(constant):
+                names = [group.names[j] for j in constant]
+                what = "holds one value" if len(names) == 1 else "hold one value each"
+                warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
+        names = [group.names[j] for j in group.specification.collinear(part, total_weight)]
+        if names:
+            warn(
+                f"{named_columns(names)} of X are linear functions of each other: only the prior, or the floor of "
+                "maximum likelihood, gives components any width there. Leave one of them out.",
+                DataWarning,
+            )
+
+
+def _constant(rows: TableReading, k: int) -> np.ndarray:
+    """The columns of a group that hold one value."""
+    low, high = np.inf, -np.inf
+    for values, _ in rows.blocks:
+        low = np.fmin(low, np.fmin.reduce(values[k], axis=0, initial=np.inf))
+        high = np.fmax(high, np.fmax.reduce(values[k], axis=0, initial=-np.inf))
+    return np.flatnonzero(low == high)
+
+
+def check_size(
+    emission: Emission, n_components: int, n_starts: int, max_memory: float, owner: str, more_cells: int = 0
+) -> None:
+    """Refuse components and starts that take more memory than the limit, before anything is allocated.
+
+    A component has the cells of the emission and `more_cells`.
+    """
+    cells = len(emission.component_of_cell(2)) - len(emission.component_of_cell(1)) + more_cells
+    # the driver holds four points of each start; the least block of rows is 16
+    n_bytes = 8.0 * n_components * n_starts * (4 * cells + 2 * 16)
+    if n_bytes > max_memory:
+        raise TooLargeError(
+            f"{n_components} components of {cells} numbers each take at least {n_bytes:.4g} bytes in {n_starts} "
+            f"start{'s' * (n_starts > 1)}; the 'max_memory' parameter of {owner} allows {max_memory:.4g}. Raise it, or "
+            "take fewer components or starts."
+        )
+
+
+def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_components: int) -> ConjugateFamily:
+    """The prior of the emission that the parameters of its groups' specifications stand for."""
+    parts = parts_of(emission)
+    options = [group.specification.prior_options(part, group.names) for group, part in zip(groups.groups, parts)]
+    if len(options) == 1:
+        prior = emission.default_prior(n_components, **options[0])
+    else:
+        prior = emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
+    of_groups = prior.blocks if isinstance(prior, Product) and len(options) > 1 else (prior,)
+    for group, part, of_group in zip(groups.groups, parts, of_groups):
+        check_cells(part, of_group, n_components)
+        _check_prior(of_group, group.specification)
+    return prior
+
+
+def _check_prior(prior: ConjugateFamily, specification: EmissionSpecification) -> None:
+    """Refuse parameters of a group of columns that make no density."""
+    if np.all(prior.is_valid):
+        return
+    names = specification.get_params(deep=False)
+    owner, several = type(specification).__name__, len(names) > 1
+    who = f"The parameter{'s' * several} {listed(map(repr, names))} of {owner}" if names else owner
+    makes = f"{who} make{'s' * (not several)} no prior for this X"
+    least = np.min(prior.coordinates)
+    if np.isfinite(prior.coordinates).all() and not np.any(prior.signed) and least <= 0:
+        raise ValueError(f"{makes}: numbers of a {type(prior).__name__} prior must be > 0, and one is {least:g}.")
+    raise ValueError(
+        f"{makes}: in the units of the data its numbers leave the floats. Leave them at their defaults, or measure X "
+        "in another unit."
+    )
+
+
+def responsibilities_of(init, n_rows: int, n_components: int, owner: str) -> np.ndarray:
+    """Responsibilities given to start from, checked, (n_rows, n_components)."""
+    whose = f"The 'init' parameter of {owner}"
+    try:
+        given = np.asarray(init, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{whose} must hold numbers, rows of one length. Got {show(init)} instead.") from None
+    if given.shape != (n_rows, n_components):
+        raise ValueError(
+            f"{whose} must have a row for each of the {n_rows} rows of X and a column for each of the {n_components} "
+            f"components. Got an array of shape {given.shape}."
+        )
+    bad = np.flatnonzero(~((given >= 0).all(axis=1) & np.isclose(given.sum(axis=1), 1.0)))
+    if len(bad):
+        raise ValueError(
+            f"{whose} must have rows of responsibilities >= 0 that sum to 1. Row {bad[0]} is {show(given[bad[0]])}."
+        )
+    return given

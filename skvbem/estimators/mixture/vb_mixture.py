@@ -21,11 +21,15 @@ from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import read_table
 from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
-from skvbem.estimators.labels.estimator import EmissionEstimator
-from skvbem.estimators.labels.priors import check_size, resolve_emission_prior, responsibilities_of
-from skvbem.estimators.mixture.fitted import FittedMixture, MixtureMethod
+from skvbem.estimators.labels.estimator import (
+    EmissionEstimator,
+    check_size,
+    resolve_emission_prior,
+    responsibilities_of,
+)
+from skvbem.estimators.mixture.fitted import FittedMixture
+from skvbem.estimators.mixture.fitting import OPTIMIZED, MixtureMethod, resolve_weights
 from skvbem.estimators.mixture.growth import Growth
-from skvbem.estimators.mixture.priors import OPTIMIZED, resolve_weights
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import seeded_starts, starts_of
 from skvbem.vbem.fit import Fit, FitPlan
@@ -281,7 +285,8 @@ class VBMixture(EmissionEstimator):
     def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
         owner = type(self).__name__
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
-        X = blocks_of(X) if is_dask(X) else X
+        if not isinstance(X, np.ndarray) and is_dask(X):
+            X = blocks_of(X)
         if isinstance(X, Blocks):
             tables, names = WeightedTables(X, sample_weight, owner), {}
             if columns is None:
@@ -293,11 +298,11 @@ class VBMixture(EmissionEstimator):
         table = read_table(X, owner)
         if columns is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        table, weight, counted = self._counted(table, sample_weight)
+        table, weight, is_weighted = self._weighted_rows(table, sample_weight)
         if columns is not None:
-            return TableReading(columns, [(columns.values(table), weight)], counted, given=given)
+            return TableReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
         columns, values = self._learned_columns(table)
-        return TableReading(columns, [(values, weight)], counted, names=feature_names(X), given=given)
+        return TableReading(columns, [(values, weight)], is_weighted, names=feature_names(X), given=given)
 
     def _model(self, reading: TableReading) -> Mixture:
         n_components = 1 if self.n_components == "auto" else self.n_components
@@ -345,6 +350,8 @@ class VBMixture(EmissionEstimator):
                 f"n_components='auto' {owner} needs one number as 'weight_concentration_prior'. Got "
                 f"{self.weight_concentration_prior!r}."
             )
+        if isinstance(self.init, str) and not auto and self.init != "hierarchical":
+            return  # whether rows are in memory or come in blocks
         if not (isinstance(X, Blocks) or is_dask(X) or getattr(X, "are_in_blocks", False)):
             return
         if not isinstance(self.init, str):
@@ -356,9 +363,9 @@ class VBMixture(EmissionEstimator):
     def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray:
         if isinstance(self.init, str):
             return starts_of(self.init, model, data, self.n_init, np.random.default_rng(seed))
-        n_rows = len(data) if reading.counted is None else len(reading.counted)
+        n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
-        given = given if reading.counted is None else given[reading.counted]
+        given = given if reading.is_weighted is None else given[reading.is_weighted]
         ((*_, order),) = reading.arranged(model)
         return model.statistics_of(given if order is None else given[order], data)[:, None]
 
@@ -477,8 +484,8 @@ class VBMixture(EmissionEstimator):
         fitted, values = self.asked(X)
         emission, groups = fitted.emission, fitted.groups
         table = emission.prepare(groups.as_emission_takes(values))
-        found = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
-        return filled(X, groups.missing(values), groups.columns_of(found))
+        imputed = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
+        return filled(X, groups.missing(values), groups.columns_of(imputed))
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the components behind them.

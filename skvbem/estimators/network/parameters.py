@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.errors import StructureError, TooLargeError
-from skvbem.families.equal_concentration import EqualConcentration
+from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean
 

@@ -24,12 +24,10 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
 from skvbem.models.hmm.forward_backward import ForwardBackward
 from skvbem.models.hmm.transitions import Transitions
-from skvbem.models.labels.ascent import EmissionAscent
 from skvbem.models.labels.divergence import symmetric_divergences
-from skvbem.models.labels.model import LabelModel
+from skvbem.models.labels.model import EmissionAscent, LabelModel
 from skvbem.models.partial_sums import summed
-from skvbem.models.sequences.data import HMMData
-from skvbem.models.sequences.segments import Segment, segments
+from skvbem.models.sequences.data import HMMData, Segment, segments
 
 # Rows times states times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**16

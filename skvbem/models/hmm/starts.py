@@ -18,8 +18,7 @@ import numpy as np
 from skvbem.data import mixed
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
-from skvbem.models.labels.distinct_rows import HashedRows
-from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds
+from skvbem.models.labels.seeding import HashedRows, drawn_seeds, nearest_seeds
 from skvbem.models.sequences.data import HMMData
 
 # The share of a row that does not go to the state of its seed, from start to start.

@@ -9,8 +9,7 @@ from scipy.sparse import coo_array
 
 from skvbem.capabilities import CountBlock, RowMarginals
 from skvbem.families import Dirichlet
-from skvbem.models.mixture.data import MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.model import Mixture, MixtureData
 from skvbem.models.mixture.responsibilities import responsibilities
 
 
@@ -26,7 +25,7 @@ class MixtureMarginals:
     model: Mixture
 
     def count_block(self) -> CountBlock:
-        """The weights, and what the emission counts."""
+        """The coordinates of the prior that count rows: those of the weights, and those that the emission counts."""
         weights, emission = self.model.weights, self.model.emission
         first, parts = weights.n_cells, emission.count_blocks(self.model.prior.blocks[1])
         blocks = [(0, weights.prior), *((first + at, prior) for at, prior in parts)]

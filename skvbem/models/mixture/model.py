@@ -4,12 +4,15 @@ The component of a row is all that is hidden in it, so that the E step is exact 
 [Beal §2.4.1]: :math:`q(x_i = k) \propto \exp(\langle\ln\pi_k\rangle + \langle\ln p(y_i \mid k, \theta)\rangle)`.
 What an emission hides further, such as missing cells of a Gaussian row, it sums out itself.
 
-Statistics are flat: those of the weights first, then those of the emission.
+Statistics are flat: those of the weights first, then those of the emission. Rows are in memory, or in blocks that come
+again for every pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,12 +23,92 @@ from skvbem.emissions.base import Step, relabeled
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
-from skvbem.models.labels.ascent import EmissionAscent
 from skvbem.models.labels.divergence import symmetric_divergences
-from skvbem.models.labels.model import LabelModel
-from skvbem.models.mixture.data import MixtureBlocks, MixtureData
+from skvbem.models.labels.model import EmissionAscent, LabelModel
 from skvbem.models.mixture.weights import Weights
 from skvbem.models.partial_sums import added, sums_of_parts
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureData:
+    """Rows in memory, as a mixture takes them.
+
+    Parameters
+    ----------
+    table : Table
+        As the emission prepared it, rows in the order in which blocks cost least.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts; 0 for a row without any observed cell, which says nothing of its component.
+    total_weight : float
+        The n of every score, of all rows.
+    has_whole_weights : bool
+    row_hashes : callable or None
+        Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
+    """
+
+    table: Any
+    weight: np.ndarray
+    total_weight: float
+    has_whole_weights: bool = True
+    row_hashes: Callable[[slice], np.ndarray] | None = None
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    @cached_property
+    def one_by_one(self) -> MixtureData:
+        """Rows of whole weights repeated, those of weight 0 left out."""
+        if (self.weight == 1.0).all():
+            return self
+        rows = np.repeat(np.arange(len(self)), self.weight.astype(np.int64))
+        return replace(self, table=self.table[rows], weight=np.ones(len(rows)))
+
+    def chunks(self) -> Iterator[MixtureData]:
+        """The rows, for a pass over all of them: one chunk."""
+        yield self
+
+    def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
+        """Tables of at most so many rows, and the weights of these."""
+        for at in range(0, len(self), size):
+            yield self.table[at : at + size], self.weight[at : at + size]
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureBlocks:
+    """Rows of which one chunk at a time is in memory.
+
+    Parameters
+    ----------
+    table : Table
+        Without rows; what the emission must know of all.
+    source : iterable of MixtureData
+        The chunks, the same whenever it is iterated.
+    n_rows : int
+    total_weight : float
+    has_whole_weights : bool
+    """
+
+    table: Any
+    source: Iterable[MixtureData]
+    n_rows: int
+    total_weight: float
+    has_whole_weights: bool = True
+
+    #: Scores cannot look at rows one by one.
+    rows_are_in_memory = False
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def chunks(self) -> Iterator[MixtureData]:
+        """The rows, for a pass over all of them."""
+        return iter(self.source)
+
+    def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
+        """Tables of at most so many rows, and the weights of these."""
+        for chunk in self.chunks():
+            yield from chunk.blocks(size)
+
 
 # Rows times components times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**18
@@ -110,7 +193,7 @@ class Mixture(LabelModel):
     def _weighted(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
         """Responsibilities times weights, (n_lanes, n_components, n_rows); ln Z of the block is added."""
         responsibilities = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
-        _mixture.shares(log_weights, np.ascontiguousarray(weight), responsibilities, log_z)
+        _mixture.responsibilities(log_weights, np.ascontiguousarray(weight), responsibilities, log_z)
         return responsibilities
 
     def log_weights(self, natural: np.ndarray) -> np.ndarray:

@@ -18,10 +18,8 @@ from typing import cast
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skvbem.models.labels.distinct_rows import sample_distinct_rows
-from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, seeding_coordinates
-from skvbem.models.mixture.data import MixtureBlocks, MixtureData
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, sample_distinct_rows, seeding_coordinates
+from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 
 # Groups that Ward's rule leaves, and more of them if there are to be many components.
 _N_GROUPS, _GROUPS_PER_COMPONENT = 64, 2

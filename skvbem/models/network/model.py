@@ -2,23 +2,28 @@ r"""Discrete Bayesian networks with hidden nodes: :math:`p(x, y \mid \theta) = \
 
 Every table row has a Dirichlet prior; all rows of all tables are one block. The E step sums, per row of data, over the
 joint states of all that is hidden in it, so that q keeps the joint of one row's hidden variables [Beal corollary 2.2]:
-nothing but the split between parameters and hidden variables is approximated.
+nothing but the split between parameters and hidden variables is approximated. Full steps are compiled, for every form
+of q(theta).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 
 from skvbem._kernels._contraction import Workspace
+from skvbem._numerics import log_gamma
 from skvbem.data import Rows
+from skvbem.errors import NoInteriorModeError
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
-from skvbem.models.network.program import Program
+from skvbem.models.network.program import LANES_BYTES, Program
 
 
 class DiscreteDAG(LatentModel):
@@ -88,7 +93,7 @@ class DiscreteDAG(LatentModel):
     def expect(self, natural: np.ndarray, data: Program, n_threads: int = 1) -> Expectation:
         """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized.
 
-        By one thread: it is `skvbem.models.network.ascent.DirichletAscent` that shares blocks of contexts.
+        By one thread: it is `skvbem.models.network.model.DirichletAscent` that shares blocks of contexts.
         """
         contraction = data.contraction
         n_lanes = natural.shape[1]
@@ -107,3 +112,97 @@ class DiscreteDAG(LatentModel):
     def random_point(self, rng: np.random.Generator) -> np.ndarray:
         """Tables drawn uniformly, flat (n_cells,): a start that is never the symmetric saddle."""
         return Dirichlet(np.ones(self.layout.n_cells), self.layout.row_starts).sample(rng)
+
+
+# Multiplications in a step below which threads cost more than they bring.
+_WORTH_THREADS = 2**22
+
+
+class DirichletAscent:
+    """Full steps of one network on one table of rows, for one form of q(theta), compiled.
+
+    Parameters
+    ----------
+    model : DiscreteDAG
+    data : Program
+    form : Form
+    n_threads : int
+        Threads among which blocks of contexts are shared; the result does not depend on it.
+    """
+
+    def __init__(self, model: DiscreteDAG, data: Program, form, n_threads: int = 1):
+        self.model, self.data, self.form = model, data, form
+        self.n_threads = n_threads
+        self.prior = model.prior
+        self._workspaces: dict[int, Workspace] = {}
+        per_lane = 16 * (data.contraction.n_table_cells + 2 * model.layout.n_cells)
+        self._width = min(max(LANES_BYTES // per_lane, 1), 16)
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and data.work > _WORTH_THREADS else None
+        self.signed = self.prior.signed
+
+    @cached_property
+    def _form_arguments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+        """What the kernel builds natural parameters and penalties from."""
+        offset = self.form.offset(self.prior)
+        rows = self.prior.row_sums(offset)
+        per_cell, per_row = (np.stack([x, _log_gamma_where_positive(x)]) for x in (offset, rows))
+        return self.prior.row_starts, per_cell, per_row, self.form.density
+
+    @cached_property
+    def _constant(self) -> float:
+        return self.form.constant(self.prior)
+
+    @cached_property
+    def magnitude(self) -> float:
+        """Size of the terms whose sum is the objective, nats."""
+        return abs(self._constant) + self.model.magnitude(self.data)
+
+    def expect(self, natural: np.ndarray) -> np.ndarray:
+        """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape, in batches of lanes."""
+        batches = range(0, natural.shape[1], self._width)
+        expected = [self.model.expect(natural[:, at : at + self._width], self.data).statistics for at in batches]
+        return np.concatenate(expected, axis=1)
+
+    def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
+        """Take full steps in place, lanes in batches that fit the cache; see `skvbem.vbem.driver.Ascent`."""
+        n_lanes, width = statistics.shape[1], self._width
+        if n_lanes <= width:
+            return self._advance(statistics, n_steps)
+        trace = np.empty((n_steps, n_lanes))
+        for at in range(0, n_lanes, width):
+            lanes = slice(at, min(at + width, n_lanes))
+            batch = np.ascontiguousarray(statistics[:, lanes])
+            trace[:, lanes] = self._advance(batch, n_steps)
+            statistics[:, lanes] = batch
+        return trace
+
+    def _advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
+        n_lanes = statistics.shape[1]
+        if n_lanes not in self._workspaces:
+            self._workspaces[n_lanes] = Workspace(self.data.contraction, n_lanes)
+        workspace = self._workspaces[n_lanes]
+        trace = np.empty((n_steps, n_lanes))
+        if self._pool is None:
+            workspace.advance(*self._form_arguments, statistics, trace)
+        else:
+            for step in range(n_steps):
+                workspace.from_form(*self._form_arguments, statistics)
+                list(self._pool.map(workspace.block, range(self.data.contraction.n_blocks)))
+                workspace.collect(statistics, trace[step])
+        if self._constant:
+            trace += self._constant
+        return trace
+
+    def failure(self) -> Exception:
+        """Why the objective of a plain step may not be a number."""
+        if self.form.lowered_by:
+            return NoInteriorModeError(
+                "The posterior has no interior mode in the probability basis: some table cell has a prior "
+                "concentration below 1 and not enough expected counts to make up for it. Use map_basis='natural', "
+                "where the mode always exists, or a prior of 1 or more."
+            )
+        return FloatingPointError("The objective is not a number. That is a defect: please report it with the data.")
+
+
+def _log_gamma_where_positive(x: np.ndarray) -> np.ndarray:
+    return log_gamma(np.where(x > 0, x, 1.0))

@@ -25,7 +25,7 @@ import numpy as np
 
 from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
-from skvbem.families.equal_concentration import EqualConcentration
+from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.spaces.rules import EdgeRules
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skvbem.evidence import SCORES, EvidenceScorer
-from skvbem.families.equal_concentration import EqualConcentration
+from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy

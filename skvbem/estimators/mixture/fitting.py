@@ -1,0 +1,68 @@
+"""How mixtures are fitted: the prior of weights that parameters of `VBMixture` stand for, and what follows a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skvbem.emissions.specifications.base import positive
+from skvbem.estimators.input.tables import show
+from skvbem.models.mixture.components import Components
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
+from skvbem.vbem.fit import Fit, FitMethod, Stop, best_of, continued
+from skvbem.vbem.hyperparameters import best_strength
+from skvbem.vbem.posteriors import Form
+
+#: `weight_concentration_prior` whose strength is to be learned.
+OPTIMIZED = "optimized"
+
+
+def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> Weights:
+    """The prior of the weights that `weight_concentration_prior_type` and `weight_concentration_prior` stand for."""
+    name = "weight_concentration_prior"
+    base = concentration is None or (isinstance(concentration, str) and concentration == OPTIMIZED)
+    given = positive(owner, name, 1.0 if base else concentration)
+    if kind == "dirichlet_process":
+        if given.ndim:
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be a number for sticks broken in turn. Got "
+                f"{show(concentration)} instead."
+            )
+        return StickBreaking(n_components, float(given))
+    if given.ndim and given.shape != (n_components,):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a number or have one for each of the {n_components} "
+            f"components. Got an array of shape {given.shape}."
+        )
+    return FiniteWeights(np.broadcast_to(given, n_components).copy())
+
+
+class MixtureMethod(FitMethod):
+    """Fits mixtures, whose components end in the order that their weights mean."""
+
+    def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
+        """Full steps of a mixture on its data."""
+        return MixtureAscent(model, data, form, n_threads)
+
+    def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
+        """The fit with its components sorted as the prior of the weights has them, if that raises the bound."""
+        model = ascent.model
+        if not model.weights.by_weight:
+            return fit
+        ordered = Components.of(model, fit.statistics).statistics(model)
+        if np.array_equal(ordered, fit.statistics):
+            return fit
+        again = best_of(ascent, ordered[:, None], stop=stop, **limits)
+        return continued(fit, again) if again.objective > fit.objective else fit
+
+    def strengthened(self, model: Mixture, base: Mixture, statistics: np.ndarray) -> Mixture:
+        """The mixture with a multiple of the prior of the weights of `base`; see `FitMethod`."""
+        counts = model.prior.split(statistics)[0]
+        strength = best_strength(lambda s: float(base.weights.of_strength(s).prior.log_evidence(counts)))
+        stronger = base.weights.of_strength(strength)
+        if stronger.prior.log_evidence(counts) <= model.weights.prior.log_evidence(counts):
+            return model
+        return Mixture(model.emission, stronger, model.prior.blocks[1])
