@@ -1,5 +1,6 @@
 """Deterministic scores of hidden Markov models against their definitions, by the sum over all paths."""
 
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 
@@ -206,7 +207,7 @@ def test_covariances_where_probabilities_leave_the_range_of_doubles(rng):
     """Two states that are out of reach by thousands of nats until the last row, which is theirs."""
     problem = PROBLEMS["diag"](rng, n_rows=6)
     emission = Gaussian("diag").for_data(rng.normal(size=(50, 1)))
-    problem = problem._replace(emission=emission, values=np.array([[0.0]] * 5 + [[3000.0]]))
+    problem = replace(problem, emission=emission, values=np.array([[0.0]] * 5 + [[3000.0]]))
     model, data = hmm(
         problem, (Transitions(np.ones((1, 3))), Transitions(np.array([[1.0, 0, 0], [0, 1, 1], [0, 1, 1]]))), [6]
     )

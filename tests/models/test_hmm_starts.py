@@ -1,5 +1,6 @@
 """Where hidden Markov models start."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -32,7 +33,7 @@ def test_order_and_repeats_of_sequences_make_no_difference(name, rng):
     starts = np.cumsum(lengths) - lengths
     order = rng.permutation(np.repeat(np.arange(3), repeats))
     rows = np.concatenate([np.arange(starts[s], starts[s] + lengths[s]) for s in order])
-    other, again = hmm(problem._replace(values=rows_of(problem.values, rows)), prior, lengths[order])
+    other, again = hmm(replace(problem, values=rows_of(problem.values, rows)), prior, lengths[order])
     one = starts_of(model, data, problem.values, 6, np.random.default_rng(3))
     two = starts_of(other, again, rows_of(problem.values, rows), 6, np.random.default_rng(3))
     assert one == approx(two, rel=1e-8, abs=1e-8)
