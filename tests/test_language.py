@@ -15,8 +15,6 @@ ROOT = Path(skvbem.__file__).parent
 GLOSSARY = Path(__file__).parents[1] / "doc" / "glossary.rst"
 PAGES = [page for folder in ("", "theory", "user_guide") for page in sorted((GLOSSARY.parent / folder).glob("*.rst"))]
 ROOMS = sorted({path.relative_to(ROOT).parts[0] for path in ROOT.rglob("*.py")})
-# Where other names are still on their way out.
-WAITING = ("models", "evidence", "estimators", "search/execution/jobs.py", "search/structure_search_cv.py")
 BEGINNINGS = ("That of", "Those of", "The same", "What becomes of")
 
 # Term of the glossary -> words that identifiers do without, and phrases that docstrings do without.
@@ -49,11 +47,6 @@ LIMITS = re.compile(r"_?(MOST|LEAST|ALIKE|FEW|MANY)(_|$)")
 def files_of(room):
     """Python files of a room, a folder or a file."""
     return [ROOT / room] if room.endswith(".py") else sorted((ROOT / room).rglob("*.py"))
-
-
-def is_done(path):
-    place = path.relative_to(ROOT).as_posix()
-    return not any(place == waiting or place.startswith(f"{waiting}/") for waiting in WAITING)
 
 
 def docstrings_of(text):
@@ -112,15 +105,13 @@ def test_first_lines_can_be_read_alone(room):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_identifiers_are_those_of_the_glossary(room):
-    done = filter(is_done, files_of(room))
-    wrong = {str(path.relative_to(ROOT)): [*wrong_identifiers(path.read_text("utf-8"))] for path in done}
+    wrong = {str(path.relative_to(ROOT)): [*wrong_identifiers(path.read_text("utf-8"))] for path in files_of(room)}
     assert {path: names for path, names in wrong.items() if names} == {}
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_docstrings_speak_the_words_of_the_glossary(room):
-    done = filter(is_done, files_of(room))
-    wrong = {str(path.relative_to(ROOT)): wrong_phrases(path.read_text("utf-8")) for path in done}
+    wrong = {str(path.relative_to(ROOT)): wrong_phrases(path.read_text("utf-8")) for path in files_of(room)}
     assert {path: phrases for path, phrases in wrong.items() if phrases} == {}
 
 

@@ -60,7 +60,7 @@ warnings.simplefilter("ignore", EvidenceWarning)
 lengths = {"published": 4 ** np.arange(3, 9), "ours": 4 ** np.arange(2, 7)}
 samplers = {
     "published": {"kind": "ais_metropolis"},
-    "ours": {"kind": "ais", "shares": [0.5], "n_fits": 1},  # all chains from the best fit
+    "ours": {"kind": "ais", "fractions": [0.5], "n_fits": 1},  # all chains from the best fit
 }
 found, seconds = {}, {}
 for name, options in samplers.items():

@@ -59,10 +59,10 @@ plt.show()
 # give an estimate that is too low on average. If one true draw of the posterior is at hand, chains can run backwards
 # from it, and give an estimate that is too high. The tables from which the data were simulated are such a draw.
 # ``certify_evidence`` does both: where the two agree, nothing was missed. The simple distribution is the variational
-# fit made wider; with few rows, where the posterior is in many pieces, the prior does better (``share=0``).
+# fit made wider; with few rows, where the posterior is in many pieces, the prior does better (``fraction=0``).
 
 exact = models[10].log_evidence(rows[:10], kind="exact").value
-from_prior, from_fit = {"share": 0.0, "n_steps": 2048}, {"share": 0.5, "n_steps": 256}
+from_prior, from_fit = {"fraction": 0.0, "n_steps": 2048}, {"fraction": 0.5, "n_steps": 256}
 chains = {n: {"n_chains": 64} | (from_prior if n < 160 else from_fit) for n in sizes[1:]}
 sides = {n: certify_evidence(models[n], rows[:n], network.tables, random_state=0, **chains[n]) for n in sizes[1:]}
 print(f"{'rows':>5}{'from below':>20}{'from above':>20}{'gap':>7}")

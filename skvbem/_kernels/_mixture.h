@@ -11,11 +11,11 @@
 
 #define SKVBEM_ROWS 256
 
-/* In place: log likelihoods (n_components, n_rows) become shares of rows, times the weights of rows.
+/* In place: log likelihoods (n_components, n_rows) become responsibilities, times the weights of rows.
  * Returns the sum of ln Z of the rows, times their weights. A row that no component can make has ln Z = -inf. */
 SKVBEM_CLONES
-static double skvbem_shares(intptr_t n_components, intptr_t n_rows, const double *restrict log_weight,
-                            const double *restrict weight, double *restrict joint) {
+static double skvbem_responsibilities(intptr_t n_components, intptr_t n_rows, const double *restrict log_weight,
+                                      const double *restrict weight, double *restrict joint) {
     double top[SKVBEM_ROWS], sum[SKVBEM_ROWS], total = 0.0;
     for (intptr_t first = 0; first < n_rows; first += SKVBEM_ROWS) {
         intptr_t n = n_rows - first < SKVBEM_ROWS ? n_rows - first : SKVBEM_ROWS;

@@ -4,11 +4,12 @@ from libc.stdint cimport intptr_t
 
 
 cdef extern from "_mixture.h" nogil:
-    double skvbem_shares(intptr_t n_components, intptr_t n_rows, const double* log_weight, const double* weight,
-                         double* joint)
+    double skvbem_responsibilities(intptr_t n_components, intptr_t n_rows, const double* log_weight,
+                                   const double* weight, double* joint)
 
 
-def shares(const double[:, ::1] log_weights, const double[::1] weight, double[:, :, ::1] joint, double[::1] log_z):
+def responsibilities(const double[:, ::1] log_weights, const double[::1] weight, double[:, :, ::1] joint,
+                     double[::1] log_z):
     """Turn log likelihoods into responsibilities times the weights of rows, and add up ln Z of the rows.
 
     Parameters
@@ -26,5 +27,5 @@ def shares(const double[:, ::1] log_weights, const double[::1] weight, double[:,
         return
     with nogil:
         for lane in range(joint.shape[0]):
-            log_z[lane] += skvbem_shares(joint.shape[1], joint.shape[2], &log_weights[lane, 0], &weight[0],
-                                         &joint[lane, 0, 0])
+            log_z[lane] += skvbem_responsibilities(joint.shape[1], joint.shape[2], &log_weights[lane, 0],
+                                                   &weight[0], &joint[lane, 0, 0])

@@ -123,7 +123,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
     @abstractmethod
     def _read(self, X, sample_weight, columns: Any, where: Mapping[str, Any]) -> Reading:
-        """`read` of what was not read before."""
+        """The reading of an X that was not read before."""
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None, **where):
@@ -232,7 +232,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
     @abstractmethod
     def _compiled(self, model, reading: Any, n_starts: int) -> Any:
-        """What was read, as the model takes it."""
+        """Rows of a reading as the model takes them."""
 
     @abstractmethod
     def _starts(self, model, data, reading: Any, seed: tuple[int, ...]) -> Any:
@@ -253,7 +253,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     @staticmethod
     @abstractmethod
     def _model_state(fitted: Any) -> dict:
-        """The attributes that tell of the model."""
+        """The published attributes that tell of the fitted model."""
 
     @abstractmethod
     def _data_state(self, fitted, reading, data, *, is_batch: bool = False) -> dict:
@@ -288,7 +288,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         return FitPlan(self._method, seed, starts, limits, is_tournament, self._inverse_temperatures())
 
     def _inverse_temperatures(self) -> tuple[float, ...]:
-        """Of annealed steps before a run."""
+        """Inverse temperatures of annealed steps before a run."""
         return ()
 
     def _n_starts(self) -> int:
@@ -356,13 +356,13 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
         return None if (weights == 1.0).all() else weights
 
-    def _counted(self, table, sample_weight) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+    def _weighted_rows(self, table, sample_weight) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
         """The rows of weight > 0, their weights, and which rows these are (None for all)."""
         weights = self._weights(sample_weight, table.n_samples)
         if weights is None or weights.all():
             return table, weights, None
-        counted = weights > 0
-        return table.rows(counted), weights[counted], counted
+        is_weighted = weights > 0
+        return table.rows(is_weighted), weights[is_weighted], is_weighted
 
     def _seed(self, random_state) -> tuple[int, ...]:
         """What a random_state stands for, drawn once if it is None or a generator."""
@@ -419,7 +419,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
     @staticmethod
     def _run_state(fit: Fit, form: posteriors.Form) -> dict:
-        """The attributes that tell of the run."""
+        """The published attributes that tell of the run of a fit."""
         return {
             OBJECTIVES[form.name]: fit.objective,
             "lower_bounds_": np.array(fit.trace),

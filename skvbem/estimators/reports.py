@@ -12,10 +12,8 @@ from scipy.special import xlogy
 
 # States that differ by less in every row of every child's table are called duplicates (total variation). For components
 # of a mixture a symmetric divergence says so: below 4 x 0.05^2 nats it holds the total variation below 0.05 [Pinsker].
-LARGEST_ALIKE = 0.05
-
-
-_ALIKE_IN_NATS = 4 * LARGEST_ALIKE**2
+MAX_VARIATION_OF_DUPLICATES = 0.05
+_MAX_DIVERGENCE_OF_DUPLICATES = 4 * MAX_VARIATION_OF_DUPLICATES**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +48,13 @@ class LatentStates:
     @property
     def effective(self) -> float:
         """How many equally large states would be as uncertain: exp of the entropy of the shares of the mass."""
-        shares = self.mass / self.mass.sum()
-        return float(np.exp(-xlogy(shares, shares).sum()))
+        fractions = self.mass / self.mass.sum()
+        return float(np.exp(-xlogy(fractions, fractions).sum()))
 
 
 def states_of_components(counts: np.ndarray, divergence: np.ndarray) -> LatentStates:
     """The components of a mixture that are in use, empty, or duplicates by their symmetric divergence in nats a row."""
-    return LatentStates.of(counts, lambda a, b: bool(divergence[a, b] < _ALIKE_IN_NATS))
+    return LatentStates.of(counts, lambda a, b: bool(divergence[a, b] < _MAX_DIVERGENCE_OF_DUPLICATES))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ Gibbs chains walk from q(theta) q(x) to p(theta, x | y),
 
 which is a member of the model's own family at every inverse temperature, with interpolated natural parameters and
 statistics. The hidden variables are summed out of the weights, whose mean is the evidence; see `skvbem.evidence.starts`
-for q(theta), and for labelings and modes. Weights are averaged as weights: the log of a mean is too low, never too
+for q(theta), and for relabelings and modes. Weights are averaged as weights: the log of a mean is too low, never too
 high, in expectation.
 
 Raising p(y | x, theta) alone to the power tau, from p(theta) p(x | theta), is unbiased as well; its log weights spread
@@ -35,7 +35,7 @@ def anchored_ais(
     *,
     n_chains: int = 48,
     n_steps: int = 128,
-    shares: Sequence[float] = (0.5, 0.0),
+    fractions: Sequence[float] = (0.5, 0.0),
     n_fits: int = 8,
     bend: float = -1.5,
     conditional_ess: float | None = None,
@@ -53,14 +53,14 @@ def anchored_ais(
         Dealt out to the starts; starts that would get fewer than four are left out.
     n_steps : int, default=128
         Inverse temperatures after 0.
-    shares : sequence of float, default=(0.5, 0.0)
+    fractions : sequence of float, default=(0.5, 0.0)
         Of the uncertain expected counts of a VB fit, how much q(theta) keeps, 0 to 1.
     n_fits : int, default=8
         Most of the optima found by the restarts of the VB fit from which chains start.
     bend : float, default=-1.5
         Of the schedule; see `nonlinear_schedule`. Most of the spread of weights arises at the end of the path.
     conditional_ess : float, optional
-        If given, inverse temperatures are chosen by a pilot run so that each step keeps this share (as 0.98) of the
+        If given, inverse temperatures are chosen by a pilot run so that each step keeps this fraction (as 0.98) of the
         effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say.
         The chains do not know the pilot: still no bias.
     time_budget : float, optional
@@ -77,10 +77,10 @@ def anchored_ais(
     ValueError
         If rows have weights that are no whole numbers.
     """
-    kind = "ais" if any(shares) else "ais_prior"
+    kind = "ais" if any(fractions) else "ais_prior"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
-    starts, which = make_starts(evaluation, shares, n_fits).dealt(n_chains)
+    starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_chains)
     annealing, points = evaluation.capability("annealing"), evaluation.capability("points")
     paths = annealing.paths(evaluation.data, starts.statistics.T)
     if conditional_ess is None:
@@ -110,8 +110,8 @@ def anchored_ais(
         evaluation,
         kind,
         strata_of(starts, which, schedule, trace, log_weights),
-        form="vb" if any(shares) else None,
-        n_labelings=starts.n_labelings,
+        form="vb" if any(fractions) else None,
+        n_relabelings=starts.n_relabelings,
     )
 
 
@@ -119,8 +119,8 @@ def strata_of(starts: Starts, which, schedule, trace, log_weights) -> list[Strat
     """Chains put together by the start they came from."""
     which = which[: len(log_weights)]
     return [
-        Stratum(float(share), schedule, trace[:, which == k], log_weights[which == k])
-        for k, share in enumerate(starts.shares)
+        Stratum(float(fraction), schedule, trace[:, which == k], log_weights[which == k])
+        for k, fraction in enumerate(starts.fractions)
         if np.any(which == k)
     ]
 
@@ -158,10 +158,10 @@ def gibbs_chains(
 
 
 def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: float, least: int = 1) -> np.ndarray:
-    """Inverse temperatures at which a step keeps a share of the effective sample size, found by a pilot run.
+    """Inverse temperatures at which a step keeps a fraction of the effective sample size, found by a pilot run.
 
-    Of equally weighted particles at one temperature, (mean w)^2 / mean w^2 of the ratios w to the next is that share.
-    The pilot runs from the last start, the widest one.
+    Of equally weighted particles at one temperature, (mean w)^2 / mean w^2 of the ratios w to the next is that
+    fraction. The pilot runs from the last start, the widest one.
 
     Parameters
     ----------

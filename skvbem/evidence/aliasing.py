@@ -1,10 +1,10 @@
-r"""Labels of hidden states are arbitrary: an approximation at one labeling may count the others.
+r"""Labels of hidden states are arbitrary: an approximation that knows one of them may count the others.
 
 With S relabelings that leave graph, prior and data as they are, the posterior is S equal pieces. A score that looks at
 one of them misses :math:`\ln S` where the pieces lie apart, and less where they overlap: "+ ln S" is a *heuristic*, and
 what is a lower bound without it need not be one with it.
 
-A lower bound can do better. The mixture of q over all labelings is a distribution like any other, and its bound is
+A lower bound can do better. The mixture of q over all relabelings is a distribution like any other, and its bound is
 that of q plus
 
 .. math::
@@ -34,7 +34,7 @@ def alias_correction(evaluation: Evaluation) -> float:
     """ln S, nats: of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart.
 
     Hidden nodes without observed descendants do not count: their posterior is their prior, symmetric already. Added to
-    a score at one labeling this is a heuristic, right where the labelings' posterior modes lie apart.
+    a score that looks at one piece of the posterior this is a heuristic, right where the pieces lie apart.
     """
     return evaluation.capability("relabelings", "alias=True").log_n_relabelings(evaluation.hidden)
 
@@ -42,7 +42,7 @@ def alias_correction(evaluation: Evaluation) -> float:
 def alias_gain(
     evaluation: Evaluation, natural: np.ndarray, statistics: np.ndarray | None = None, max_relabelings: int = 5040
 ) -> float:
-    """What a lower bound gains, and stays one, when its q is mixed over all labelings; nats, between 0 and ln S.
+    """What a lower bound gains, and stays one, when its q is mixed over all relabelings; nats, between 0 and ln S.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def alias_gain(
             if hyperprior is not None:
                 log_overlap = log_overlap + hyperprior.expect(mixed)[1]
             if statistics is not None:
-                # the prior is the same at all labelings
+                # no relabeling changes the prior
                 between = (1.0 - s) * statistics[:, None] + s * statistics[batch]
                 log_overlap = log_overlap + model.prior.log_evidence(between) - model.prior.log_evidence(statistics)
             log_overlaps.append(np.minimum(log_overlap, 0.0))

@@ -32,7 +32,7 @@ def bic(evaluation: Evaluation, *, form: str = "ml", dimension: str = "free", al
     dimension : {"free", "identifiable"}, default="free"
         See `skvbem.evidence.dimension.dimension_of`.
     alias : bool, default=False
-        Whether ln of the number of labelings is added, a heuristic; see `skvbem.evidence.aliasing.alias_correction`.
+        Whether ln of the number of relabelings is added, a heuristic; see `skvbem.evidence.aliasing.alias_correction`.
     """
     return _score(evaluation, "bic", form, dimension, alias)
 

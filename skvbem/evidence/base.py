@@ -130,7 +130,7 @@ class Score:
         return self.form == "ml" and self.penalty_discount is not None
 
     def needs_rows_in_memory(self, options: Mapping[str, Any]) -> bool:
-        """Whether it looks at rows, with these options."""
+        """Whether the score looks at rows, with these options."""
         return not self.sums_over_rows or bool(options.get("alias"))
 
     def __post_init__(self):
@@ -149,7 +149,7 @@ class Score:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the options it takes."""
+        """Names of the options that the score takes."""
         parameters = inspect.signature(self.compute).parameters.values()
         return tuple(p.name for p in parameters if p.kind == p.KEYWORD_ONLY)
 

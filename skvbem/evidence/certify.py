@@ -51,7 +51,7 @@ def certify_evidence(
     *,
     n_chains: int = 32,
     n_steps: int = 512,
-    share: float = 0.5,
+    fraction: float = 0.5,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Certificate:
@@ -64,10 +64,10 @@ def certify_evidence(
         ln of the parameters that made the data, drawn from the prior; or any other exact draw of the posterior.
     n_chains, n_steps, time_budget, progress
         As in `skvbem.evidence.ais.anchored_ais`, for each side.
-    share : float, default=0.5
+    fraction : float, default=0.5
         Of the VB fit's uncertain counts, kept where the chains start, and where the backward chains end. 0: both have
         the prior there, which is better where rows are few: the posterior is in many pieces, and chains that change
-        labels freely come out above by up to ln of the number of labelings.
+        labels freely come out above by up to ln of the number of relabelings.
 
     Returns
     -------
@@ -79,8 +79,8 @@ def certify_evidence(
         "time_budget": time_budget,
         "progress": progress,
     }
-    lower = anchored_ais(evaluation, shares=(share, 0.0) if share else (0.0,), **options)
-    return Certificate(lower, reverse_ais(evaluation, log_point, share=share, **options))
+    lower = anchored_ais(evaluation, fractions=(fraction, 0.0) if fraction else (0.0,), **options)
+    return Certificate(lower, reverse_ais(evaluation, log_point, fraction=fraction, **options))
 
 
 def reverse_ais(
@@ -89,7 +89,7 @@ def reverse_ais(
     *,
     n_chains: int = 32,
     n_steps: int = 512,
-    share: float = 0.5,
+    fraction: float = 0.5,
     bend: float = -1.5,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -102,7 +102,7 @@ def reverse_ais(
     log_point : ndarray of shape (n_cells,) or (n_cells, n_chains)
         ln theta of an exact draw of the posterior, from which Gibbs sweeps make a start for each chain; or one for
         each.
-    n_chains, n_steps, share, bend, time_budget, progress
+    n_chains, n_steps, fraction, bend, time_budget, progress
         As in `anchored_ais`.
 
     Returns
@@ -113,7 +113,7 @@ def reverse_ais(
     kind = "ais_reverse"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
-    starts, annealing = make_starts(evaluation, (share,), 1), evaluation.capability("annealing")
+    starts, annealing = make_starts(evaluation, (fraction,), 1), evaluation.capability("annealing")
     paths = annealing.paths(evaluation.data, starts.statistics.T)
     # a sweep at the posterior comes first, the reverse of the one that a forward chain ends with
     schedule = np.concatenate([[1.0], nonlinear_schedule(n_steps, bend)[::-1]])
@@ -158,8 +158,8 @@ def reverse_ais(
             "log_weights": log_weights,
             "mean_log_weight": float(log_weights.mean()),
             "effective_sample_size": effective,
-            "strata": (Stratum(share, schedule[1:], trace, log_weights),),
-            "n_labelings": starts.n_labelings,
+            "strata": (Stratum(fraction, schedule[1:], trace, log_weights),),
+            "n_relabelings": starts.n_relabelings,
         },
     )
 

@@ -20,7 +20,7 @@ from skvbem.evidence.evaluation import Evaluation
 
 # An estimate is not to be trusted where its weights are worth fewer equal ones than a quarter of them, unless these are
 # many: a spread that large has a tail that so few weights do not show.
-_LEAST_SHARE, _MANY = 0.25, 200.0
+_MIN_EFFECTIVE_FRACTION, _MAX_EFFECTIVE_WEIGHTS_ASKED = 0.25, 200.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +29,16 @@ class Stratum:
 
     Parameters
     ----------
-    share : float or None
+    fraction : float or None
         How much of the VB fit's uncertain counts the start keeps; None where the start is another.
     inverse_temperatures : ndarray of shape (n_steps + 1,)
     trace : ndarray of shape (n_steps + 1, n_chains)
         ln of the weight gathered so far at each inverse temperature, nats.
     log_weights : ndarray of shape (n_chains,)
-        Final, with whatever puts labelings and strata right.
+        Final, with whatever puts relabelings and strata right.
     """
 
-    share: float | None
+    fraction: float | None
     inverse_temperatures: np.ndarray
     trace: np.ndarray
     log_weights: np.ndarray
@@ -67,8 +67,8 @@ def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
     """
     if not (bend > 0.0 or bend < -1.0):
         raise ValueError(f"'bend' must be above 0 (small steps first) or below -1 (small steps last). Got {bend!r}.")
-    share = np.linspace(0.0, 1.0, n_steps + 1)
-    return share if np.isinf(bend) else bend * share / (1.0 - share + bend)
+    fraction = np.linspace(0.0, 1.0, n_steps + 1)
+    return fraction if np.isinf(bend) else bend * fraction / (1.0 - fraction + bend)
 
 
 def pooled(strata: Sequence[np.ndarray]) -> tuple[float, float, float]:
@@ -170,7 +170,7 @@ def summary(
     *,
     form: str | None = None,
     unbiased: bool = True,
-    n_labelings: int | None = 1,
+    n_relabelings: int | None = 1,
     doubts: Sequence[str] = (),
     remedy: str = "more, or longer chains",
     **details,
@@ -183,14 +183,14 @@ def summary(
     doubts = list(doubts)
     if np.isnan(error):
         doubts.append(f"{kind}: one chain per start has no standard error. Run more.")
-    elif effective < min(max(_LEAST_SHARE * n, min(n / 2, 4.0)), _MANY):
+    elif effective < min(max(_MIN_EFFECTIVE_FRACTION * n, min(n / 2, 4.0)), _MAX_EFFECTIVE_WEIGHTS_ASKED):
         doubts.append(
             f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
             f"value and its standard error are not to be trusted, it may be too low. Take {remedy}."
         )
-    if n_labelings is None:
+    if n_relabelings is None:
         doubts.append(
-            f"{kind}: hidden nodes have too many labelings to correct for. The value counts those that were met, one "
+            f"{kind}: hidden nodes have too many relabelings to correct for. The value counts those that were met, one "
             "perhaps, and may be too low by up to ln of their number."
         )
     return Evidence(
@@ -206,7 +206,7 @@ def summary(
             "mean_log_weight": float(everything.mean()),
             "effective_sample_size": effective,
             "strata": tuple(strata),
-            "n_labelings": n_labelings,
+            "n_relabelings": n_relabelings,
             **details,
         },
         doubts=tuple(doubts),

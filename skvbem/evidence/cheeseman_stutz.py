@@ -39,7 +39,7 @@ def cheeseman_stutz(
         CS†: adds (d' - d)/2 ln n, where d' counts free parameters and d is the identifiable dimension. No bound then,
         unless d = d'.
     alias : bool, default=False
-        Whether q is mixed over all labelings, which stays a bound (see `skvbem.evidence.aliasing.alias_gain`); with
+        Whether q is mixed over all relabelings, which stays a bound (see `skvbem.evidence.aliasing.alias_gain`); with
         `corrected`, whether ln of their number is added.
     """
     completed = _completed(evaluation, form, "cheeseman_stutz")

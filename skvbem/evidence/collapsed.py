@@ -65,7 +65,7 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
         times; all of sequences. Without such statistics nothing is drawn. The best q(x) is chosen by other draws than
         those that score it.
     alias : bool, default=False
-        Whether q(x) is mixed over all labelings, which stays a bound; see `skvbem.evidence.aliasing.alias_gain`.
+        Whether q(x) is mixed over all relabelings, which stays a bound; see `skvbem.evidence.aliasing.alias_gain`.
 
     Notes
     -----
@@ -108,7 +108,7 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
 
 @dataclass(frozen=True, eq=False)
 class _At:
-    """The bound at a q(x).
+    """The collapsed bound at one q(x).
 
     Parameters
     ----------

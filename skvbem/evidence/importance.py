@@ -1,13 +1,13 @@
 r"""Importance sampling of the parameters, with the hidden variables summed out [Beal chapter 4; Neal 2001].
 
-The proposal is a mixture of posteriors p(theta) after statistics N_m, made symmetric over all labelings:
+The proposal is a mixture of posteriors p(theta) after statistics N_m, made symmetric over all relabelings:
 
 .. math::
 
     w(\theta) = \frac{p(y \mid \theta)\,p(\theta)}{\sum_m \pi_m\,\bar q_m(\theta)}, \qquad
     \frac{\bar q_m(\theta)}{p(\theta)} = \frac{1}{S} \sum_g e^{N_m \cdot g \ln\theta} / \mathrm{BD}(N_m).
 
-The mean weight is the evidence. N_m are shares of the expected counts of the VB fit, which makes q(theta) wider (q
+The mean weight is the evidence. N_m are fractions of the expected counts of the VB fit, which makes q(theta) wider (q
 itself has weights of unbounded variance, the prior bounded ones), or counts completed at Gibbs draws of the hidden
 variables.
 """
@@ -26,12 +26,12 @@ from skvbem.evidence.psis import pareto_smoothed
 from skvbem.evidence.starts import Starts, log_hyperparameters, make_starts
 
 _DRAWS_AT_ONCE = 512
-# Operations that sums over labelings may take before components are left out.
-_MOST_WORK = 2e10
+# Operations that sums over relabelings may take before components are left out.
+_MAX_OPERATIONS = 2e10
 _FEWEST_COMPONENTS = 16
 _DRAWS, _GIBBS = 4, 5
 _N_CHAINS, _BURN_IN, _SWEEPS_BETWEEN = 16, 100, 5
-# Of a mixture of completions, the share of components that keep weights bounded.
+# Of a mixture of completions, the fraction of components that keep weights bounded.
 _DEFENSE = 0.1
 _REMEDY = "more draws, or 'ais'"
 
@@ -40,7 +40,7 @@ def importance(
     evaluation: Evaluation,
     *,
     n_draws: int = 4096,
-    shares: Sequence[float] = (1.0, 0.5, 0.25, 0.0),
+    fractions: Sequence[float] = (1.0, 0.5, 0.25, 0.0),
     n_fits: int = 8,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -52,7 +52,7 @@ def importance(
     evaluation : Evaluation
         Weights of rows need not be whole numbers.
     n_draws : int, default=4096
-    shares : sequence of float, default=(1.0, 0.5, 0.25, 0.0)
+    fractions : sequence of float, default=(1.0, 0.5, 0.25, 0.0)
         Parts of the proposal, of equal weight: of the uncertain expected counts of VB fits, how much q(theta) keeps; 0
         is the prior, which bounds the weights.
     n_fits : int, default=8
@@ -69,7 +69,7 @@ def importance(
     """
     kind = "importance"
     check_at_least(kind, n_draws=(n_draws, 2), n_fits=(n_fits, 1))
-    starts = make_starts(evaluation, shares, n_fits)
+    starts = make_starts(evaluation, fractions, n_fits)
     return _importance(evaluation, kind, starts, starts.statistics, _log_parts(starts), n_draws, time_budget, progress)
 
 
@@ -92,7 +92,7 @@ def importance_gibbs(
     evaluation : Evaluation
     n_draws : int, default=4096
     n_completions : int, default=256
-        Components; fewer where sums over labelings would take too long.
+        Components; fewer where sums over relabelings would take too long.
     n_fits : int, default=8
         Most of the optima found by the restarts of the VB fit that Gibbs chains start from.
     time_budget, progress
@@ -113,7 +113,7 @@ def importance_gibbs(
     starts = make_starts(evaluation, (0.5, 0.0), n_fits)
     relabelings = starts.relabelings
     if relabelings is not None and np.isfinite(relabelings.cost):
-        affordable = int(_MOST_WORK / (relabelings.cost * n_draws))
+        affordable = int(_MAX_OPERATIONS / (relabelings.cost * n_draws))
         n_completions = min(n_completions, max(affordable, _FEWEST_COMPONENTS))
     completed = gibbs_statistics(evaluation, starts, n_completions)
     log_parts = np.concatenate(
@@ -124,9 +124,9 @@ def importance_gibbs(
 
 
 def _log_parts(starts: Starts) -> np.ndarray:
-    """ln of the weights of starts in a mixture, the same for each share."""
-    shares, position, times = np.unique(starts.shares, return_inverse=True, return_counts=True)
-    return -np.log(len(shares) * times[position])
+    """ln of the weights of starts in a mixture, equal for all fractions."""
+    fractions, position, times = np.unique(starts.fractions, return_inverse=True, return_counts=True)
+    return -np.log(len(fractions) * times[position])
 
 
 def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int) -> np.ndarray:
@@ -156,7 +156,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
     points, data, relabelings = evaluation.capability("points"), evaluation.data, starts.relabelings
     prior = evaluation.model.prior
     log_evidences = prior.log_evidence(statistics.T)
-    # as many draws from each component as its share asks, rounded up or down, in an order that mixes batches
+    # as many draws from each component as its fraction asks, rounded up or down, in an order that mixes batches
     rng = evaluation.generator(_DRAWS)
     component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + rng.random()) / n_draws)
     component = rng.permutation(np.minimum(component, len(statistics) - 1))
@@ -205,5 +205,5 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),
-        n_labelings=starts.n_labelings,
+        n_relabelings=starts.n_relabelings,
     )

@@ -51,7 +51,7 @@ def laplace(
     max_states : int, default=4096
         Most joint states of what is hidden in one row, which the full variant sums over.
     alias : bool, default=False
-        Whether ln of the number of labelings is added, a heuristic; see `skvbem.evidence.aliasing.alias_correction`.
+        Whether ln of the number of relabelings is added, a heuristic; see `skvbem.evidence.aliasing.alias_correction`.
 
     Returns
     -------

@@ -14,7 +14,7 @@ def lower_bound(evaluation: Evaluation, *, alias: bool = False) -> Evidence:
     ----------
     evaluation : Evaluation
     alias : bool, default=False
-        Whether q is mixed over all labelings, which stays a bound; see `skvbem.evidence.aliasing.alias_gain`.
+        Whether q is mixed over all relabelings, which stays a bound; see `skvbem.evidence.aliasing.alias_gain`.
     """
     fit, prior = evaluation.fit("vb"), evaluation.model.prior
     gain = 0.0

@@ -54,9 +54,9 @@ def metropolis_ais(
     Returns
     -------
     Evidence
-        `details["acceptance"]` (n_steps,) is the share of the chains whose proposal was taken, `details["strengths"]`
-        how near to where they are parameters are proposed: the concentrations of Dirichlets; of a mixture the prior's
-        precision over that of the proposals.
+        `details["acceptance"]` (n_steps,) is the fraction of the chains whose proposal was taken,
+        `details["strengths"]` how near to where they are parameters are proposed: the concentrations of Dirichlets; of
+        a mixture the prior's precision over that of the proposals.
     """
     kind = "ais_metropolis"
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))

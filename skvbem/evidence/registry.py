@@ -48,7 +48,7 @@ _SCORES = (
     Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),
     Score("exact", exact, ("enumeration",), **_EXACT),
     Score("ais", anchored_ais, _CHAINS, form="vb", **_DRAWN),
-    Score("ais_prior", partial(anchored_ais, shares=(0.0,), n_chains=16, n_steps=1024), _CHAINS, **_DRAWN),
+    Score("ais_prior", partial(anchored_ais, fractions=(0.0,), n_chains=16, n_steps=1024), _CHAINS, **_DRAWN),
     Score("ais_metropolis", metropolis_ais, ("points", "metropolis"), random=True),
     Score("importance", importance, _DRAWS, form="vb", **_DRAWN, **_SUMS),
     Score("importance_gibbs", importance_gibbs, _CHAINS, form="vb", **_DRAWN),

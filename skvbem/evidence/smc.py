@@ -26,7 +26,7 @@ def smc(
     n_runs: int = 32,
     n_particles: int = 16,
     n_steps: int | None = None,
-    shares: Sequence[float] = (0.5, 0.0),
+    fractions: Sequence[float] = (0.5, 0.0),
     n_fits: int = 8,
     bend: float = -1.5,
     conditional_ess: float = 0.98,
@@ -45,13 +45,13 @@ def smc(
         Of each population.
     n_steps : int, optional
         Inverse temperatures after 0; by default as many as `conditional_ess` asks for.
-    shares, n_fits, bend
+    fractions, n_fits, bend
         As in `anchored_ais`.
     conditional_ess : float, default=0.98
-        Without `n_steps`: the share of the effective sample size that each step keeps, in a pilot run that the
+        Without `n_steps`: the fraction of the effective sample size that each step keeps, in a pilot run that the
         populations do not know of.
     resample_below : float, default=0.5
-        Particles are drawn again where the effective sample size falls below this share of them; 0 is never.
+        Particles are drawn again where the effective sample size falls below this fraction of them; 0 is never.
     time_budget, progress
         As in `anchored_ais`, of runs.
 
@@ -65,7 +65,7 @@ def smc(
     check_at_least(kind, n_runs=(n_runs, 1), n_particles=(n_particles, 1))
     if n_steps is not None:
         check_at_least(kind, n_steps=(n_steps, 1))
-    starts, which = make_starts(evaluation, shares, n_fits).dealt(n_runs)
+    starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_runs)
     paths = evaluation.capability("annealing").paths(evaluation.data, starts.statistics.T)
     if n_steps is None:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess)
@@ -85,21 +85,21 @@ def smc(
         time_budget=time_budget,
         progress=progress,
     )
-    trace, log_points, log_shares = (np.concatenate(of, axis=-1) for of in zip(*outcomes))
+    trace, log_points, log_particle_weights = (np.concatenate(of, axis=-1) for of in zip(*outcomes))
     n_runs = trace.shape[1]
     parts = starts.log_parts(np.repeat(which[:n_runs], n_particles), log_points)
-    log_weights = trace[-1] + log_sum_exp((log_shares + parts).reshape(n_runs, n_particles), axis=1)
+    log_weights = trace[-1] + log_sum_exp((log_particle_weights + parts).reshape(n_runs, n_particles), axis=1)
     return summary(
         evaluation,
         kind,
         strata_of(starts, which, schedule, trace, log_weights),
-        form="vb" if any(shares) else None,
-        n_labelings=starts.n_labelings,
+        form="vb" if any(fractions) else None,
+        n_relabelings=starts.n_relabelings,
     )
 
 
 def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles, resample_below):
-    """Runs side by side: ln of the evidence at each inverse temperature, the last particles, ln of their shares.
+    """Runs side by side: ln of the evidence at each inverse temperature, the last particles, ln of their weights.
 
     Particles of run after run are lanes.
     """
@@ -109,35 +109,38 @@ def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles,
     mine = np.repeat(which, n_particles)
     log_points = evaluation.capability("points").draw_points(starts.statistics_of(mine), streams)
     workspace, paths = annealing.workspace(evaluation.data, len(mine)), paths[mine]
-    log_shares = np.full((n_runs, n_particles), -np.log(n_particles))
+    log_particle_weights = np.full((n_runs, n_particles), -np.log(n_particles))
     trace = np.zeros((len(schedule), n_runs))
     for step in range(len(schedule) - 1):
-        uneven = np.exp(log_sum_exp(2.0 * log_shares, axis=1)) * (resample_below * n_particles) > 1.0
+        uneven = np.exp(log_sum_exp(2.0 * log_particle_weights, axis=1)) * (resample_below * n_particles) > 1.0
         if uneven.any():
             lanes = np.arange(len(mine)).reshape(n_runs, n_particles)
             for run in np.flatnonzero(uneven):
-                lanes[run] = lanes[run, systematic(np.exp(log_shares[run]), rngs[run])]
-            log_points, log_shares[uneven] = np.ascontiguousarray(log_points[:, lanes.ravel()]), -np.log(n_particles)
+                lanes[run] = lanes[run, systematic(np.exp(log_particle_weights[run]), rngs[run])]
+            log_points, log_particle_weights[uneven] = (
+                np.ascontiguousarray(log_points[:, lanes.ravel()]),
+                -np.log(n_particles),
+            )
         log_ratios, _ = annealing.anneal(workspace, paths, schedule[step : step + 2], streams, log_points)
-        log_shares += log_ratios.reshape(n_runs, n_particles)
-        grown = log_sum_exp(log_shares, axis=1)
+        log_particle_weights += log_ratios.reshape(n_runs, n_particles)
+        grown = log_sum_exp(log_particle_weights, axis=1)
         trace[step + 1] = trace[step] + grown
-        log_shares -= grown[:, None]
-    return trace, log_points, log_shares.ravel()
+        log_particle_weights -= grown[:, None]
+    return trace, log_points, log_particle_weights.ravel()
 
 
-def systematic(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """As many indices as there are shares (which sum to one), each as often as its share asks, rounded up or down.
+def systematic(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """As many indices as there are weights (which sum to one), each as often as its weight asks, rounded up or down.
 
     Parameters
     ----------
-    shares : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
     rng : numpy.random.Generator
 
     Returns
     -------
     ndarray of int, shape (n,)
     """
-    n = len(shares)
-    reached = np.cumsum(shares)
+    n = len(weights)
+    reached = np.cumsum(weights)
     return np.searchsorted(reached / reached[-1], (np.arange(n) + rng.random()) / n, side="right")

@@ -1,16 +1,16 @@
 r"""Densities that chains and draws start from, and how the evidence is split among them.
 
-A start is q(theta) = p(theta) after statistics, the expected counts of a VB fit made smaller: a share of what is
-uncertain in them, all of what is not. Share 0 is the prior, or the posterior of what is certain. Chains from VB fits
+A start is q(theta) = p(theta) after statistics, the expected counts of a VB fit made smaller: a fraction of what is
+uncertain in them, all of what is not. Fraction 0 is the prior, or the posterior of what is certain. Chains from VB fits
 are steady but seldom leave their mode, chains from the prior find every mode but only of small data. So there are many
 starts, each of which estimates a part of the evidence, split at every point theta in proportion to the densities of the
-starts, made symmetric over labelings: start a has the part
+starts, made symmetric over relabelings: start a has the part
 
 .. math:: h_a(\theta) = q_a(\theta) / \sum_b \bar q_b(\theta), \qquad
           \bar q(\theta) = \frac{1}{S} \sum_g q(g \theta),
 
-which, averaged over the S labelings of theta, adds up to one. Weights times parts add up to the evidence without bias,
-whether or not a chain changes labels or modes.
+which, averaged over the S relabelings of theta, adds up to one. Weights times parts add up to the evidence without
+bias, whether or not a chain changes labels or modes.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ class Starts:
     Parameters
     ----------
     prior : ConjugateFamily
-    shares : ndarray of shape (n_starts,)
+    fractions : ndarray of shape (n_starts,)
         How much of a VB fit's uncertain counts each start keeps.
     statistics : ndarray of shape (n_starts, n_cells)
-        q(theta) is the prior after these. Those with a share of 0 come last.
+        q(theta) is the prior after these. Those with a fraction of 0 come last.
     relabelings : Relabelings or None
         Of hidden nodes and states; None where there are too many to correct for.
     """
 
     prior: Any
-    shares: np.ndarray
+    fractions: np.ndarray
     statistics: np.ndarray
     relabelings: Relabelings | None
 
     def __len__(self) -> int:
-        return len(self.shares)
+        return len(self.fractions)
 
     def __getitem__(self, which) -> Starts:
-        """Some of the starts, by slice or by index."""
-        return replace(self, shares=self.shares[which], statistics=self.statistics[which])
+        """Some of the starts, by slice or by index, with their statistics."""
+        return replace(self, fractions=self.fractions[which], statistics=self.statistics[which])
 
     @property
-    def n_labelings(self) -> int | None:
-        """How many labelings parts are right for, None where there are too many to correct for."""
+    def n_relabelings(self) -> int | None:
+        """How many relabelings parts are right for, None where there are too many to correct for."""
         return None if self.relabelings is None else self.relabelings.n
 
     def statistics_of(self, which: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ class Starts:
         One chain in four starts from the prior, if that and others are there. Starts that would get fewer than four
         chains are left out, the prior and the last VB fits first.
         """
-        n_fits = int(np.count_nonzero(self.shares))
+        n_fits = int(np.count_nonzero(self.fractions))
         from_prior = np.arange(n_chains) % _PRIOR_EVERY == _PRIOR_EVERY - 1
         if n_fits == len(self) or (n_fits and np.count_nonzero(from_prior) < _FEWEST):
             from_prior[:] = False
@@ -98,11 +98,11 @@ class Starts:
         of_start = log_scales[which] + inner[which, np.arange(len(which))]
         relabelings = self.relabelings
         correction: float | np.ndarray = 0.0
-        if relabelings is not None and relabelings.n > 1 and self.shares.any():
+        if relabelings is not None and relabelings.n > 1 and self.fractions.any():
             if np.isfinite(relabelings.cost):
                 inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n) + of_hyperparameters
             else:
-                correction = relabelings.correction(self.statistics[int(np.argmax(self.shares))], log_points)
+                correction = relabelings.correction(self.statistics[int(np.argmax(self.fractions))], log_points)
         return of_start - logsumexp(log_scales[:, None] + inner, axis=0) + correction
 
 
@@ -116,33 +116,33 @@ def log_hyperparameters(prior, statistics: np.ndarray, log_points: np.ndarray) -
     return prior.leaves_hyperparameters(statistics.T)[:, None] * prior.hyperprior.expect(log_points)[1]
 
 
-def make_starts(evaluation: Evaluation, shares: Sequence[float], n_fits: int) -> Starts:
+def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int) -> Starts:
     """Starts from VB fits, wider than they are, and from the prior; a single one where nothing is uncertain.
 
     Parameters
     ----------
     evaluation : Evaluation
-    shares : sequence of float
-        How much of a VB fit's uncertain counts each start keeps; each share above 0 makes a start of each fit, and 0
+    fractions : sequence of float
+        How much of a VB fit's uncertain counts each start keeps; each fraction above 0 makes a start of each fit, and 0
         one start from the prior.
     n_fits : int
         Most VB fits that starts are made of, the best ones first.
     """
-    if not len(shares) or not all(0.0 <= share <= 1.0 for share in shares):
-        raise ValueError(f"Starts keep shares between 0 and 1 of expected counts. Got {shares!r} instead.")
+    if not len(fractions) or not all(0.0 <= fraction <= 1.0 for fraction in fractions):
+        raise ValueError(f"Starts keep fractions between 0 and 1 of expected counts. Got {fractions!r} instead.")
     model = evaluation.model
     certain = evaluation.capability("points").certain_statistics(evaluation.data, evaluation.generator(_ANYWHERE))
-    fits = list(evaluation.fit("vb").optima.T[:n_fits]) if any(shares) else []
-    pairs = [(share, counts) for counts in fits for share in shares if share]
+    fits = list(evaluation.fit("vb").optima.T[:n_fits]) if any(fractions) else []
+    pairs = [(fraction, counts) for counts in fits for fraction in fractions if fraction]
     if not fits or np.allclose(fits[0], certain, rtol=1e-9, atol=1e-9):
         pairs = [(0.0, certain)]
-    elif 0.0 in shares:
+    elif 0.0 in fractions:
         pairs.append((0.0, certain))
     # subtracting rounds, and a count may not be negative
     least = np.where(model.prior.signed, -np.inf, 0.0)
-    statistics = np.stack([certain + share * np.maximum(counts - certain, least) for share, counts in pairs])
+    statistics = np.stack([certain + fraction * np.maximum(counts - certain, least) for fraction, counts in pairs])
     relabelings = evaluation.capability("relabelings").relabelings(evaluation.hidden)
-    return Starts(model.prior, np.array([share for share, _ in pairs]), statistics, relabelings)
+    return Starts(model.prior, np.array([fraction for fraction, _ in pairs]), statistics, relabelings)
 
 
 def first_of_each(which: np.ndarray, n: int = 2) -> int:

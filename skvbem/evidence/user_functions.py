@@ -57,7 +57,7 @@ class EvidenceTable(Mapping):
 
     def records(self) -> list[dict[str, Any]]:
         """A dict for each score asked for, those without a value last."""
-        found = [
+        with_values = [
             {
                 "score": kind,
                 "nats": evidence.value,
@@ -71,7 +71,7 @@ class EvidenceTable(Mapping):
             for kind, evidence in self.evidences.items()
         ]
         lacking = [kind for kind in self.remarks if kind not in self.evidences]
-        return found + [
+        return with_values + [
             {"score": kind, "seconds": self.seconds[kind], "remark": self.remarks[kind]} for kind in lacking
         ]
 
@@ -144,20 +144,20 @@ def evidence_table(
     options = {} if options is None else options
     scores = [get_score(kind) for kind in kinds]
     evaluation = estimator.evaluation(X, sample_weight, random_state)
-    found, seconds, remarks = {}, {}, {}
+    evidences, seconds, remarks = {}, {}, {}
     for score in scores:
         began = time.perf_counter()
         try:
             given = estimator.score_options(options.get(score.name, {}))
-            found[score.name] = score_of(evaluation, score.name, given)
-            remark = "; ".join(found[score.name].doubts)
+            evidences[score.name] = score_of(evaluation, score.name, given)
+            remark = "; ".join(evidences[score.name].doubts)
         except ValueError as error:
             remark = str(error)
         seconds[score.name] = time.perf_counter() - began
         if remark:
             remarks[score.name] = remark
-    best_first = sorted(found, key=lambda kind: -found[kind].value)
-    return EvidenceTable({kind: found[kind] for kind in best_first}, seconds, remarks)
+    best_first = sorted(evidences, key=lambda kind: -evidences[kind].value)
+    return EvidenceTable({kind: evidences[kind] for kind in best_first}, seconds, remarks)
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
         As in `fit`.
     random_state : int, RandomState instance or None, default=None
     **options
-        `n_chains`, `n_steps`, `share`, `time_budget` and `progress` of `skvbem.evidence.certify.certify_evidence`.
+        `n_chains`, `n_steps`, `fraction`, `time_budget` and `progress` of `skvbem.evidence.certify.certify_evidence`.
 
     Returns
     -------

@@ -31,7 +31,7 @@ def sums_of_parts(sums: Callable[[Sequence], tuple], blocks: Sequence, n_threads
 
 
 def added(total: tuple, other: tuple) -> tuple:
-    """Sums added, each to its like."""
+    """Two tuples of partial sums added, each sum to its like."""
     return tuple(_added(one, two) for one, two in zip(total, other))
 
 

@@ -14,8 +14,8 @@ from skvbem.capabilities import Relabelings
 _CHUNK = 2**21
 
 
-# Most states of a hidden node whose labelings are summed over subsets of states.
-_MOST_STATES = 14
+# Most states of a hidden node whose relabelings are summed over subsets of states.
+_MAX_SUMMED_STATES = 14
 
 
 class ListedRelabelings(Relabelings):
@@ -25,7 +25,7 @@ class ListedRelabelings(Relabelings):
         self.cells, self.n, self.cost = cells, len(cells), float(cells.size)
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """The sums, relabeling after relabeling."""
+        """ln of the sums over relabelings, one relabeling after the other."""
         n_statistics, n_points = len(statistics), log_points.shape[1]
         sums = np.full((n_statistics, n_points), -np.inf)
         at_once = max(1, _CHUNK // (n_statistics * max(n_points, statistics.shape[1])))
@@ -38,7 +38,7 @@ class ListedRelabelings(Relabelings):
         return sums
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A relabeling drawn among all."""
+        """The point under a relabeling drawn among all."""
         return log_point[self.cells[_choice(log_point[self.cells] @ statistics, rng)]]
 
 
@@ -59,7 +59,7 @@ class StateRelabelings(Relabelings):
         return entries, statistics[:, others] @ log_points[others]
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """The sums, which are permanents of N_k . ln theta_l."""
+        """ln of the sums over relabelings, which are permanents of N_k . ln theta_l."""
         sums = np.empty((len(statistics), log_points.shape[1]))
         at_once = max(1, _CHUNK // (2 ** len(self.cells) * len(statistics)))
         for first in range(0, log_points.shape[1], at_once):
@@ -86,7 +86,7 @@ class SequentialRelabelings(StateRelabelings):
 
     The anchor's states, largest first, each pick a state of theta among those left, with weights
     :math:`e^{N_k \cdot \ln\theta_l}`. Any picks in turn make a distribution over the permutations g, which knows theta
-    only by its entries: h(theta), n times the probability of the identity, averages to one over the labelings.
+    only by its entries: h(theta), n times the probability of the identity, averages to one over the relabelings.
     """
 
     def __init__(self, cells: np.ndarray):
@@ -106,7 +106,7 @@ class SequentialRelabelings(StateRelabelings):
         return log_h
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """g ln theta for a g drawn by the picks in turn."""
+        """The point under a relabeling drawn by the picks in turn."""
         drawn = log_point.copy()
         drawn[self.cells] = log_point[self.cells[self.picked(statistics, log_point, rng)]]
         return drawn
@@ -122,7 +122,7 @@ class SequentialRelabelings(StateRelabelings):
 
 def relabelings_of_states(cells: np.ndarray) -> StateRelabelings:
     """All permutations of states that have these cells, (n_states, n_cells)."""
-    return (StateRelabelings if len(cells) <= _MOST_STATES else SequentialRelabelings)(cells)
+    return (StateRelabelings if len(cells) <= _MAX_SUMMED_STATES else SequentialRelabelings)(cells)
 
 
 def _log_permanents(log_entries: np.ndarray) -> np.ndarray:

@@ -31,8 +31,8 @@ from skvbem.search.strategies import Problem, resolve_strategy
 from skvbem.spaces import Space, coerce_space
 from skvbem.spaces.priors import coerce_prior
 
-# What the winner knows of its data.
-_OF_WINNER = ("n_features_in_", "feature_names_in_", "classes_")
+# What the best estimator knows of its data.
+_ATTRIBUTES_OF_BEST = ("n_features_in_", "feature_names_in_", "classes_")
 # Structures of less posterior probability than this are left out of sums over edges.
 _NEGLIGIBLE = 1e-12
 
@@ -251,13 +251,13 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 Runner(job, **limits, checkpoint=checkpoint, tell=tell) as runner,
             ):
                 strategy.search(Problem(space, runner, ranking, prior, job, np.random.default_rng(seed)))
-            found = runner.tried
-            if not found:
+            tried = runner.tried
+            if not tried:
                 none = "there is none" if space.n_settings == 0 else f"the strategy {strategy!r} tried none"
                 raise ValueError(f"{type(self).__name__} has no candidate: {none} in {space!r}.")
-            self._refuse_if_all_failed(found)
+            self._refuse_if_all_failed(tried)
             weight = partial(prior.log_weight, space=space)
-            state = self._ranked(job, found, names, ranking, weight, progress, checkpoint)
+            state = self._ranked(job, tried, names, ranking, weight, progress, checkpoint)
         state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
         self._tell_of_doubts(state["cv_results_"], state["best_index_"])
         state |= self._structures(job, state)
@@ -310,17 +310,17 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             )
         return AllRowsJob(estimator, X, y, params, names, self.error_score, readings)
 
-    def _refuse_if_all_failed(self, found: list[tuple[dict, Record]]) -> None:
-        failures = [(setting, record.failure) for setting, record in found if record.failure]
-        if len(failures) == len(found):
+    def _refuse_if_all_failed(self, tried: list[tuple[dict, Record]]) -> None:
+        failures = [(setting, record.failure) for setting, record in tried if record.failure]
+        if len(failures) == len(tried):
             reasons = dict.fromkeys(failure for _, failure in failures)
             raise ValueError(
-                f"All {len(found)} candidates of {type(self).__name__} failed, with these errors:\n"
+                f"All {len(tried)} candidates of {type(self).__name__} failed, with these errors:\n"
                 + "\n".join(reasons)
             )
         if failures:
             warn(
-                f"{len(failures)} of {len(found)} candidates failed and have the score {self.error_score}. The first: "
+                f"{len(failures)} of {len(tried)} candidates failed and have the score {self.error_score}. The first: "
                 f"{describe(failures[0][0])}: {failures[0][1]} See cv_results_['failure'].",
                 SearchWarning,
             )
@@ -336,23 +336,23 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 SearchWarning,
             )
 
-    def _ranked(self, job: Job, found, names, ranking: str, priors, progress: Progress, checkpoint: Checkpoint) -> dict:
+    def _ranked(self, job: Job, tried, names, ranking: str, priors, progress: Progress, checkpoint: Checkpoint) -> dict:
         """The table of the search, the best of it, and the posterior."""
-        values = np.array([record.values[ranking] for _, record in found])
-        settings = [setting for setting, _ in found]
+        values = np.array([record.values[ranking] for _, record in tried])
+        settings = [setting for setting, _ in tried]
         log_priors = np.array([priors(setting) for setting in settings], dtype=float)
-        of_prior = np.zeros(len(found)) if isinstance(job, HeldOutJob) else log_priors
-        order = order_of(found, values + of_prior)
+        of_prior = np.zeros(len(tried)) if isinstance(job, HeldOutJob) else log_priors
+        order = order_of(tried, values + of_prior)
         columns, rescored = list(names), []
         if self.rescoring is not None:
             rescored = [k for k in order[: self.n_rescored] if not np.isnan(values[k])]
-            found, column = self._rescored(job, found, rescored, progress, checkpoint)
+            tried, column = self._rescored(job, tried, rescored, progress, checkpoint)
             columns.append(column)
-            exact = np.array([found[k][1].values.get(column, np.nan) for k in range(len(found))])
-            again = order_of([found[k] for k in rescored], (exact + of_prior)[rescored])
+            exact = np.array([tried[k][1].values.get(column, np.nan) for k in range(len(tried))])
+            again = order_of([tried[k] for k in rescored], (exact + of_prior)[rescored])
             order = [rescored[k] for k in again] + [k for k in order if k not in set(rescored)]
             values = exact
-        table = results_table(found, columns, log_priors)
+        table = results_table(tried, columns, log_priors)
         if rescored:
             place = np.empty(len(order), dtype=np.int32)
             place[order] = np.arange(1, len(order) + 1)
@@ -371,7 +371,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         return state
 
     def _rescored(
-        self, job: Job, found, positions: Sequence[int], progress: Progress, checkpoint: Checkpoint
+        self, job: Job, tried, positions: Sequence[int], progress: Progress, checkpoint: Checkpoint
     ) -> tuple[list, str]:
         """The records with a further score for those at some positions, and its name."""
         exact = scorer(self.rescoring) if isinstance(self.rescoring, str) else self.rescoring
@@ -380,11 +380,11 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             progress.stage("rescoring", exact.kind, len(positions)) as tell,
             Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=tell) as runner,
         ):
-            records = runner([found[k][0] for k in positions])
-        joined = list(found)
+            records = runner([tried[k][0] for k in positions])
+        joined = list(tried)
         for k, record in zip(positions, records):
             if record is not None:
-                joined[k] = (found[k][0], found[k][1].joined(record))
+                joined[k] = (tried[k][0], tried[k][1].joined(record))
         return joined, exact.kind
 
     def _structures(self, job: Job, state: dict) -> dict:
@@ -408,22 +408,22 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         }
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
-        found: dict = {}
+        fitted: dict = {}
         if self.averaging:
             settings, posterior = state["cv_results_"]["params"], state["structure_posterior_"]
-            found["averaged_"] = average_over(job, settings, posterior, self.n_jobs)
+            fitted["averaged_"] = average_over(job, settings, posterior, self.n_jobs)
         if self.refit is not False:
             best = job.candidate_of(state["best_params_"])
             began = time.perf_counter()
             with report.handing_on("refit", best):
                 job.fit(best)
-            found |= {"best_estimator_": best, "refit_time_": time.perf_counter() - began}
-            found |= {name: getattr(best, name) for name in _OF_WINNER if hasattr(best, name)}
-        return found
+            fitted |= {"best_estimator_": best, "refit_time_": time.perf_counter() - began}
+            fitted |= {name: getattr(best, name) for name in _ATTRIBUTES_OF_BEST if hasattr(best, name)}
+        return fitted
 
 
 def _least(*limits: int | None) -> int | None:
-    """The least of those limits that there are."""
+    """The least of some limits, None where there is none."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 

@@ -64,7 +64,7 @@ def published(n=480, n_chains=1):
     print(f"published form, 16 384 steps, {n_chains} chain(s), 136 structures, 2 threads: {took:.1f} s")
 
 
-ASKED = {"all fits and the prior": {}, "one mode": {"n_fits": 1, "shares": (0.5,)}}
+ASKED = {"all fits and the prior": {}, "one mode": {"n_fits": 1, "fractions": (0.5,)}}
 
 
 def anchored(n=480):

@@ -127,8 +127,8 @@ def test_the_mean_log_weight_rises_with_the_number_of_steps():
         assert means[-1] < fact.log_value
 
 
-@pytest.mark.parametrize("options", [{}, {"shares": (1.0,)}, {"shares": (0.25, 0.75)}, {"n_fits": 1}, {"bend": 0.2},
-                                     {"conditional_ess": 0.95, "n_steps": 8}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"fractions": (1.0,)}, {"fractions": (0.25, 0.75)}, {"n_fits": 1},
+                                     {"bend": 0.2}, {"conditional_ess": 0.95, "n_steps": 8}], ids=str)  # fmt: skip
 def test_weights_of_anchored_chains_average_to_the_evidence(options):
     for fact in HIDDEN[:3]:
         found = anchored_ais(evaluation_of_fact(fact, n_init=10), **{"n_chains": 1500, "n_steps": 40, **options})
@@ -168,7 +168,7 @@ def test_optima_far_apart_are_counted_once_each(rng):
     cells = np.repeat([[0, 0, 0, 0], [1, 1, 1, 1]], [7, 5], axis=0)
     evaluation = evaluation_of(Problem(network, Data(("y0", "y1", "y2", "y3"), cells), prior), n_init=20)
     value = exact(evaluation).value
-    found = anchored_ais(evaluation, n_chains=600, shares=(0.75,))
+    found = anchored_ais(evaluation, n_chains=600, fractions=(0.75,))
     assert len(found.details["strata"]) > 1
     assert found.value == approx(value, abs=3.5 * found.standard_error)
     assert found.standard_error < 0.05
@@ -206,12 +206,12 @@ def test_adaptive_schedules(rng):
     evaluation = evaluate(model, drawn_rows(model, 60, rng, ("s1", "s2")), ("s1", "s2"), n_init=5, tol=1e-3)
     starts = make_starts(evaluation, (0.5, 0.0), 2)
     lengths = []
-    for share in (0.9, 0.98):
-        schedule = adaptive_schedule(evaluation, starts, share)
+    for fraction in (0.9, 0.98):
+        schedule = adaptive_schedule(evaluation, starts, fraction)
         assert schedule[0] == 0
         assert schedule[-1] == 1
         assert np.all(np.diff(schedule) > 0)
-        assert np.array_equal(schedule, adaptive_schedule(evaluation, starts, share))
+        assert np.array_equal(schedule, adaptive_schedule(evaluation, starts, fraction))
         lengths.append(len(schedule))
     # a step's loss grows as its square
     assert lengths[1] == approx(math.sqrt(0.1 / 0.02) * lengths[0], rel=0.35)
@@ -227,17 +227,17 @@ def test_adaptive_schedules(rng):
     ratios = np.exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
     kept = ratios.mean(axis=1) ** 2 / (ratios**2).mean(axis=1)
     assert 0.8 < np.median(kept[:-1]) < 0.97
-    for share in (0.0, 1.0, 1.5):
+    for fraction in (0.0, 1.0, 1.5):
         with pytest.raises(ValueError, match="'conditional_ess' must lie between 0 and 1"):
-            adaptive_schedule(evaluation, starts, share)
+            adaptive_schedule(evaluation, starts, fraction)
 
 
 # --- starts -----------------------------------------------------------------------------------------------------------
 
 
 def starts_of(n_fits, prior=True):
-    shares = np.array([0.5] * n_fits + [0.0] * prior)
-    return Starts(None, shares, np.arange(len(shares))[:, None], None)
+    fractions = np.array([0.5] * n_fits + [0.0] * prior)
+    return Starts(None, fractions, np.arange(len(fractions))[:, None], None)
 
 
 @pytest.mark.parametrize(
@@ -269,13 +269,13 @@ def test_starts_are_fits_made_wider_and_the_prior():
     evaluation = twenty_rows(n_init=10)
     fit = evaluation.fit("vb")
     starts = make_starts(evaluation, (1.0, 0.25, 0.0), 1)
-    assert starts.shares.tolist() == [1.0, 0.25, 0.0]
+    assert starts.fractions.tolist() == [1.0, 0.25, 0.0]
     assert starts.statistics == approx(np.outer([1.0, 0.25, 0.0], fit.statistics), abs=1e-9)
     of_both = starts.statistics_of(np.array([2, 0]))
     assert of_both == approx(np.stack([np.zeros(len(fit.statistics)), fit.statistics], axis=1))
-    for shares in ((), (1.5,), (-0.1, 0.5)):
-        with pytest.raises(ValueError, match="shares between 0 and 1"):
-            make_starts(evaluation, shares, 1)
+    for fractions in ((), (1.5,), (-0.1, 0.5)):
+        with pytest.raises(ValueError, match="fractions between 0 and 1"):
+            make_starts(evaluation, fractions, 1)
 
 
 def test_what_is_certain_is_kept_whole():
@@ -329,7 +329,7 @@ def test_what_deserves_a_warning_gets_one():
 def test_details():
     found = anchored_ais(twenty_rows(n_init=10), n_chains=16, n_steps=20)
     strata = found.details["strata"]
-    assert [s.share for s in strata] == [0.5, 0.0]
+    assert [s.fraction for s in strata] == [0.5, 0.0]
     for stratum in strata:
         assert stratum.inverse_temperatures == approx(nonlinear_schedule(20, -1.5))
         assert stratum.trace.shape == (21, len(stratum.log_weights))

@@ -1,4 +1,4 @@
-"""The number of labelings against permutations tried one by one, and bounds mixed over them against exact evidence."""
+"""The number of relabelings against permutations one by one, and bounds mixed over them against exact evidence."""
 
 import itertools
 import math
@@ -90,8 +90,8 @@ def test_the_correction_is_added_to_scores_that_are_no_bounds():
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_mixed_over_labelings_a_bound_stays_a_bound(name, rng):
-    """On random models with one prior everywhere, so that labelings abound; with few rows, so that they overlap."""
+def test_mixed_over_relabelings_a_bound_stays_a_bound(name, rng):
+    """On random models with one prior everywhere, so that relabelings abound; with few rows, so that they overlap."""
     gains = []
     for _ in range(40):
         network, data, _ = random_problem(rng, max_completions=2**8, max_nodes=5, max_rows=8)
@@ -103,7 +103,7 @@ def test_mixed_over_labelings_a_bound_stays_a_bound(name, rng):
         assert found.value >= SCORES[name](evaluation).value - 1e-12
         assert found.details["alias"] <= alias_correction(evaluation) + 1e-12
         gains.append(found.details["alias"])
-    # MAP points of so few rows are most often the one point that all labelings share
+    # MAP points of so few rows are most often the one point that all relabelings share
     assert max(gains) > 0.3 or SCORES[name].form == "map"
 
 
@@ -126,7 +126,7 @@ def test_the_gain_against_the_mixture_written_out(rng):
         assert -1e-12 <= gain <= written_out + 1e-12
 
 
-def test_labelings_far_apart_gain_all_of_it():
+def test_relabelings_far_apart_gain_all_of_it():
     evaluation = evaluation_of(Problem(LC2, facts.TWENTY_ROWS, uniform_prior(LC2)))
     for name in BOUNDS:
         assert SCORES[name](evaluation, alias=True).details["alias"] == approx(math.log(2), abs=1e-6)
@@ -136,7 +136,7 @@ def test_labelings_far_apart_gain_all_of_it():
         assert bound(evaluation, alias=True).details["alias"] == approx(math.log(4), abs=1e-6)
 
 
-def test_labelings_on_top_of_each_other_gain_nothing():
+def test_relabelings_on_top_of_each_other_gain_nothing():
     """All responsibilities equal: the mixture is q itself."""
     model = naive_bayes(3, 2)
     rows = drawn_rows(model, 10, np.random.default_rng(0), ("c",))
@@ -147,8 +147,10 @@ def test_labelings_on_top_of_each_other_gain_nothing():
     assert collapsed(evaluation, alias=True).details["alias"] == approx(0.0, abs=1e-9)
 
 
-def test_too_many_labelings_to_mix():
+def test_too_many_relabelings_to_mix():
     model = naive_bayes(8, 3)
     evaluation = evaluate(model, drawn_rows(model, 20, np.random.default_rng(0), ("c",)), ("c",), n_init=1, tol=1.0)
-    with pytest.raises(TooLargeError, match=r"There are 4.032e\+04 labelings of the hidden nodes, more than the 5040"):
+    with pytest.raises(
+        TooLargeError, match=r"There are 4.032e\+04 relabelings of the hidden nodes, more than the 5040"
+    ):
         lower_bound(evaluation, alias=True)

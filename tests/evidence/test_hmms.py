@@ -53,7 +53,7 @@ def test_relabelings_are_those_that_leave_the_prior_alone(name, rng):
 
 
 def test_more_states_than_permutations_can_be_listed(rng):
-    """States pick their places in turn: the correction averages to one over the labelings of a point."""
+    """States pick their places in turn: the correction averages to one over the relabelings of a point."""
     problem = PROBLEMS["categorical"](rng, n_rows=12)
     model, data = hmm(problem, symmetric(rng, 4), [12])
     listed, picked = (
@@ -62,7 +62,7 @@ def test_more_states_than_permutations_can_be_listed(rng):
     )
     statistics = random_starts(model, data, rng, 1)[:, 0]
     point = model.prior.natural((model.prior + statistics).sample(rng))
-    of_labelings = np.stack([point[cells] for cells in listed.cells], axis=1)
-    assert np.exp(picked.correction(statistics, of_labelings)).mean() == approx(1.0)
+    of_relabelings = np.stack([point[cells] for cells in listed.cells], axis=1)
+    assert np.exp(picked.correction(statistics, of_relabelings)).mean() == approx(1.0)
     drawn = picked.draw(statistics, point, rng)
-    assert any(np.array_equal(drawn, other) for other in of_labelings.T)
+    assert any(np.array_equal(drawn, other) for other in of_relabelings.T)

@@ -149,7 +149,7 @@ def test_with_nothing_hidden_bounds_are_exact_after_one_step(name, rng):
 
 
 def check_chain(problem):
-    """MLED <= CS <= VB from there <= collapsed <= the same ascended <= evidence; so too if mixed over labelings."""
+    """MLED <= CS <= VB from there <= collapsed <= the same ascended <= evidence; so too if mixed over relabelings."""
     evaluation = evaluation_of(problem, method="map", n_init=2, tol=1e-10)
     evidence = exact(evaluation).value
     for alias in (False, True):

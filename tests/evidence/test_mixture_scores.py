@@ -186,7 +186,7 @@ def test_what_is_drawn_is_the_same_for_any_number_of_threads_and_other_draws_sco
 
 
 @pytest.mark.parametrize("name", DEFINED)
-def test_bounds_over_labelings_stay_bounds(name, rng):
+def test_bounds_over_relabelings_stay_bounds(name, rng):
     """And gain something where components lie apart, ln of the number of orders at the most."""
     gains = []
     for k in range(2):

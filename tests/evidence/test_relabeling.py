@@ -126,7 +126,7 @@ def test_what_has_no_observed_descendant_is_left_alone(rng):
 # --- what they put right ----------------------------------------------------------------------------------------------
 
 
-def test_the_correction_averages_to_one_over_the_labelings_of_any_point(rng):
+def test_the_correction_averages_to_one_over_the_relabelings_of_any_point(rng):
     for network, columns, prior in some_networks(rng, 40):
         fast, found, listed = of_both(network, columns, prior)
         anchor = fast.flat(random_counts(rng, network))
@@ -137,18 +137,18 @@ def test_the_correction_averages_to_one_over_the_labelings_of_any_point(rng):
         assert h == approx(len(listed) * densities / densities.sum(), rel=1e-10)
 
 
-def test_parts_of_all_starts_average_to_one_over_the_labelings_of_any_point(rng):
+def test_parts_of_all_starts_average_to_one_over_the_relabelings_of_any_point(rng):
     """With the prior among the starts or without; so weights times parts add up to the evidence."""
     for k, (network, columns, prior) in enumerate(some_networks(rng, 30)):
         fast, found, listed = of_both(network, columns, prior)
-        shares = np.array([0.5, 0.5, 0.25] + [0.0] * (k % 2))
-        statistics = np.stack([share * fast.flat(random_counts(rng, network)) for share in shares])
-        starts = Starts(fast.model.prior, shares, statistics, found)
+        fractions = np.array([0.5, 0.5, 0.25] + [0.0] * (k % 2))
+        statistics = np.stack([fraction * fast.flat(random_counts(rng, network)) for fraction in fractions])
+        starts = Starts(fast.model.prior, fractions, statistics, found)
         point = np.log(fast.flat(random_tables(rng, network)))
-        labelings = np.stack([g(point) for g in listed], axis=1)
-        parts = [np.exp(starts.log_parts(np.full(len(listed), a), labelings)) for a in range(len(shares))]
+        relabeled = np.stack([g(point) for g in listed], axis=1)
+        parts = [np.exp(starts.log_parts(np.full(len(listed), a), relabeled)) for a in range(len(fractions))]
         assert np.sum(parts) / len(listed) == approx(1.0, rel=1e-11)
-        densities = [(fast.model.prior + n).log_density(np.exp(labelings), basis="probability") for n in statistics]
+        densities = [(fast.model.prior + n).log_density(np.exp(relabeled), basis="probability") for n in statistics]
         bars = [logsumexp(d) - math.log(len(listed)) for d in densities]
         assert np.log(parts) == approx(np.array(densities) - logsumexp(bars), rel=1e-9, abs=1e-9)
 
@@ -173,20 +173,20 @@ def test_relabelings_are_drawn_in_proportion(rng):
         assert observed[~common].sum() <= 6 + 4 * expected[~common].sum()
 
 
-def test_picks_in_turn_stand_for_many_labelings(rng, monkeypatch):
-    """h averages to one over the labelings of any point, without a sum over them."""
+def test_picks_in_turn_stand_for_many_relabelings(rng, monkeypatch):
+    """h averages to one over the relabelings of any point, without a sum over them."""
     network = facts.latent_class(4, (3, 2))
     with monkeypatch.context() as patch:
-        patch.setattr(relabelings_module, "_MOST_STATES", 3)
+        patch.setattr(relabelings_module, "_MAX_SUMMED_STATES", 3)
         fast, found, listed = of_both(network, ("y0", "y1"), uniform_prior(network))
     assert isinstance(found, relabelings_module.SequentialRelabelings)
     assert (found.n, found.cost) == (24, math.inf)
     anchor = fast.flat(random_counts(rng, network))
     point = np.log(fast.flat(random_tables(rng, network)))
-    labelings = np.stack([g(point) for g in listed], axis=1)
-    assert np.exp(found.correction(anchor, labelings)).mean() == approx(1.0, rel=1e-11)
+    relabeled = np.stack([g(point) for g in listed], axis=1)
+    assert np.exp(found.correction(anchor, relabeled)).mean() == approx(1.0, rel=1e-11)
     starts = Starts(fast.model.prior, np.array([0.5, 0.0]), np.stack([anchor, 0 * anchor]), found)
-    parts = [np.exp(starts.log_parts(np.full(24, a), labelings)) for a in (0, 1)]
+    parts = [np.exp(starts.log_parts(np.full(24, a), relabeled)) for a in (0, 1)]
     assert np.sum(parts) / 24 == approx(1.0, rel=1e-11)
 
 
@@ -196,21 +196,21 @@ def test_as_many_states_as_a_class_may_have(rng):
     found = capabilities_of(fast.model).relabelings.relabelings(["c"])
     assert (found.n, found.cost) == (math.factorial(20), math.inf)
     evaluation = evaluate(fast.model, rows_of(data), ["c"], n_init=2, tol=1e-3)
-    assert np.isfinite(anchored_ais(evaluation, n_chains=8, n_steps=4, shares=(0.0,)).value)
+    assert np.isfinite(anchored_ais(evaluation, n_chains=8, n_steps=4, fractions=(0.0,)).value)
     points = np.log(fast.lanes(random_tables(rng, network)))
     assert found.correction(fast.flat(random_counts(rng, network)), points).shape == (1,)
 
 
-def test_too_many_labelings_of_several_nodes_are_said_to_be_too_many():
+def test_too_many_relabelings_of_several_nodes_are_said_to_be_too_many():
     network = Network({"s": 8, "t": 7, "y": 2}, {"s": (), "t": ("s",), "y": ("t",)})
     model = FastNetwork(network, uniform_prior(network)).model
     assert capabilities_of(model).relabelings.relabelings(["s", "t"]) is None
     data = Data(("y",), np.array([[0], [1], [1]]))
     evaluation = evaluate(model, rows_of(data), ["s", "t"], n_init=2, tol=1e-3)
     found = anchored_ais(evaluation, n_steps=64)
-    assert any("ais: hidden nodes have too many labelings to correct for" in doubt for doubt in found.doubts)
-    assert found.details["n_labelings"] is None
-    # so few rows tell no labelings apart
+    assert any("ais: hidden nodes have too many relabelings to correct for" in doubt for doubt in found.doubts)
+    assert found.details["n_relabelings"] is None
+    # so few rows tell no relabelings apart
     assert found.value == approx(exact(evaluation).value, abs=4 * found.standard_error)
 
 
@@ -224,11 +224,11 @@ SYMMETRIC = [fact for fact in facts.EVIDENCES if fact.name in ("twenty rows, LC(
 def test_every_labeling_is_counted_once(fact):
     """Chains that seldom leave the labeling they start from; uncorrected their mean is too low by up to ln S."""
     evaluation = evaluation_of(Problem(fact.network, fact.data, fact.prior), n_init=10)
-    found = anchored_ais(evaluation, n_chains=4000, n_steps=64, shares=(0.75,), n_fits=1)
+    found = anchored_ais(evaluation, n_chains=4000, n_steps=64, fractions=(0.75,), n_fits=1)
     (stratum,) = found.details["strata"]
     assert found.standard_error < 0.06
     assert found.value == approx(fact.log_value, abs=3.5 * found.standard_error)
-    assert found.details["n_labelings"] == math.factorial(fact.network.cards["c"])
+    assert found.details["n_relabelings"] == math.factorial(fact.network.cards["c"])
     h = np.exp(stratum.log_weights - stratum.trace[-1])
     assert h.min() > 0
     assert h.max() <= math.factorial(fact.network.cards["c"]) + 1e-9
@@ -239,4 +239,4 @@ def test_every_labeling_is_counted_once(fact):
 def test_no_fit_has_labels_if_nothing_is_hidden():
     network = Network({"y0": 2, "y1": 2}, {"y0": (), "y1": ("y0",)})
     starts = make_starts(evaluation_of(Problem(network, facts.SIX_ROWS, uniform_prior(network))), (0.5, 0.0), 8)
-    assert len(starts) == starts.n_labelings == 1
+    assert len(starts) == starts.n_relabelings == 1

@@ -193,8 +193,8 @@ def _integral(codes, weights, n_points=24):
     likelihood = [np.where(y0, a, 1 - a) * np.where(y1, b, 1 - b) for y0, y1 in codes]
     flat = [each.ravel() for each in likelihood]
     area = np.outer(areas, areas).ravel()
-    for share, weight in zip(nodes, areas):
-        log = sum(w * np.log(share * f[:, None] + (1 - share) * f[None, :]) for w, f in zip(weights, flat))
+    for fraction, weight in zip(nodes, areas):
+        log = sum(w * np.log(fraction * f[:, None] + (1 - fraction) * f[None, :]) for w, f in zip(weights, flat))
         total += weight * float(area @ np.exp(log) @ area)
     return np.log(total)
 
@@ -226,7 +226,7 @@ def test_chains_that_are_too_short_are_told_of():
     evaluation = evaluate(model, Rows(tuple(f"y{j}" for j in range(4)), codes), ["c"])
     for kind, options in (
         ("ais_prior", {"n_chains": 16, "n_steps": 1}),
-        ("importance", {"n_draws": 256, "shares": (0.0,)}),
+        ("importance", {"n_draws": 256, "fractions": (0.0,)}),
     ):
         assert "not to be trusted" in asked(kind, evaluation, **options)[0].doubts[0]
 
@@ -257,7 +257,7 @@ def test_longer_chains_have_larger_log_weights_on_average():
     assert means[-1] < exact_log_evidence(*problem) + 3 * error
 
 
-def backward_ratios(prior_of_class, share, n, **options):
+def backward_ratios(prior_of_class, fraction, n, **options):
     """Z / Z^ of backward chains from the tables that made the rows: a draw of the posterior."""
     network, columns = facts.latent_class(2, (2, 2, 2)), ("y0", "y1", "y2")
     prior = uniform_prior(network) | {"c": np.array(prior_of_class, dtype=float)}
@@ -267,14 +267,14 @@ def backward_ratios(prior_of_class, share, n, **options):
         drawn = queries.sample(model, point, 8, rng)
         codes = np.stack([drawn[column] for column in columns], axis=1).astype(np.int8)
         evaluation = evaluate(model, Rows(columns, codes), ["c"], seed=seed, n_init=3, tol=1e-6)
-        found = reverse_ais(evaluation, np.log(point), share=share, **options)
+        found = reverse_ais(evaluation, np.log(point), fraction=fraction, **options)
         ratios.append(np.exp(exact_log_evidence(network, facts.Data(columns, codes), prior) - found.value))
     return np.mean(ratios), np.std(ratios, ddof=1) / np.sqrt(n)
 
 
-@pytest.mark.parametrize(("prior_of_class", "share"), [((3, 1), 0.5), ((3, 1), 0.0), ((1, 1), 0.0)])
-def test_backward_chains_are_right_on_average(prior_of_class, share):
-    mean, error = backward_ratios(prior_of_class, share, 100, n_chains=8, n_steps=32)
+@pytest.mark.parametrize(("prior_of_class", "fraction"), [((3, 1), 0.5), ((3, 1), 0.0), ((1, 1), 0.0)])
+def test_backward_chains_are_right_on_average(prior_of_class, fraction):
+    mean, error = backward_ratios(prior_of_class, fraction, 100, n_chains=8, n_steps=32)
     assert abs(mean - 1) < 3.5 * error, (mean, error)
     assert error < 0.1
 
@@ -288,7 +288,7 @@ def test_backward_chains_to_one_labeling_are_rather_too_high():
 def test_particles_drawn_again_at_every_step_leave_the_mean_right():
     network = facts.latent_class(2, (2, 2, 2))
     problem = Problem(network, facts.TWENTY_ROWS, uniform_prior(network))
-    from_prior = {"shares": (0.0,), "n_steps": 4, "resample_below": 1.0}
+    from_prior = {"fractions": (0.0,), "n_steps": 4, "resample_below": 1.0}
     found, _ = asked("smc", evaluation_of(problem, seed=2, n_init=3), n_runs=1000, **from_prior)
     assert found.standard_error < 0.1
     assert found.value == pytest.approx(exact_log_evidence(*problem), abs=4 * found.standard_error)

@@ -7,7 +7,7 @@ import pytest
 from emissions.members import PROBLEMS
 from laws.mixtures import mixture
 
-from skvbem.models.mixture.components import Components, pairs_by_evidence, share_of_each
+from skvbem.models.mixture.components import Components, pairs_by_evidence, rows_of_components
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 
@@ -63,9 +63,9 @@ def test_without_some_and_scaled(four):
     parts = Components.of(model, model.statistics_of(shares, data))
     left = parts.without(np.array([0, 2]))
     assert left.counts == approx(shares.sum(axis=0)[[1, 3]])
-    assert np.array_equal(left.own, parts.own[[1, 3]])
+    assert np.array_equal(left.per_component, parts.per_component[[1, 3]])
     assert parts.scaled(5.0).counts.sum() == approx(5.0)
-    assert parts.scaled(5.0).own == approx(parts.own * 5.0 / len(data))
+    assert parts.scaled(5.0).per_component == approx(parts.per_component * 5.0 / len(data))
 
 
 def test_sticks_take_the_largest_first(rng):
@@ -74,7 +74,7 @@ def test_sticks_take_the_largest_first(rng):
     statistics = model.statistics_of(np.eye(3)[[0, 1, 1, 1, 1, 1, 2, 2, 2, 0]], model.compile(values))
     ordered = Components.of(model, Components.of(model, statistics).statistics(model))
     assert ordered.counts.tolist() == [5, 3, 2]
-    assert np.array_equal(ordered.own, Components.of(model, statistics).own[[1, 2, 0]])
+    assert np.array_equal(ordered.per_component, Components.of(model, statistics).per_component[[1, 2, 0]])
 
 
 def test_pairs_by_evidence(four):
@@ -99,7 +99,7 @@ def test_rows_of_each_component_weigh_their_share(four, rng):
     expected = joint / joint.sum(axis=1, keepdims=True)
     marks = rng.permutation(len(data)).astype(np.uint64)
     data = replace(data, row_hashes=marks.__getitem__)
-    for k, rows in enumerate(share_of_each(model, statistics, data, 0)):
+    for k, rows in enumerate(rows_of_components(model, statistics, data, 0)):
         held = np.flatnonzero(expected[:, k] > 1e-3)
         assert np.array_equal(rows.row_hashes(slice(None)), marks[held])
         assert rows.weight == approx(expected[held, k])

@@ -58,8 +58,8 @@ REPEATS = {
 @pytest.mark.parametrize("n_buckets", [None, 64])
 def test_the_sample_is_that_of_all_rows_sorted(repeats, weights, n_buckets, rng, monkeypatch):
     if n_buckets is not None:  # so few that all of them hold many hashes
-        monkeypatch.setattr(seeding, "_LEAST_BUCKETS", n_buckets)
-        monkeypatch.setattr(seeding, "_MOST_BUCKETS", n_buckets)
+        monkeypatch.setattr(seeding, "_MIN_BUCKETS", n_buckets)
+        monkeypatch.setattr(seeding, "_MAX_BUCKETS", n_buckets)
     monkeypatch.setattr(seeding, "_ROWS", 1000)
     n, seed = 40_000, int(rng.integers(2**63))
     hashes = mixed(REPEATS[repeats](rng, n).astype(np.uint64) + np.uint64(1))

@@ -206,13 +206,13 @@ def test_sampled_evidences_are_right(problem, log_evidence, kind):
 
 def test_starts_from_the_prior_alone_are_right(problem, log_evidence):
     """Every kind of start by itself: wide ones of the fit, and the prior."""
-    for shares in ((1.0,), (0.5,), (0.0,)):
-        found = SCORES["ais"](problem.evaluation(3), shares=shares, n_chains=64, n_steps=48)
+    for fractions in ((1.0,), (0.5,), (0.0,)):
+        found = SCORES["ais"](problem.evaluation(3), fractions=fractions, n_chains=64, n_steps=48)
         assert abs(found.value - log_evidence) < 4.5 * found.standard_error
 
 
 def test_chains_do_not_depend_on_others(problem):
-    few, many = (SCORES["ais"](problem.evaluation(), shares=(0.5,), n_chains=n, n_steps=8) for n in (3, 6))
+    few, many = (SCORES["ais"](problem.evaluation(), fractions=(0.5,), n_chains=n, n_steps=8) for n in (3, 6))
     assert many.details["log_weights"][:3] == approx(few.details["log_weights"], rel=1e-9)
 
 

@@ -7,7 +7,7 @@ What is reported is the number of classes a score chooses less that chosen by La
 
 Beside it: "planted", the same with the true parameters as one more start of the model of as many classes as the truth;
 and "ours", the scores of this library by default, each at its own form of fit from as many starts: Laplace in the
-softmax basis, BIC at maximum likelihood, variational bounds, annealed importance sampling (which counts labelings).
+softmax basis, BIC at maximum likelihood, variational bounds, annealed importance sampling (which counts relabelings).
 
 ``python chickering_heckerman.py`` takes hours on one core and writes chickering_heckerman_results.json next to it.
 """
@@ -30,7 +30,7 @@ RESULTS = Path(__file__).with_name("chickering_heckerman_results.json")
 PRIOR = 1.01
 AT_MAP = ("laplace", "cheeseman_stutz", "mled", "draper", "bic")
 BY_DEFAULT = ("lower_bound", "collapsed", "collapsed_ascent", "ais", *AT_MAP)
-#: Laplace in the softmax basis plus ln of the number of labelings, which annealed importance sampling counts.
+#: Laplace in the softmax basis plus ln of the number of relabelings, which annealed importance sampling counts.
 LABELED = "laplace + ln c!"
 OURS = (*BY_DEFAULT, LABELED)
 #: Mean and standard deviation of the classes chosen less those chosen by Laplace's approximation, in their order.

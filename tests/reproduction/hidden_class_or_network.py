@@ -7,7 +7,7 @@ network), where
 
 - the number of classes is the best of one to six, by Laplace's approximation at the mode of 64 starts, as in the paper,
   and by scores of this library by default: the variational bound, the collapsed bound ascended from there, annealed
-  importance sampling, which alone counts all labelings of the classes;
+  importance sampling, which alone counts all relabelings of the classes;
 - the network is the one that hill climbing from the empty graph finds, by the exact evidence under uniform priors, as
   in the paper; and the best of all networks, by dynamic programming.
 

@@ -1,6 +1,6 @@
 """The evidence of latent class models on real data, against an independent program's importance sampling.
 
-`*.ref.json`: ln p(y) summed over all labelings, its standard error and effective sample size; values whose effective
+`*.ref.json`: ln p(y) summed over all relabelings, its standard error and effective sample size; values whose effective
 sample size was below 200 are marked unreliable there and only reported here.
 """
 

@@ -80,7 +80,7 @@ def test_callbacks_hear_of_stages_and_candidates():
 
 
 @needs_callbacks
-def test_callbacks_follow_into_the_fit_of_the_winner():
+def test_callbacks_follow_into_the_fit_of_the_best_estimator():
     """And not into those of candidates, of which there are too many."""
     listener = Following()
     StructureSearchCV(VBDiscreteDAG(), {"latents": [2, 3]}, random_state=0).set_callbacks(listener).fit(CARCINOMA)
@@ -91,7 +91,7 @@ def test_callbacks_follow_into_the_fit_of_the_winner():
 
 
 @needs_callbacks
-def test_callbacks_of_the_estimator_hear_of_the_winner_alone():
+def test_callbacks_of_the_estimator_hear_of_the_best_one_alone():
     """Candidates are fitted in pieces, and by workers: nobody would take down what a callback sets up there."""
     listener = Listener()
     model = VBDiscreteDAG().set_callbacks(listener)

@@ -133,7 +133,7 @@ def test_two_readings_are_told_apart_and_one_again_is_not():
 
 
 def test_fractions_of_weights_are_those_of_the_fit_whoever_counted_equal_rows(rng):
-    """A search fits distinct rows; its winner knows the data again by all rows."""
+    """A search fits distinct rows; its best estimator knows the data again by all rows."""
     weight = rng.uniform(0.5, 2.0, size=60)
     search = StructureSearchCV(VBDiscreteDAG(n_init=2), NETWORKS, scoring="lower_bound", random_state=0)
     best = search.fit(CATEGORIES, sample_weight=weight).best_estimator_

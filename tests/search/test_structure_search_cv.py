@@ -1,4 +1,4 @@
-"""The search as scikit-learn's users see it: tables, posteriors, winners, and bad input."""
+"""The search as scikit-learn's users see it: tables, posteriors, best estimators, and bad input."""
 
 import pickle
 import warnings
@@ -253,7 +253,7 @@ def test_weights_are_repeats(rows):
     assert weighted.best_estimator_.n_samples_ == weights.sum()
 
 
-def test_asking_the_winner(searched, rows):
+def test_asking_the_best_estimator(searched, rows):
     best = searched.best_estimator_
     assert np.array_equal(searched.score_samples(rows), best.score_samples(rows))
     assert searched.score(rows) == best.score(rows)

@@ -41,11 +41,11 @@ class FittedHMM(FittedEmissions):
         here = rows.compiled(self.model)
         states = self.model.smoothed(natural[:, 0], here)
         are_possible = bool(states.any(axis=1).all())
-        found = model.statistics_of(self.possible(states), data)
+        statistics = model.statistics_of(self.possible(states), data)
         if are_possible:  # of neighbors together, where that is known
             n_chain = model.initial.n_cells + model.transitions.n_cells
-            found[:n_chain] = self.model.expect(natural, here).statistics[:n_chain, 0]
-        return found
+            statistics[:n_chain] = self.model.expect(natural, here).statistics[:n_chain, 0]
+        return statistics
 
     def possible(self, states: np.ndarray) -> np.ndarray:
         """Probabilities of states (n_rows, n_components), those of steps that no path can make filled in."""
@@ -71,12 +71,12 @@ class FittedHMM(FittedEmissions):
     def hyperparameters(self) -> dict[str, Any]:
         """Attributes of the prior as resolved and, of a density, of the posterior."""
         initial, transitions = self.model.initial, self.model.transitions
-        found = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
+        attributes = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
         if self.form.density:
             of_first, of_pairs, _ = self.posterior.blocks
-            found["startprob_concentration_"] = initial.matrix(of_first.concentration)[0]
-            found["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
-        return found | super().hyperparameters()
+            attributes["startprob_concentration_"] = initial.matrix(of_first.concentration)[0]
+            attributes["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
+        return attributes | super().hyperparameters()
 
     def chain_quantiles(self, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of q(theta) of first states and transitions, by name; 0 of those that are ruled out."""
@@ -100,23 +100,23 @@ class FittedHMM(FittedEmissions):
     def log_predictive(self, data: HMMData, predictive: str, n_draws: int) -> tuple[np.ndarray, np.ndarray]:
         """Log predictive probabilities of sequences, and their standard errors, nats, (n_sequences,)."""
         if predictive != "average" or not self.form.density:
-            found = self.model.log_normalizers_of_sequences(self.natural(predictive), data)
-            return found, np.zeros(len(found))
+            log_probabilities = self.model.log_normalizers_of_sequences(self.natural(predictive), data)
+            return log_probabilities, np.zeros(len(log_probabilities))
         naturals = self.draws(n_draws, np.random.default_rng([*self.seed, 2**31 + 1]))
         logs = np.stack([self.model.log_normalizers_of_sequences(each, data) for each in naturals.T])
-        found = logsumexp(logs, axis=0) - np.log(n_draws)
+        log_probabilities = logsumexp(logs, axis=0) - np.log(n_draws)
         with np.errstate(invalid="ignore"):
-            share = np.exp(logs - found)  # of mean 1
+            share = np.exp(logs - log_probabilities)  # of mean 1
             error = np.sqrt(((share - 1) ** 2).sum(axis=0) / (n_draws * max(n_draws - 1, 1)))
-        return found, np.where(np.isfinite(found), error if n_draws > 1 else np.nan, 0.0)
+        return log_probabilities, np.where(np.isfinite(log_probabilities), error if n_draws > 1 else np.nan, 0.0)
 
     def ahead(self, filtered: np.ndarray, n_steps: int) -> np.ndarray:
         """Probabilities of states 1, 2, ... steps after those of (n_sequences, n_components), axis 1 the steps."""
-        found = []
+        of_steps = []
         for _ in range(n_steps):
             filtered = filtered @ self.transmat
-            found.append(filtered)
-        return np.stack(found, axis=1)
+            of_steps.append(filtered)
+        return np.stack(of_steps, axis=1)
 
     def expected_values(self, states: np.ndarray) -> dict[str, np.ndarray]:
         """What each column is expected to hold given probabilities of states (..., n_components), by name.
@@ -124,11 +124,11 @@ class FittedHMM(FittedEmissions):
         Of a column of categories the probability of each, in the order of `categories_`; of zeros and ones that of a
         one; of counts that share a total the share.
         """
-        found: dict[str, np.ndarray] = {}
+        by_name: dict[str, np.ndarray] = {}
         for group, parameters in zip(self.groups.groups, self.parameters()):
             tables = group.specification.expected(parameters, group.levels)
-            found |= {name: states @ table for name, table in zip(group.names, tables)}
-        return {name: found[name] for name in self.groups.names}
+            by_name |= {name: states @ table for name, table in zip(group.names, tables)}
+        return {name: by_name[name] for name in self.groups.names}
 
     def sample(self, lengths: np.ndarray, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """Sequences drawn from the predictive distribution, each at parameters of its own, and their states."""

@@ -103,7 +103,7 @@ class HMMMethod(FitMethod):
     """
 
     def ascent(self, model, data, form: Form, n_threads: int) -> HMMAscent:
-        """See `FitMethod`."""
+        """Full steps of a hidden Markov model on its data."""
         return HMMAscent(model, data, form, n_threads)
 
     def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:

@@ -321,7 +321,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         if columns is not None:
             validate_data(self, sequences.rows, skip_check_array=True, reset=False)
-        table, lengths, weight, order, place = self._counted_sequences(sequences, sample_weight)
+        table, lengths, weight, order, place = self._weighted_sequences(sequences, sample_weight)
         names = {}
         if columns is None:
             columns, values = self._learned_columns(table)
@@ -545,11 +545,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         fitted, reading, data = self.asked(X, sequence_id, lengths)
         sequences, groups = reading.sequences, fitted.groups
         states = self._smoothed(fitted, data)
-        found = fitted.imputed(data.table[0 : len(data)], states)
+        imputed = fitted.imputed(data.table[0 : len(data)], states)
         missing = groups.missing(reading.values)
         if not sequences.are_listed:
-            found, missing = [sequences.as_given(of_group) for of_group in found], sequences.as_given(missing)
-        completed = filled(sequences.rows, missing, groups.columns_of(found))
+            imputed, missing = [sequences.as_given(of_group) for of_group in imputed], sequences.as_given(missing)
+        completed = filled(sequences.rows, missing, groups.columns_of(imputed))
         return sequences.split(completed) if sequences.are_listed else completed
 
     def credible_intervals(self, level=0.95):
@@ -572,11 +572,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         Raises
         ------
         ValueError
-            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+            If the fit is a point, by ``method="map"`` or "ml", or the level is not between 0 and 1.
         """
-        found = super().credible_intervals(level)
+        of_emissions = super().credible_intervals(level)
         lower, upper = (self._fitted_.chain_quantiles(share) for share in (0.5 - level / 2, 0.5 + level / 2))
-        return {"chain": {name: (lower[name], upper[name]) for name in lower}} | found
+        return {"chain": {name: (lower[name], upper[name]) for name in lower}} | of_emissions
 
     def sample(self, lengths=1, random_state=None):
         """Sequences drawn from the predictive distribution, and the states behind them.

@@ -372,8 +372,8 @@ def _check_values(whose: str, values: list) -> None:
     if "complex number" in kinds:
         raise ValueError(f"Complex data not supported. {whose} holds {show(kinds['complex number'])}.")
     if len(kinds) > 1:
-        found = " and ".join(f"{show(value)} ({kind})" for kind, value in kinds.items())
-        raise ValueError(f"{whose} mixes kinds of values: {found}. Make them one kind; 1 and '1' are never merged.")
+        examples = " and ".join(f"{show(value)} ({kind})" for kind, value in kinds.items())
+        raise ValueError(f"{whose} mixes kinds of values: {examples}. Make them one kind; 1 and '1' are never merged.")
     if "number" in kinds and any(value in (np.inf, -np.inf) for value in values):
         raise ValueError(f"{whose} holds infinity. A category must be finite.")
 

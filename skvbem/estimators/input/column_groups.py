@@ -98,8 +98,8 @@ class ColumnGroups:
             If the parameter, or a cell, is not what it should be.
         """
         reader = EmissionReader(owner, table.names, table.source, covariance_type)
-        found = reader.groups(emission, lambda: list(map(_holds_numbers, table.each_column())))
-        groups = cls._unread(table, found, owner, categories, missing_values, handle_unknown)
+        emission_groups = reader.groups(emission, lambda: list(map(_holds_numbers, table.each_column())))
+        groups = cls._unread(table, emission_groups, owner, categories, missing_values, handle_unknown)
         values = []
         for group in groups.groups:
             part = table.columns(group.columns)
@@ -130,8 +130,8 @@ class ColumnGroups:
         """
         first = next(iter(tables))
         reader = EmissionReader(owner, first.names, first.source, covariance_type)
-        found = reader.groups(emission, lambda: _hold_numbers(first.names, tables))
-        groups = cls._unread(first, found, owner, categories, missing_values, handle_unknown)
+        emission_groups = reader.groups(emission, lambda: _hold_numbers(first.names, tables))
+        groups = cls._unread(first, emission_groups, owner, categories, missing_values, handle_unknown)
         for group in groups.groups:
             of_group = tables.map(partial(_columns_of, group))
             if group.encoder is None:
@@ -142,11 +142,17 @@ class ColumnGroups:
 
     @classmethod
     def _unread(
-        cls, table: Table, found: Sequence[EmissionGroup], owner: str, categories, missing_values, handle_unknown
+        cls,
+        table: Table,
+        emission_groups: Sequence[EmissionGroup],
+        owner: str,
+        categories,
+        missing_values,
+        handle_unknown,
     ) -> ColumnGroups:
         """Groups whose categories are still to be learned."""
         names, groups = tuple(table.names), []
-        for name, specification, columns in found:
+        for name, specification, columns in emission_groups:
             part, encoder = table.columns(columns).names, None
             if specification.holds_categories:
                 given: Any = "auto"
@@ -209,10 +215,10 @@ class ColumnGroups:
 
     def missing(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """Which cells are missing, (n_rows, n_columns) in the order of the table."""
-        found = np.zeros((len(values[0]), len(self.names)), dtype=bool)
+        are_missing = np.zeros((len(values[0]), len(self.names)), dtype=bool)
         for group, of_group in zip(self.groups, values):
-            found[:, list(group.columns)] = is_missing(of_group)
-        return found
+            are_missing[:, list(group.columns)] = is_missing(of_group)
+        return are_missing
 
     def refilled(self, values: Sequence[np.ndarray], drawn: Any) -> list[np.ndarray]:
         """Values of the groups replaced by those that an emission drew, the same cells missing."""
@@ -250,24 +256,24 @@ def _columns_of(group: Group, table: Table) -> Table:
 
 def _hold_numbers(names: Sequence[str], tables: Blocks) -> list[bool]:
     """Whether columns hold numbers, by the blocks in which a cell is observed."""
-    found: list[set[bool]] = [set() for _ in names]
+    verdicts_of_columns: list[set[bool]] = [set() for _ in names]
     of_none: list[bool] = []
     for table in tables:
         of_none = of_none or list(map(_holds_numbers, table.each_column()))
-        for verdicts, column in zip(found, table.each_column()):
+        for verdicts, column in zip(verdicts_of_columns, table.each_column()):
             cells = column.values
             empty = column.levels is None and (
                 np.isnan(cells).all() if cells.dtype.kind == "f" else cells.dtype.kind == "O" and _all_missing(cells)
             )
             if not empty:
                 verdicts.add(_holds_numbers(column))
-    for name, verdicts in zip(names, found):
+    for name, verdicts in zip(names, verdicts_of_columns):
         if len(verdicts) > 1:
             raise ValueError(
                 f"Column {name!r} of X holds numbers in some blocks and categories in others. Make them one kind, or "
                 "name its family in the 'emission' parameter."
             )
-    return [True in (verdicts or {other}) for verdicts, other in zip(found, of_none)]
+    return [True in (verdicts or {other}) for verdicts, other in zip(verdicts_of_columns, of_none)]
 
 
 def _all_missing(cells: np.ndarray) -> bool:

@@ -90,7 +90,7 @@ class EmissionReader:
         else:
             raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.")
         groups = [EmissionGroup(name, self._specification(of), self._columns(name, at)) for name, of, at in items]
-        self._check_shares(groups)
+        self._check_partition(groups)
         return groups
 
     def _forms(self) -> str:
@@ -104,15 +104,15 @@ class EmissionReader:
     def _specification(self, emission) -> EmissionSpecification:
         """An emission given by name or as an object, for this fit alone; its parameters are checked."""
         if isinstance(emission, EmissionSpecification):
-            found = clone(emission)
-            self._check_covariance_type(found)
+            specification = clone(emission)
+            self._check_covariance_type(specification)
         else:
             self._check_family(emission)
-            found = EMISSIONS[emission]()
-            if hasattr(found, "covariance_type"):
-                found.set_params(covariance_type=self.covariance_type)
-        found.check_parameters()
-        return found
+            specification = EMISSIONS[emission]()
+            if hasattr(specification, "covariance_type"):
+                specification.set_params(covariance_type=self.covariance_type)
+        specification.check_parameters()
+        return specification
 
     def _check_family(self, family) -> None:
         if isinstance(family, str) and family in EMISSIONS:
@@ -127,12 +127,12 @@ class EmissionReader:
         )
 
     def _check_covariance_type(self, emission: EmissionSpecification) -> None:
-        own = getattr(emission, "covariance_type", None)
-        if own is not None and self.covariance_type not in (DEFAULT_COVARIANCE_TYPE, own):
+        of_emission = getattr(emission, "covariance_type", None)
+        if of_emission is not None and self.covariance_type not in (DEFAULT_COVARIANCE_TYPE, of_emission):
             kind = type(emission).__name__
             raise ValueError(
                 f"covariance_type={self.covariance_type!r} of {self.owner} is for emissions given by name, and its "
-                f"'emission' parameter holds {kind}(covariance_type={own!r}). Say it once: leave out that of "
+                f"'emission' parameter holds {kind}(covariance_type={of_emission!r}). Say it once: leave out that of "
                 f"{self.owner}, or search over 'emission__covariance_type'."
             )
 
@@ -154,14 +154,14 @@ class EmissionReader:
         if callable(columns):
             columns = columns(self.source)
         if isinstance(columns, slice):
-            found = list(range(len(self.names)))[self._as_positions(columns)]
+            positions = list(range(len(self.names)))[self._as_positions(columns)]
         elif isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable):
-            found = [self._position(columns)]
+            positions = [self._position(columns)]
         else:
-            found = self._positions(list(columns))
-        if not found:
+            positions = self._positions(list(columns))
+        if not positions:
             raise ValueError(f"{self._whose} gives no column to {name!r}. Leave it out.")
-        return found
+        return positions
 
     def _positions(self, columns: list) -> list[int]:
         if not columns or not all(isinstance(column, (bool, np.bool_)) for column in columns):
@@ -191,7 +191,7 @@ class EmissionReader:
             f"{listed(map(repr, self.names))}."
         )
 
-    def _check_shares(self, groups: Sequence[EmissionGroup]) -> None:
+    def _check_partition(self, groups: Sequence[EmissionGroup]) -> None:
         """Refuse columns that are in two groups, or in none."""
         times = Counter(position for group in groups for position in group.columns)
         twice = [self.names[position] for position, n in times.items() if n > 1]

@@ -16,7 +16,7 @@ from skvbem.estimators.input.tables import Column, Table, is_missing_value, show
 # Rows looked at together.
 _BLOCK = 2**12
 # Squares of larger numbers, and of smaller ones that are not 0, leave the floats.
-_LARGEST, _LEAST = 1e140, 1e-140
+_MAX_MAGNITUDE, _MIN_MAGNITUDE = 1e140, 1e-140
 _UNIT = " Measure it in another unit."
 
 
@@ -62,11 +62,11 @@ def are_complete(values: Sequence[np.ndarray]) -> bool:
 
 def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
     """Whether rows have any observed cell, (n_rows,)."""
-    found = np.zeros(len(values[0]), dtype=bool)
+    are_seen = np.zeros(len(values[0]), dtype=bool)
     for of_group in values:
-        for rows in blocks_of_rows(len(found)):
-            found[rows] |= ~is_missing(of_group[rows]).all(axis=1)
-    return found
+        for rows in blocks_of_rows(len(are_seen)):
+            are_seen[rows] |= ~is_missing(of_group[rows]).all(axis=1)
+    return are_seen
 
 
 def blocks_of_rows(n_rows: int) -> Iterator[slice]:
@@ -148,8 +148,13 @@ def _check(names: Sequence[str], values: np.ndarray, specification: EmissionSpec
         with np.errstate(invalid="ignore"):
             impossible = specification.impossible(block)
         is_bad = is_bad or bool(impossible.any() and (impossible & ~np.isnan(block)).any())
-    most = min(specification.largest, _LARGEST)
-    if is_bad or (reach > most).any() or ((reach > 0) & (reach < _LEAST)).any() or (is_fit and (reach < 0).any()):
+    most = min(specification.largest, _MAX_MAGNITUDE)
+    if (
+        is_bad
+        or (reach > most).any()
+        or ((reach > 0) & (reach < _MIN_MAGNITUDE)).any()
+        or (is_fit and (reach < 0).any())
+    ):
         for name, column in zip(names, values.T):
             _refuse_column(name, column, specification, is_fit)
 
@@ -171,7 +176,7 @@ def _refuse_column(name: str, values: np.ndarray, specification: EmissionSpecifi
             f"Column {name!r} of X holds {largest:g}; {specification.if_larger}, or give the column to "
             f"{FOR_NUMBERS!r} in the 'emission' parameter."
         )
-    extreme = (size > _LARGEST) | ((size > 0) & (largest < _LEAST))
+    extreme = (size > _MAX_MAGNITUDE) | ((size > 0) & (largest < _MIN_MAGNITUDE))
     if extreme.any():
         raise ValueError(f"Column {name!r} of X holds {values[extreme.argmax()]:g}, whose square is no float.{_UNIT}")
     if is_fit and np.isnan(values).all():

@@ -51,8 +51,8 @@ def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):
             if where[:, j].any():
                 if column.dtype.is_integer() and _are_fractions(np.dtype(int), values):
                     column = column.cast(polars.Float64)
-                found = polars.Series(column.name, values.tolist()).cast(column.dtype)
-                column = column.zip_with(polars.Series(~where[:, j]), found)
+                replacements = polars.Series(column.name, values.tolist()).cast(column.dtype)
+                column = column.zip_with(polars.Series(~where[:, j]), replacements)
             completed.append(column)
         return X.with_columns(completed)
     array = np.array(X, dtype=None if hasattr(X, "dtype") else object)

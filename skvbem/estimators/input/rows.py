@@ -31,13 +31,13 @@ class TableReading(Reading):
     columns : ColumnGroups
     blocks : sequence or Blocks
         Of the values of each group, and of the weights of the rows or None. A sequence of one block is in memory.
-    counted : ndarray of bool or None
+    is_weighted : ndarray of bool or None
         Which rows of a table in memory have a weight > 0; None for all.
     """
 
     columns: ColumnGroups
     blocks: Iterable[tuple[list[np.ndarray], np.ndarray | None]]
-    counted: np.ndarray | None = None
+    is_weighted: np.ndarray | None = None
 
     @classmethod
     def of_blocks(cls, columns: ColumnGroups, tables: WeightedTables, **options) -> TableReading:
@@ -57,7 +57,7 @@ class TableReading(Reading):
 
     @property
     def as_independent(self) -> TableReading:
-        """The rows."""
+        """The rows themselves, which do not depend on each other."""
         return self
 
     def emission(self) -> Emission:
@@ -97,23 +97,23 @@ class TableReading(Reading):
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Reading`."""
+        """The text that tells these rows, and how they are read, from others."""
         return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
 
     @property
     def has_whole_weights(self) -> bool:
-        """See `Reading`."""
+        """Whether every row or sequence counts a whole number of times."""
         return all(weight is None or bool((weight == np.floor(weight)).all()) for _, weight in self.blocks)
 
     def one_by_one(self) -> Self:
-        """See `Reading`."""
+        """The reading with repeated rows in place of weights."""
         ((values, weight),) = self.blocks
         if weight is not None:
             values = [np.repeat(of_group, weight.astype(int), axis=0) for of_group in values]
-        return replace(self, blocks=[(values, None)], counted=None)
+        return replace(self, blocks=[(values, None)], is_weighted=None)
 
     def refilled(self, drawn: Any) -> Self:
-        """See `Reading`."""
+        """The reading with values that a model drew, the same cells missing."""
         ((values, weight),) = self.blocks
         return replace(self, blocks=[(self.columns.refilled(values, drawn), weight)])
 
@@ -153,7 +153,7 @@ class SequenceReading(Reading):
 
     @property
     def as_independent(self) -> TableReading:
-        """The rows, whatever sequence they are of."""
+        """The rows themselves, which do not depend on each other."""
         weight = None if self.weight is None else np.repeat(self.weight, self.lengths)
         return TableReading(self.columns, [(self.values, weight)], names=self.names, given=self.given)
 
@@ -164,12 +164,12 @@ class SequenceReading(Reading):
         return model.compile(table, self.lengths, self.weight, observed)
 
     def starts(self, model: HMM, data: HMMData, n_starts: int, *, spread: bool, rng: np.random.Generator) -> np.ndarray:
-        """Statistics of starts, (n_cells, n_starts)."""
+        """Statistics of random starts for sequences, (n_cells, n_starts)."""
         return seeded_starts(model, data, partial(row_hashes, self.values), n_starts, spread=spread, rng=rng)
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Reading`."""
+        """The text that tells these rows, and how they are read, from others."""
         firsts = np.cumsum(self.lengths) - self.lengths
         time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)
         of_rows = mixed(row_hashes(self.values, slice(None)) + mixed(time * _MULTIPLIER))
@@ -178,11 +178,11 @@ class SequenceReading(Reading):
 
     @property
     def has_whole_weights(self) -> bool:
-        """See `Reading`."""
+        """Whether every row or sequence counts a whole number of times."""
         return self.weight is None or bool((self.weight == np.floor(self.weight)).all())
 
     def one_by_one(self) -> Self:
-        """See `Reading`."""
+        """The reading with repeated rows in place of weights."""
         if self.weight is None:
             return self
         times = self.weight.astype(int)
@@ -192,7 +192,7 @@ class SequenceReading(Reading):
         return replace(self, values=[of_group[rows] for of_group in self.values], lengths=lengths, weight=None)
 
     def refilled(self, drawn: Any) -> Self:
-        """See `Reading`."""
+        """The reading with values that a model drew, the same cells missing."""
         return replace(self, values=self.columns.refilled(self.values, drawn))
 
     def __getstate__(self):

@@ -64,9 +64,9 @@ class Sequences:
     def as_given(self, in_time: np.ndarray) -> np.ndarray | list[np.ndarray]:
         """What belongs to rows in the order of time, (n_rows, ...), as the user has rows: a list for a list."""
         if self.order is not None:
-            found = np.empty_like(in_time)
-            found[self.order] = in_time
-            return found
+            as_rows = np.empty_like(in_time)
+            as_rows[self.order] = in_time
+            return as_rows
         return self.split(in_time) if self.are_listed else in_time
 
     def split(self, rows) -> list:
@@ -104,8 +104,8 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
         for name, value in (("sequence_id", sequence_id), ("lengths", lengths)):
             if value is not None:
                 raise ValueError(f"X is a list of sequences; {name!r} is for rows of one table. Leave it out.")
-        rows, found = _joined(X, owner)
-        return Sequences(rows, read_table(rows, owner), found, None, True)
+        rows, n_rows_of_each = _joined(X, owner)
+        return Sequences(rows, read_table(rows, owner), n_rows_of_each, None, True)
     if getattr(X, "ndim", 2) == 3 and not issparse(X):
         raise ValueError(
             f"Found array with dim 3, while {owner} needs dim 2, one row for each step of one sequence. For sequences "
@@ -115,10 +115,10 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
     table = read_table(X, owner)
     n_rows = table.n_samples
     if sequence_id is not None:
-        found, order = _of_ids(sequence_id, n_rows)
-        return Sequences(X, table, found, order, False)
-    found = np.array([n_rows]) if lengths is None else _checked_lengths(lengths, n_rows)
-    return Sequences(X, table, found.astype(np.int64), None, False)
+        n_rows_of_each, order = _of_ids(sequence_id, n_rows)
+        return Sequences(X, table, n_rows_of_each, order, False)
+    n_rows_of_each = np.array([n_rows]) if lengths is None else _checked_lengths(lengths, n_rows)
+    return Sequences(X, table, n_rows_of_each.astype(np.int64), None, False)
 
 
 def refuse_lengths_as_y(y, sequences: Sequences, method: str) -> None:
@@ -185,10 +185,10 @@ def _refuse_flat_items(X) -> None:
         )
     sizes = [len(item) if hasattr(item, "__len__") else -1 for item in X]
     if min(sizes) >= 0 and min(sizes) < max(sizes):
-        found = sorted(set(sizes))
+        lengths = sorted(set(sizes))
         raise ValueError(
-            f"The rows of X must have one length. Got rows of {', '.join(map(str, found[:5]))} cells. If the items of "
-            "X are sequences of one column, make each a table, such as by np.asarray(item).reshape(-1, 1)."
+            f"The rows of X must have one length. Got rows of {', '.join(map(str, lengths[:5]))} cells. If the items "
+            "of X are sequences of one column, make each a table, such as by np.asarray(item).reshape(-1, 1)."
         )
 
 
@@ -287,9 +287,9 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Lengths of sequences in the order of appearance, and the order that brings rows of one together."""
     ids = np.asarray(sequence_id)
     if ids.ndim != 1 or len(ids) != n_rows:
-        found = show(sequence_id) if ids.ndim == 0 else f"an array of shape {ids.shape}"
+        given = show(sequence_id) if ids.ndim == 0 else f"an array of shape {ids.shape}"
         raise ValueError(
-            f"'sequence_id' must have an id for each of the {n_rows} rows of X. Got {found}. Give the ids themselves, "
+            f"'sequence_id' must have an id for each of the {n_rows} rows of X. Got {given}. Give the ids themselves, "
             "such as the values of a column."
         )
     if ids.dtype.kind in "cV":
@@ -317,17 +317,17 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def _checked_lengths(lengths, n_rows: int) -> np.ndarray:
-    found = np.asarray(lengths)
-    if found.ndim != 1 or found.dtype.kind not in "iu":
+    checked = np.asarray(lengths)
+    if checked.ndim != 1 or checked.dtype.kind not in "iu":
         raise ValueError(
             f"'lengths' must be a list of whole numbers, the rows of each sequence. Got {show(lengths)} instead."
         )
-    bad = np.flatnonzero(found < 1)
+    bad = np.flatnonzero(checked < 1)
     if len(bad):
-        raise ValueError(f"'lengths' must be >= 1 each. That of sequence {bad[0]} is {found[bad[0]]}.")
-    if found.sum() != n_rows:
+        raise ValueError(f"'lengths' must be >= 1 each. That of sequence {bad[0]} is {checked[bad[0]]}.")
+    if checked.sum() != n_rows:
         raise ValueError(
-            f"'lengths' add up to {found.sum()}, but X has {n_rows} rows. Cross-validation splits the rows of X, not "
+            f"'lengths' add up to {checked.sum()}, but X has {n_rows} rows. Cross-validation splits the rows of X, not "
             f"'lengths'. {_REMEDY}"
         )
-    return found
+    return checked

@@ -37,14 +37,14 @@ class WeightedTables:
     @property
     def blocks(self) -> Blocks:
         """Of (Table, ndarray of weights or None), those without rows left out."""
-        return Blocks(self._counted)
+        return Blocks(self._weighted_blocks)
 
     @property
     def tables(self) -> Blocks:
-        """The tables alone."""
+        """The tables of all blocks, without their weights."""
         return self.blocks.map(lambda block: block[0])
 
-    def _counted(self) -> Iterator[tuple[Table, np.ndarray | None]]:
+    def _weighted_blocks(self) -> Iterator[tuple[Table, np.ndarray | None]]:
         is_empty = True
         for table, weight in self._given():
             if weight is not None and not weight.any():
@@ -102,10 +102,10 @@ class WeightedTables:
         if isinstance(self.sample_weight, Number):
             return check_sample_weight(self.sample_weight, np.empty((n_rows, 1)))
         if isinstance(self.sample_weight, np.ndarray):
-            found = self.sample_weight[n_before : n_before + n_rows]
+            weight = self.sample_weight[n_before : n_before + n_rows]
         else:  # not all weights of a block need be above 0
-            found = np.append(np.asarray(block), 1.0)
-            found = check_sample_weight(found, np.empty((len(found), 1)))[:-1]
-        if len(found) != n_rows:
-            raise ValueError(f"Block {number} of X has {n_rows} rows, but there are {len(found)} weights for them.")
-        return found
+            weight = np.append(np.asarray(block), 1.0)
+            weight = check_sample_weight(weight, np.empty((len(weight), 1)))[:-1]
+        if len(weight) != n_rows:
+            raise ValueError(f"Block {number} of X has {n_rows} rows, but there are {len(weight)} weights for them.")
+        return weight

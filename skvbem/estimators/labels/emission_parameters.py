@@ -21,13 +21,13 @@ _PREFIX = "emission__"
 
 def nested_parameters(emission) -> dict[str, Any]:
     """The emissions of a list and their parameters, by the names under which `set_params` takes them."""
-    found: dict[str, Any] = {}
+    nested: dict[str, Any] = {}
     for name, of_group, _ in emission if is_list_of_emissions(emission) else ():
-        found[f"{_PREFIX}{name}"] = of_group
+        nested[f"{_PREFIX}{name}"] = of_group
         if isinstance(of_group, EmissionSpecification):
-            own = of_group.get_params()
-            found |= {f"{_PREFIX}{name}__{parameter}": value for parameter, value in own.items()}
-    return found
+            parameters = of_group.get_params()
+            nested |= {f"{_PREFIX}{name}__{parameter}": value for parameter, value in parameters.items()}
+    return nested
 
 
 def set_nested(emission, params: Mapping[str, Any], owner: str):

@@ -30,7 +30,7 @@ from skvbem.families.normal_gamma import VARIANCE_FLOOR
 
 
 class EmissionEstimator(EvidenceEstimator):
-    """What `VBMixture` and `VBHMM` have in common."""
+    """Parameters and methods that `VBMixture` and `VBHMM` share: those of rows with one label and an emission."""
 
     reading_parameters = EvidenceEstimator.reading_parameters | {"emission", "covariance_type"}
     #: What the label of a row is called.
@@ -90,11 +90,11 @@ class EmissionEstimator(EvidenceEstimator):
             If there is no such parameter; of one that emissions have the message says where it is.
         """
         nested = {name: value for name, value in params.items() if name.startswith("emission__")}
-        own = {name: value for name, value in params.items() if name not in nested}
-        where = moved(type(self).__name__, own.keys() - self.get_params(deep=False).keys())
+        direct = {name: value for name, value in params.items() if name not in nested}
+        where = moved(type(self).__name__, direct.keys() - self.get_params(deep=False).keys())
         if where:
             raise ValueError(where)
-        super().set_params(**own)
+        super().set_params(**direct)
         if nested:
             self.emission = set_nested(self.emission, nested, type(self).__name__)
         return self
@@ -212,7 +212,7 @@ class EmissionEstimator(EvidenceEstimator):
         Raises
         ------
         ValueError
-            If the fit is a point, by ``method="map"`` or "ml", or the level no share.
+            If the fit is a point, by ``method="map"`` or "ml", or the level is not between 0 and 1.
         """
         check_is_fitted(self)
         fitted = self._fitted_

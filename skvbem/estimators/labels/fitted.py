@@ -41,8 +41,8 @@ class FittedEmissions(Fitted):
     @cached_property
     def point(self) -> tuple:
         """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""
-        found = self.form.point_of(self.model.prior, self.statistics)
-        return self.model.prior.with_exact_zeros(found) if self.form.prior_share == 0.0 else found
+        point = self.form.point_of(self.model.prior, self.statistics)
+        return self.model.prior.with_exact_zeros(point) if self.form.prior_share == 0.0 else point
 
     def imputed(self, block: Any, responsibilities: np.ndarray) -> list[np.ndarray]:
         """Rows of each group with missing cells filled: under VB by predictive means, else by means at the point."""
@@ -57,19 +57,20 @@ class FittedEmissions(Fitted):
         """What the emissions show besides `parameters_`, by attribute; by group too where several have an attribute."""
         prior, posterior = self.model.prior.blocks[-1], self.posterior.blocks[-1] if self.form.density else None
         parts = getattr(self.emission, "parts", (self.emission,))
-        found: dict[str, dict[str, Any]] = {}
+        attributes: dict[str, dict[str, Any]] = {}
         for k, (group, part, parameters) in enumerate(zip(self.groups.groups, parts, self.parameters())):
             of_part = (family.blocks[k] if isinstance(family, Product) else family for family in (prior, posterior))
             for name, value in group.specification.attributes(part, parameters, *of_part).items():
-                found.setdefault(name, {})[group.name] = value
+                attributes.setdefault(name, {})[group.name] = value
         return {
-            name: by_group if len(by_group) > 1 else next(iter(by_group.values())) for name, by_group in found.items()
+            name: by_group if len(by_group) > 1 else next(iter(by_group.values()))
+            for name, by_group in attributes.items()
         }
 
     def quantiles(self, *probabilities: float) -> list[list[dict[str, np.ndarray]]]:
         """For each probability, the quantiles of q(theta) of each group's parameters, by name."""
         of_emission = (self.emission.quantiles(self.posterior.blocks[-1], share) for share in probabilities)
-        return [self.groups.as_list(found) for found in of_emission]
+        return [self.groups.as_list(of_level) for of_level in of_emission]
 
     def at_floor(self) -> list[int]:
         """Components whose covariance the floor of maximum likelihood has stopped in some direction."""

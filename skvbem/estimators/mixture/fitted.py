@@ -14,7 +14,7 @@ from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.models.mixture.model import Mixture
 
 # Draws of the parameters behind the rows of one sample.
-_MOST_DRAWS = 1000
+_MAX_DRAWS_OF_PARAMETERS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class FittedMixture(FittedEmissions):
 
     def hyperparameters(self) -> dict[str, Any]:
         """Attributes of the prior as resolved and, of a density, of the posterior, as scikit-learn names them."""
-        found: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.given}
+        attributes: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.given}
         if self.form.density:
-            found["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
-        return found | super().hyperparameters()
+            attributes["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
+        return attributes | super().hyperparameters()
 
     @staticmethod
     def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
@@ -52,11 +52,11 @@ class FittedMixture(FittedEmissions):
     def sample(self, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """Rows drawn from the predictive distribution, and their components.
 
-        Parameters are drawn for each row, for more rows than `_MOST_DRAWS` for so many parts of them.
+        Parameters are drawn for each row, for more rows than `_MAX_DRAWS_OF_PARAMETERS` for so many parts of them.
         """
         if not self.form.density:
             return self.drawn_at(self.model, self.point, n, rng)
-        sizes = np.bincount(np.arange(n) % _MOST_DRAWS)
+        sizes = np.bincount(np.arange(n) % _MAX_DRAWS_OF_PARAMETERS)
         drawn = [self.drawn_at(self.model, self.posterior.sample(rng), size, rng) for size in sizes.tolist()]
         order = rng.permutation(n)
         rows = [self.groups.as_list(of_part) for of_part, _ in drawn]
@@ -89,18 +89,18 @@ class FittedMixture(FittedEmissions):
 
     def log_predictive(self, values: list[np.ndarray]) -> np.ndarray:
         """Log predictive density of rows, nats, (n_rows,)."""
-        found = np.empty(len(values[0]))
+        log_densities = np.empty(len(values[0]))
         for rows, log_joint in self.log_joint(values):
-            found[rows] = logsumexp(log_joint, axis=1)
-        return found
+            log_densities[rows] = logsumexp(log_joint, axis=1)
+        return log_densities
 
     def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
         """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""
         natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
-        for _, shares in self._normalized(self._log_joint_at(natural[:, 0], values)):
-            yield shares
+        for _, responsibilities in self._normalized(self._log_joint_at(natural[:, 0], values)):
+            yield responsibilities
 
-    def shares(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+    def responsibilities_by_block(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
         """p(component | row) of blocks of rows, (n_rows, n_components); the weights if no component can make a row."""
         return self._normalized(self.log_joint(values))
 
@@ -111,15 +111,15 @@ class FittedMixture(FittedEmissions):
             yield rows, softmax(log_joint, axis=1)
 
     def responsibilities(self, values: list[np.ndarray]) -> np.ndarray:
-        """p(component | row), (n_rows, n_components), as `shares` gives it for blocks."""
-        found = np.empty((len(values[0]), self.model.n_components))
-        for rows, shares in self.shares(values):
-            found[rows] = shares
-        return found
+        """p(component | row) of all rows, (n_rows, n_components); see `responsibilities_by_block`."""
+        responsibilities = np.empty((len(values[0]), self.model.n_components))
+        for rows, of_block in self.responsibilities_by_block(values):
+            responsibilities[rows] = of_block
+        return responsibilities
 
     def components(self, values: list[np.ndarray]) -> np.ndarray:
         """The most probable component of each row, (n_rows,)."""
-        found = np.empty(len(values[0]), dtype=np.intp)
-        for rows, shares in self.shares(values):
-            found[rows] = shares.argmax(axis=1)
-        return found
+        components = np.empty(len(values[0]), dtype=np.intp)
+        for rows, of_block in self.responsibilities_by_block(values):
+            components[rows] = of_block.argmax(axis=1)
+        return components

@@ -44,7 +44,7 @@ class MixtureMethod(FitMethod):
     """Fits mixtures, whose components end in the order that their weights mean."""
 
     def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
-        """See `FitMethod`."""
+        """Full steps of a mixture on its data."""
         return MixtureAscent(model, data, form, n_threads)
 
     def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:

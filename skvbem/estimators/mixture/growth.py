@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skvbem.models.mixture.components import Components, pairs_by_evidence, share_of_each
+from skvbem.models.mixture.components import Components, pairs_by_evidence, rows_of_components
 from skvbem.models.mixture.model import Mixture, MixtureAscent, MixtureData
 from skvbem.models.mixture.starts import seeded_starts, starts_of
 from skvbem.vbem import posteriors
@@ -25,7 +25,7 @@ from skvbem.vbem.fit import Fit, best_of
 # Starts of a split, components that a round splits one by one, pairs it joins, and components it drops.
 _N_TRIES, _N_SPLITS, _N_JOINS, _N_DEATHS = 4, 4, 6, 3
 # Nats by which a bound must be higher: runs that end closer met one optimum.
-LARGEST_ALIKE = 0.01
+_MIN_RISE_IN_NATS = 0.01
 # Steps, and nats, to which a split is fitted before the mixture takes over.
 _SPLIT_LIMITS: dict[str, Any] = {"max_iter": 200, "tol": 0.01}
 
@@ -69,12 +69,12 @@ class State:
 
     @property
     def bound(self) -> float:
-        """The bound, total nats."""
+        """The lower bound of the fitted mixture, total nats."""
         return self.fit.objective
 
     @property
     def components(self) -> Components:
-        """Statistics by component."""
+        """Statistics of the fitted mixture by component."""
         return Components.of(self.model, self.fit.statistics)
 
 
@@ -125,8 +125,8 @@ class Growth:
         state = replace(self._anew(1), kind="")
         moves = [Move("start", 1, state.bound)]
         while True:
-            least = state.bound + max(LARGEST_ALIKE, 1e-9 * abs(state.bound))
-            better = next((found for found in self._moves(state) if found.bound > least), None)
+            least = state.bound + max(_MIN_RISE_IN_NATS, 1e-9 * abs(state.bound))
+            better = next((reached for reached in self._moves(state) if reached.bound > least), None)
             if better is None:
                 better = self._anew(state.model.n_components, state)
                 if self.stopped() or better.bound <= least:
@@ -144,11 +144,11 @@ class Growth:
         yield from more
         less = list(self._joined(state))
         yield from less
-        for found in more:
-            yield from self._joined(found)
-            yield from self._one_split(found, self._splits(found))
-        for found in less:
-            yield from self._one_split(found, self._splits(found))
+        for reached in more:
+            yield from self._joined(reached)
+            yield from self._one_split(reached, self._splits(reached))
+        for reached in less:
+            yield from self._one_split(reached, self._splits(reached))
         for k in (n + 1, n - 1):
             if 1 <= k <= self.most and not self.stopped():
                 yield self._anew(k)
@@ -157,18 +157,18 @@ class Growth:
         """Of each component with rows to split the gain of bound that this promises, nats, and its two parts."""
         one, two = self.model_of(1), self.model_of(2)
         rng = np.random.default_rng([*self.seed, state.model.n_components])
-        shares = share_of_each(state.model, state.fit.statistics, self.data, int(rng.integers(2**63)))
-        found = {}
-        for k, (count, rows) in enumerate(zip(state.components.counts, shares)):
+        rows_of_each = rows_of_components(state.model, state.fit.statistics, self.data, int(rng.integers(2**63)))
+        splits = {}
+        for k, (count, rows) in enumerate(zip(state.components.counts, rows_of_each)):
             if len(rows) < 2:
                 continue
             whole = one.statistics_of(np.ones((len(rows), 1)), rows)
             starts = seeded_starts(two, rows, _N_TRIES, spread=True, rng=rng)
-            apart = self._fit(two, rows, starts, **_SPLIT_LIMITS)
+            divided = self._fit(two, rows, starts, **_SPLIT_LIMITS)
             together = self._fit(one, rows, whole[:, None], **_SPLIT_LIMITS)
-            gain = (apart.objective - together.objective) * count / rows.total_weight
-            found[k] = gain, Components.of(two, apart.statistics).scaled(count)
-        return found
+            gain = (divided.objective - together.objective) * count / rows.total_weight
+            splits[k] = gain, Components.of(two, divided.statistics).scaled(count)
+        return splits
 
     def _all_split(self, state: State, splits: dict[int, tuple[float, Components]]) -> Iterator[State]:
         """All components split that gain by it, if there are several."""
@@ -183,7 +183,7 @@ class Growth:
             yield from self._reached(state, [state.components.divided({k: splits[k][1]}) for k in best], "split")
 
     def _joined(self, state: State) -> Iterator[State]:
-        """Two components joined, or one dropped: the best one of some."""
+        """The mixture with two components joined, or one dropped: the best one of those tried."""
         n = state.model.n_components
         if n == 1:
             return
@@ -209,7 +209,7 @@ class Growth:
         yield State(model, self._fit(model, self.data, columns, select=True, **self.limits), columns, kind)
 
     def _anew(self, n_components: int, state: State | None = None) -> State:
-        """Starts from nothing: the winner of a tournament, or with a state of so many components the best of all."""
+        """A mixture fitted from new starts: the best of a tournament, or the best of all with a state among them."""
         model = self.model_of(n_components)
         rng = np.random.default_rng(self.seed)
         starts = starts_of(self.init, model, self.data, self.n_init, rng)
@@ -219,7 +219,7 @@ class Growth:
         return State(model, fit, starts, "start")
 
     def _fit(self, model: Mixture, data: MixtureData, starts: np.ndarray, **options) -> Fit:
-        """The best fit."""
+        """The best fit of a mixture from some starts."""
         whole = data is self.data
         ascent = MixtureAscent(model, data, posteriors.VB, self.n_threads if whole else 1)
         return best_of(ascent, starts, stop=self.stop if whole else None, **options)

@@ -298,11 +298,11 @@ class VBMixture(EmissionEstimator):
         table = read_table(X, owner)
         if columns is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        table, weight, counted = self._counted(table, sample_weight)
+        table, weight, is_weighted = self._weighted_rows(table, sample_weight)
         if columns is not None:
-            return TableReading(columns, [(columns.values(table), weight)], counted, given=given)
+            return TableReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
         columns, values = self._learned_columns(table)
-        return TableReading(columns, [(values, weight)], counted, names=feature_names(X), given=given)
+        return TableReading(columns, [(values, weight)], is_weighted, names=feature_names(X), given=given)
 
     def _model(self, reading: TableReading) -> Mixture:
         n_components = 1 if self.n_components == "auto" else self.n_components
@@ -363,9 +363,9 @@ class VBMixture(EmissionEstimator):
     def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray:
         if isinstance(self.init, str):
             return starts_of(self.init, model, data, self.n_init, np.random.default_rng(seed))
-        n_rows = len(data) if reading.counted is None else len(reading.counted)
+        n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
-        given = given if reading.counted is None else given[reading.counted]
+        given = given if reading.is_weighted is None else given[reading.is_weighted]
         ((*_, order),) = reading.arranged(model)
         return model.statistics_of(given if order is None else given[order], data)[:, None]
 
@@ -484,8 +484,8 @@ class VBMixture(EmissionEstimator):
         fitted, values = self.asked(X)
         emission, groups = fitted.emission, fitted.groups
         table = emission.prepare(groups.as_emission_takes(values))
-        found = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
-        return filled(X, groups.missing(values), groups.columns_of(found))
+        imputed = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
+        return filled(X, groups.missing(values), groups.columns_of(imputed))
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the components behind them.

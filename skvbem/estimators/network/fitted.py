@@ -27,7 +27,7 @@ class FittedNetwork(Fitted):
 
     @property
     def encoder(self) -> CategoryEncoder:
-        """The categories."""
+        """The encoder of the categories of the columns."""
         return self.columns
 
     @property

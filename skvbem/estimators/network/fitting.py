@@ -105,8 +105,8 @@ def _refuse_saddle(model: DiscreteDAG, point: np.ndarray, columns: Sequence) -> 
         tables = [
             np.moveaxis(layout.table(point, child), layout.parents[child].index(k), 0) for child in layout.children[k]
         ]
-        own = layout.table(point, k).reshape(-1, layout.cardinalities[k])
-        if all(np.abs(table - table[0]).max() < 1e-9 for table in [own, *tables]):
+        of_latent = layout.table(point, k).reshape(-1, layout.cardinalities[k])
+        if all(np.abs(table - table[0]).max() < 1e-9 for table in [of_latent, *tables]):
             raise ValueError(
                 f"The tables in 'init' make all states of {node!r} alike for its children: that is a saddle point, "
                 "where every method stays for ever. Let some child's table differ between the states."
@@ -141,7 +141,7 @@ class NetworkMethod(FitMethod):
     """Fits discrete networks."""
 
     def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent:
-        """See `FitMethod`."""
+        """Full steps of a network on its data."""
         return DirichletAscent(model, data, form, n_threads)
 
     def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:

@@ -46,32 +46,32 @@ class NetworkReading(Reading):
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Reading`."""
+        """The text that tells these rows, and how they are read, from others."""
         encoder = self.columns
         levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
         return f"{self.of_rows} {levels}"
 
     @property
     def has_whole_weights(self) -> bool:
-        """See `Reading`."""
+        """Whether every row or sequence counts a whole number of times."""
         return self.rows.has_whole_weights
 
     def one_by_one(self) -> Self:
-        """See `Reading`."""
+        """The reading with repeated rows in place of weights."""
         if self.rows.weight is None:
             return self
         codes = np.repeat(self.rows.codes, self.rows.weight.astype(int), axis=0)
         return replace(self, rows=Rows(self.rows.names, codes))
 
     def refilled(self, drawn: Mapping) -> Self:
-        """See `Reading`."""
+        """The reading with values that a model drew, the same cells missing."""
         like = self.rows
         codes = np.stack([drawn[name] for name in like.names], axis=1).astype(like.codes.dtype)
         codes[like.codes < 0] = -1
         return replace(self, rows=Rows(like.names, codes, like.weight))
 
     def shared(self) -> Self:
-        """The reading with equal rows counted."""
+        """The reading as many fits share it: equal rows counted once, with their weights."""
         return replace(self, rows=self.rows.distinct())
 
     def kept(self) -> Self:

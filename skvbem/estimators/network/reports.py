@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
-from skvbem.estimators.reports import LARGEST_ALIKE, LatentStates
+from skvbem.estimators.reports import MAX_VARIATION_OF_DUPLICATES, LatentStates
 from skvbem.families.dirichlet import beta_quantiles
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
@@ -21,8 +21,8 @@ from skvbem.models.network import queries
 def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, latent) -> LatentStates:
     """The states of one latent that are in use, empty, or duplicates."""
     layout, k = model.layout, model.position[latent]
-    own = layout.table(counts, k)
-    mass = own.reshape(-1, own.shape[-1]).sum(axis=0)
+    of_latent = layout.table(counts, k)
+    mass = of_latent.reshape(-1, of_latent.shape[-1]).sum(axis=0)
     tables = [
         np.moveaxis(layout.table(point, child), layout.parents[child].index(k), 0) for child in layout.children[k]
     ]
@@ -30,7 +30,9 @@ def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, laten
         mass,
         lambda a, b: (
             bool(tables)
-            and all(0.5 * np.abs(table[a] - table[b]).sum(axis=-1).max() < LARGEST_ALIKE for table in tables)
+            and all(
+                0.5 * np.abs(table[a] - table[b]).sum(axis=-1).max() < MAX_VARIATION_OF_DUPLICATES for table in tables
+            )
         ),
     )
 
@@ -52,7 +54,7 @@ def table_summary(tables: Mapping, counts: Mapping, concentration: Mapping | Non
             ", ".join(f"{p}={s}" for p, s in zip(parents, states))
             for states in product(*(levels.tolist() for levels in table.levels[:-1]))
         ]
-        own = table.levels[-1].tolist()
+        states_of_node = table.levels[-1].tolist()
         lower = upper = np.full(table.values.size, np.nan)
         if concentration is not None:
             a = concentration[node].values
@@ -62,8 +64,8 @@ def table_summary(tables: Mapping, counts: Mapping, concentration: Mapping | Non
             pd.DataFrame(
                 {
                     "node": [node] * table.values.size,
-                    "given": [given for given in givens for _ in own],
-                    "state": pd.Series(own * len(givens), dtype=object),
+                    "given": [given for given in givens for _ in states_of_node],
+                    "state": pd.Series(states_of_node * len(givens), dtype=object),
                     "probability": table.values.ravel(),
                     "lower": lower,
                     "upper": upper,
@@ -144,10 +146,10 @@ def fit_indices(model: DiscreteDAG, point: np.ndarray, data: Rows, latents, limi
     g2, x2 = _against_saturated(data.codes[complete], scores[complete], weight[complete])
     entropy = {}
     if latents:
-        found = queries.marginals(model, point, data, latents, **limits)
+        posteriors = queries.marginals(model, point, data, latents, **limits)
         for name in latents:
-            most = n * log(max(found[name].shape[1], 2))
-            entropy[name] = 1.0 + float(weight @ xlogy(found[name], found[name]).sum(axis=1)) / most
+            most = n * log(max(posteriors[name].shape[1], 2))
+            entropy[name] = 1.0 + float(weight @ xlogy(posteriors[name], posteriors[name]).sum(axis=1)) / most
     return GoodnessOfFit(
         log_likelihood,
         d,

@@ -311,7 +311,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         table = read_table(X, owner)
         if columns is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        table, weights, _ = self._counted(table, sample_weight)
+        table, weights, _ = self._weighted_rows(table, sample_weight)
         if columns is not None:
             return NetworkReading.of(columns, Rows(tuple(columns.names_), columns.encode(table), weights), given=given)
         columns = CategoryEncoder(
@@ -522,7 +522,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         -------
         ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """
-        return _side_by_side([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
+        return _as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
 
     def decode(self, X):
         """Most probable joint state of all latents (and of missing cells that bear on them) given each row.
@@ -535,7 +535,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         -------
         ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """
-        return _side_by_side(list(self._ask(queries.joint_mode, X, self._need_latents()).values()))
+        return _as_columns(list(self._ask(queries.joint_mode, X, self._need_latents()).values()))
 
     def transform(self, X):
         """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.
@@ -585,10 +585,10 @@ class VBDiscreteDAG(EvidenceEstimator):
         """
         network, table = self._asked(X)
         data = network.rows(table)
-        found = queries.marginals(network.model, network.point, data, data.names, **self._limits())
-        modes = [network.encoder.decode(found[name].argmax(axis=1), j) for j, name in enumerate(data.names)]
+        probabilities = queries.marginals(network.model, network.point, data, data.names, **self._limits())
+        modes = [network.encoder.decode(probabilities[name].argmax(axis=1), j) for j, name in enumerate(data.names)]
         completed = filled(X, data.codes < 0, modes)
-        return (completed, found) if return_proba else completed
+        return (completed, probabilities) if return_proba else completed
 
     def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
         """Joint probability of some nodes given states of others, under the predictive distribution of a new row.
@@ -648,7 +648,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         drawn = queries.sample(network.model, network.point, int(n_samples), rng)
         columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
         states = [drawn[name] for name in self.latent_names_]
-        return as_array(columns), _side_by_side(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
+        return as_array(columns), _as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
 
     # Reporting --------------------------------------------------------------------------------------------------------
 
@@ -686,11 +686,11 @@ class VBDiscreteDAG(EvidenceEstimator):
             residuals of each pair of columns.
         """
         network, table = self._asked(X)
-        table, weights, _ = self._counted(table, sample_weight)
+        table, weights, _ = self._weighted_rows(table, sample_weight)
         data = network.rows(table, weights)
         return fit_indices(network.model, network.point, data, self.latent_names_, self._limits())
 
 
-def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
+def _as_columns(columns: list[np.ndarray]) -> np.ndarray:
     """One column as it is, several as the columns of one array."""
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)

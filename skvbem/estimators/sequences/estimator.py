@@ -47,7 +47,7 @@ class SequenceEstimator(EvidenceEstimator):
         """X as sequences, which every method takes in place of X and what locates them."""
         return read_sequences(X, sequence_id, lengths, type(self).__name__)
 
-    def _counted_sequences(
+    def _weighted_sequences(
         self, sequences: Sequences, sample_weight
     ) -> tuple[Table, np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
         """Rows of the sequences of weight > 0: table, lengths, weights, and places in the user's table and in this."""
@@ -56,12 +56,12 @@ class SequenceEstimator(EvidenceEstimator):
         order = np.arange(sequences.n_rows) if sequences.order is None else sequences.order
         if weight is None or weight.all():
             return sequences.table, sequences.lengths, weight, order, order
-        counted = weight > 0
-        order = order[np.repeat(counted, sequences.lengths)]
+        is_weighted = weight > 0
+        order = order[np.repeat(is_weighted, sequences.lengths)]
         stays = np.zeros(sequences.n_rows, dtype=bool)
         stays[order] = True
         place = (np.cumsum(stays) - 1)[order]
-        return sequences.table.rows(stays), sequences.lengths[counted], weight[counted], order, place
+        return sequences.table.rows(stays), sequences.lengths[is_weighted], weight[is_weighted], order, place
 
     def asked(self, X, sequence_id=None, lengths=None) -> tuple:
         """What was fitted, sequences to ask it about as read, and these as the model takes them.
@@ -165,8 +165,8 @@ class SequenceEstimator(EvidenceEstimator):
         n = len(scores) if sequences.are_listed else sequences.n_rows
         weights = sequence_weights(self._weights(sample_weight, n), sequences)
         weights = np.ones(len(scores)) if weights is None else weights
-        counted = weights > 0  # a sequence that counts for nothing may be impossible
-        return float(weights[counted] @ scores[counted] / (weights @ sequences.lengths))
+        is_weighted = weights > 0  # a sequence that counts for nothing may be impossible
+        return float(weights[is_weighted] @ scores[is_weighted] / (weights @ sequences.lengths))
 
     def log_evidence(
         self,

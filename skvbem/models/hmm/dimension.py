@@ -41,7 +41,7 @@ def identifiable_dimension(model: HMM, hidden: Sequence, data: HMMData) -> int:
     if model.n_components == 1:
         return model.prior.n_free_parameters
     if model.emission.identifies_components:
-        return _where_states_are_told_apart(model, n_steps)
+        return _where_states_are_distinguishable(model, n_steps)
     sizes = model.emission.n_outcomes
     if sizes is None:
         raise ValueError(
@@ -53,8 +53,8 @@ def identifiable_dimension(model: HMM, hidden: Sequence, data: HMMData) -> int:
     return max(_modular.rank(_derivatives(model, sizes, n_steps, rng)) for _ in range(2))
 
 
-def _where_states_are_told_apart(model: HMM, n_steps: int) -> int:
-    """Parameters that have a say in so many steps."""
+def _where_states_are_distinguishable(model: HMM, n_steps: int) -> int:
+    """The identifiable dimension over so many steps, where emissions tell states apart."""
     reached, left = model.initial.allowed[0].copy(), np.zeros(model.n_components, dtype=bool)
     for _ in range(n_steps - 1):
         left = reached.copy()

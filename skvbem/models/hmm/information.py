@@ -86,9 +86,9 @@ class _Scores:
         self.log_first, self.log_pairs = (logs[0] for logs in model.log_chain(self.natural[:, None]))
         self.of_first = model.initial.matrix(jacobian[: model.initial.n_cells])[0]
         self.of_pairs = model.transitions.matrix(jacobian[model.initial.n_cells : n_chain])
-        own = model.cells_of_components()
-        self.free = [np.flatnonzero(jacobian[cells].any(axis=0)) for cells in own]
-        self.derivatives = [jacobian[np.ix_(cells, of)] for cells, of in zip(own, self.free)]
+        cells_of_states = model.cells_of_components()
+        self.free = [np.flatnonzero(jacobian[cells].any(axis=0)) for cells in cells_of_states]
+        self.derivatives = [jacobian[np.ix_(cells, of)] for cells, of in zip(cells_of_states, self.free)]
         self.crossed, self.second = np.zeros((self.d, self.d)), np.zeros((self.d, self.d))
         self.before_pairs = np.zeros((n_states, n_states, self.d))
         self.pairs = np.zeros((n_states, n_states))
@@ -104,38 +104,38 @@ class _Scores:
             rows = first + np.arange(at, min(at + n_steps, longest))[:, None]
             inside = rows < last
             rows = np.where(inside, rows, last[None] - 1)
-            shares = posterior[rows] * inside[..., None]  # (n_steps, n_sequences, n_states)
+            smoothed = posterior[rows] * inside[..., None]  # (n_steps, n_sequences, n_states)
             block, shape = data.table[rows.ravel()], (*rows.shape, n_states)
             back, log_alpha = self._back(at == 0, self.step.log_likelihood(block).reshape(shape), log_alpha)
-            through = self._of_transitions(at == 0, back, shares, weight)
+            through = self._of_transitions(at == 0, back, smoothed, weight)
             statistics = self.step.of_rows(block)
-            of_rows = self._of_rows(statistics, shares, weight)
+            of_rows = self._of_rows(statistics, smoothed, weight)
             before = np.empty((*shape, self.d))
             for t in range(len(rows)):
                 before[t] = sums
                 through[t] += back[t].swapaxes(-1, -2) @ sums
                 sums = through[t] + of_rows[t]
-            self._take_products(shares, weight, back, statistics, through, before)
+            self._take_products(smoothed, weight, back, statistics, through, before)
 
-    def _of_transitions(self, begins: bool, back: np.ndarray, shares: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _of_transitions(self, begins: bool, back: np.ndarray, smoothed: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Expected scores of transitions into states, less their mean, (n_steps, n_sequences, n_states, d)."""
         n_states = back.shape[-1]
-        found = np.stack([back[..., j] @ self.of_pairs[:, j] for j in range(n_states)], axis=2)
+        scores = np.stack([back[..., j] @ self.of_pairs[:, j] for j in range(n_states)], axis=2)
         if begins:
-            found[0] = self.of_first
-            self.second += (self.of_first.T * (weight @ shares[0])) @ self.of_first
-        mean = (shares[..., None, :] @ found)[..., 0, :]
+            scores[0] = self.of_first
+            self.second += (self.of_first.T * (weight @ smoothed[0])) @ self.of_first
+        mean = (smoothed[..., None, :] @ scores)[..., 0, :]
         self._subtract_squares(mean, weight)
-        return found - mean[..., None, :]
+        return scores - mean[..., None, :]
 
-    def _of_rows(self, statistics: np.ndarray, shares: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _of_rows(self, statistics: np.ndarray, smoothed: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Expected scores of rows given states, less their mean, (n_steps, n_sequences, n_states, d)."""
-        found = np.zeros((*shares.shape, self.d))
+        scores = np.zeros((*smoothed.shape, self.d))
         for k, (of, derivative) in enumerate(zip(self.free, self.derivatives)):
-            found[..., k, of] = (statistics[:, k] @ derivative).reshape(*shares.shape[:2], len(of))
-        mean = (shares[..., None, :] @ found)[..., 0, :]
+            scores[..., k, of] = (statistics[:, k] @ derivative).reshape(*smoothed.shape[:2], len(of))
+        mean = (smoothed[..., None, :] @ scores)[..., 0, :]
         self._subtract_squares(mean, weight)
-        return found - mean[..., None, :]
+        return scores - mean[..., None, :]
 
     def _subtract_squares(self, mean: np.ndarray, weight: np.ndarray) -> None:
         flat = (mean * np.sqrt(weight)[:, None]).reshape(-1, self.d)
@@ -143,7 +143,7 @@ class _Scores:
 
     def _take_products(
         self,
-        shares: np.ndarray,
+        smoothed: np.ndarray,
         weight: np.ndarray,
         back: np.ndarray,
         statistics: np.ndarray,
@@ -151,12 +151,12 @@ class _Scores:
         before: np.ndarray,
     ) -> None:
         """Add the products of scores of rows with each other, and of all scores with those of steps before."""
-        weighted = shares * weight[:, None]
+        weighted = smoothed * weight[:, None]
         for k, (of, derivative) in enumerate(zip(self.free, self.derivatives)):
             scores = statistics[:, k] @ derivative
-            own = scores * weighted[..., k].reshape(-1, 1)
-            self.second[np.ix_(of, of)] += own.T @ scores
-            self.crossed[of] += own.T @ through[..., k, :].reshape(-1, self.d)
+            of_state = scores * weighted[..., k].reshape(-1, 1)
+            self.second[np.ix_(of, of)] += of_state.T @ scores
+            self.crossed[of] += of_state.T @ through[..., k, :].reshape(-1, self.d)
         for i in range(back.shape[-1]):
             transitions = (back[..., i, :] * weighted).reshape(-1, back.shape[-1])
             self.pairs[i] += transitions.sum(axis=0)
@@ -164,8 +164,8 @@ class _Scores:
 
     def add_hidden_cells(self, rows: slice, posterior: np.ndarray) -> None:
         """Add the covariance of what is missing in rows, given their states."""
-        shares = posterior * self.data.row_weight[rows, None]
-        hidden = self.step.hidden_covariance(self.data.table[rows], shares)
+        smoothed = posterior * self.data.row_weight[rows, None]
+        hidden = self.step.hidden_covariance(self.data.table[rows], smoothed)
         if hidden is not None:
             for of, derivative, covariance in zip(self.free, self.derivatives, hidden):
                 self.second[np.ix_(of, of)] += derivative.T @ covariance @ derivative

@@ -65,7 +65,7 @@ class Transitions:
 
     @property
     def n_states(self) -> int:
-        """States to go to."""
+        """Number of states that transitions lead to."""
         return self.concentration.shape[1]
 
     @cached_property
@@ -80,7 +80,7 @@ class Transitions:
 
     @property
     def n_cells(self) -> int:
-        """Transitions that there are."""
+        """Number of transitions that the mask allows."""
         return len(self.cells)
 
     @cached_property

@@ -17,7 +17,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.model import LabelModel
 
 # Log likelihoods that chains side by side may hold.
-_MOST_AT_ONCE = 2**21
+_MAX_LOG_LIKELIHOODS_AT_ONCE = 2**21
 # Logarithms of probabilities that are next to none, from which a step still leads somewhere.
 _LOWEST = -690.0
 
@@ -99,7 +99,7 @@ class GibbsSampler:
 
     def lanes_at_once(self, data: Any) -> int:
         """Chains that run side by side, 1 to 32."""
-        return min(max(_MOST_AT_ONCE // (len(data) * self.model.n_components), 1), 32)
+        return min(max(_MAX_LOG_LIKELIHOODS_AT_ONCE // (len(data) * self.model.n_components), 1), 32)
 
     def anneal(
         self, workspace: Any, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
@@ -196,6 +196,6 @@ def generators(streams: np.ndarray) -> list[np.random.Generator]:
 
 
 def move_on(streams: np.ndarray, rngs: Sequence[np.random.Generator]) -> None:
-    """Streams that have not been used yet, in place."""
+    """Put streams in place that generators have not used yet."""
     for lane, rng in enumerate(rngs):
         streams[:, lane] = rng.integers(0, 2**64, size=4, dtype=np.uint64)

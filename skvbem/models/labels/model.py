@@ -16,16 +16,16 @@ from skvbem.models.base import LatentModel
 
 
 class LabeledRows(Protocol):
-    """The compiled rows of such a model."""
+    """The compiled rows of a model with one label per row."""
 
     @property
     def table(self) -> Any:
-        """As the emission prepared it."""
+        """The rows as the emission prepared them."""
         ...
 
     @property
     def total_weight(self) -> float:
-        """The n of every score."""
+        """The sum of the weights of rows: the n of every score."""
         ...
 
     def __len__(self) -> int: ...

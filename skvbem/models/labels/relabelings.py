@@ -34,7 +34,7 @@ class LabelRelabelings:
         return self.find(self.model, limit)
 
     def log_n_relabelings(self, hidden: Sequence) -> float:
-        """ln of their number."""
+        """ln of the number of relabelings of components or states."""
         return float(np.log(float(self.relabelings(hidden).n)))
 
     def listed_relabelings(self, hidden: Sequence, limit: int) -> np.ndarray:

@@ -84,7 +84,7 @@ def _squares(coordinates: np.ndarray, seeds: np.ndarray) -> np.ndarray:
 # Distinct rows sampled at most.
 MAX_DISTINCT_ROWS = 2048
 # Rows hashed at once, and buckets at the least and at most.
-_ROWS, _LEAST_BUCKETS, _MOST_BUCKETS = 2**14, 2**12, 2**22
+_ROWS, _MIN_BUCKETS, _MAX_BUCKETS = 2**14, 2**12, 2**22
 # What sums of buckets, added in another order than those of rows, may lack.
 _SLACK = 1 + 1e-9
 
@@ -202,7 +202,7 @@ def sample_distinct_rows(
         Chunk and row in it of each distinct row, and how much it counts, in the order of their hashes.
     """
     early = _DistinctRows(seed, 2 * MAX_DISTINCT_ROWS)
-    n_buckets = min(max(1 << (max(n_rows, 1) // 4).bit_length(), _LEAST_BUCKETS), _MOST_BUCKETS)
+    n_buckets = min(max(1 << (max(n_rows, 1) // 4).bit_length(), _MIN_BUCKETS), _MAX_BUCKETS)
     buckets, mask = np.zeros(n_buckets), np.uint64(n_buckets - 1)
     for chunk, hashes, weight, rows in _hashed(chunks):
         np.add.at(buckets, _bucket(hashes, mask), weight)

@@ -12,10 +12,10 @@ from scipy.special import softmax
 from skvbem.models.labels.seeding import HashedRows, sample_distinct_rows
 from skvbem.models.mixture.model import Mixture, MixtureData
 
-# Pairs whose evidence is found side by side.
+# Pairs whose evidence is computed side by side.
 _PAIRS_AT_ONCE = 64
-# The least share of a row that counts among those of a component.
-_LEAST_SHARE = 1e-3
+# The least responsibility of a component with which a row counts among its rows.
+_MIN_RESPONSIBILITY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,70 +26,72 @@ class Components:
     ----------
     counts : ndarray of shape (n_components, ...)
         Expected rows.
-    own : ndarray of shape (n_components, n_own_cells, ...)
+    per_component : ndarray of shape (n_components, n_own_cells, ...)
         Statistics of the emission that belong to one component.
     shared : ndarray of shape (n_shared_cells, ...)
         Those that belong to all.
     """
 
     counts: np.ndarray
-    own: np.ndarray
+    per_component: np.ndarray
     shared: np.ndarray
 
     @classmethod
     def of(cls, model: Mixture, statistics: np.ndarray) -> Self:
-        """The parts of statistics (n_cells, ...)."""
+        """Statistics (n_cells, ...) of a mixture, by component."""
         of_weights, of_emission = model.prior.split(statistics)
         component = model.emission.component_of_cell(model.n_components)
-        own = np.stack([of_emission[component == k] for k in range(model.n_components)])
-        return cls(model.weights.counts(of_weights), own, of_emission[component < 0])
+        per_component = np.stack([of_emission[component == k] for k in range(model.n_components)])
+        return cls(model.weights.counts(of_weights), per_component, of_emission[component < 0])
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def statistics(self, model: Mixture) -> np.ndarray:
         """Statistics (n_cells, ...) of a mixture of so many components; the largest first where weights should fall."""
-        counts, own = self.counts, self.own
+        counts, per_component = self.counts, self.per_component
         if model.weights.by_weight:
             order = np.argsort(-counts, axis=0, kind="stable")
-            counts, own = counts[order], own[order]
+            counts, per_component = counts[order], per_component[order]
         component = model.emission.component_of_cell(len(self))
         of_emission = np.empty((len(component), *self.counts.shape[1:]))
         for k in range(len(self)):
-            of_emission[component == k] = own[k]
+            of_emission[component == k] = per_component[k]
         of_emission[component < 0] = self.shared
         return np.concatenate([model.weights.statistics(counts), of_emission])
 
     def without(self, gone: np.ndarray) -> Self:
-        """All but some components."""
-        return type(self)(np.delete(self.counts, gone, axis=0), np.delete(self.own, gone, axis=0), self.shared)
+        """Statistics of all components but those that are dropped."""
+        return type(self)(
+            np.delete(self.counts, gone, axis=0), np.delete(self.per_component, gone, axis=0), self.shared
+        )
 
     def joined(self, one: int, other: int) -> Self:
         """Two components made one, which stands where the first of them stood."""
-        counts, own = self.counts.copy(), self.own.copy()
+        counts, per_component = self.counts.copy(), self.per_component.copy()
         counts[one] += counts[other]
-        own[one] += own[other]
-        return type(self)(counts, own, self.shared).without(np.array([other]))
+        per_component[one] += per_component[other]
+        return type(self)(counts, per_component, self.shared).without(np.array([other]))
 
     def divided(self, parts: dict[int, Components]) -> Self:
         """Components replaced by their parts: the first stands where the component stood, the others at the end.
 
         What all components share is as before: it is a sum over rows, whatever their components.
         """
-        counts, own = self.counts.copy(), self.own.copy()
+        counts, per_component = self.counts.copy(), self.per_component.copy()
         for k, of_component in parts.items():
-            counts[k], own[k] = of_component.counts[0], of_component.own[0]
+            counts[k], per_component[k] = of_component.counts[0], of_component.per_component[0]
         more = [of_component for _, of_component in sorted(parts.items())]
         return type(self)(
             np.concatenate([counts, *(of_component.counts[1:] for of_component in more)]),
-            np.concatenate([own, *(of_component.own[1:] for of_component in more)]),
+            np.concatenate([per_component, *(of_component.per_component[1:] for of_component in more)]),
             self.shared,
         )
 
     def scaled(self, counts: float) -> Self:
         """Components in the same proportions, of this many rows in all."""
-        share = counts / self.counts.sum()
-        return type(self)(self.counts * share, self.own * share, self.shared * share)
+        fraction = counts / self.counts.sum()
+        return type(self)(self.counts * fraction, self.per_component * fraction, self.shared * fraction)
 
 
 def pairs_by_evidence(model: Mixture, fewer: Mixture, statistics: np.ndarray, most: int) -> list[tuple[int, int]]:
@@ -100,14 +102,14 @@ def pairs_by_evidence(model: Mixture, fewer: Mixture, statistics: np.ndarray, mo
     parts = Components.of(model, statistics)
     pairs = [(j, k) for k in range(len(parts)) for j in range(k)]
     evidence = [
-        fewer.prior.log_evidence(np.stack([parts.joined(*pair).statistics(fewer) for pair in some], axis=1))
-        for some in (pairs[at : at + _PAIRS_AT_ONCE] for at in range(0, len(pairs), _PAIRS_AT_ONCE))
+        fewer.prior.log_evidence(np.stack([parts.joined(*pair).statistics(fewer) for pair in chunk], axis=1))
+        for chunk in (pairs[at : at + _PAIRS_AT_ONCE] for at in range(0, len(pairs), _PAIRS_AT_ONCE))
     ]
     order = np.argsort(-np.concatenate([np.zeros(0), *evidence]), kind="stable")
     return [pairs[at] for at in order[:most]]
 
 
-def share_of_each(model: Mixture, statistics: np.ndarray, data: MixtureData, seed: int) -> Iterator[MixtureData]:
+def rows_of_components(model: Mixture, statistics: np.ndarray, data: MixtureData, seed: int) -> Iterator[MixtureData]:
     """The rows of each component: those that q(x) gives it a share of, which is what they weigh there.
 
     Of many distinct ones those are taken that a race samples; see `skvbem.models.labels.seeding`.
@@ -121,7 +123,7 @@ def share_of_each(model: Mixture, statistics: np.ndarray, data: MixtureData, see
     for block, weight in data.blocks(model.emission.block_rows(model.n_components)):
         responsibilities = softmax(model.log_joint(natural, block), axis=1)
         for k, column in enumerate(responsibilities.T):
-            held = np.flatnonzero((column > _LEAST_SHARE) & (weight > 0))
+            held = np.flatnonzero((column > _MIN_RESPONSIBILITY) & (weight > 0))
             rows[k].append(at + held)
             weights[k].append(column[held] * weight[held])
         at += len(weight)

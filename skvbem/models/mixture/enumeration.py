@@ -68,11 +68,11 @@ def _check(n_terms: int, max_terms: int, data: MixtureData) -> None:
 
 
 def _distinct_rows(model: Mixture, data: MixtureData) -> tuple[np.ndarray, np.ndarray, float]:
-    """Statistics of distinct rows (n_rows, n_own), how often each counts, and the sum of ln f of all, nats."""
+    """Statistics of distinct rows (n_rows, n_cells), how often each counts, and the sum of ln f of all, nats."""
     statistics, log_base = statistics_of_rows(model, data, data.weight)
-    counted = data.weight[data.weight > 0].astype(np.int64)
+    n_repeats = data.weight[data.weight > 0].astype(np.int64)
     distinct, which = np.unique(statistics[data.weight > 0], axis=0, return_inverse=True)
-    return distinct, np.bincount(which.ravel(), weights=counted, minlength=len(distinct)).astype(np.int64), log_base
+    return distinct, np.bincount(which.ravel(), weights=n_repeats, minlength=len(distinct)).astype(np.int64), log_base
 
 
 def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> float:

@@ -30,12 +30,12 @@ def score_covariance(
     Without `joint` there is a block for the weights, one for each component, and one for what all components share.
     `max_states` makes no difference.
     """
-    own = model.cells_of_components()
+    cells_of_components = model.cells_of_components()
     natural, jacobian = model.prior.natural(point), model.prior.jacobian(point)
     weights = np.arange(model.prior.blocks[0].n_free_parameters)
     of_weights = model.weights.statistics(np.eye(model.n_components)).T @ jacobian[: model.weights.n_cells]
-    free = [np.flatnonzero(jacobian[cells].any(axis=0)) for cells in own]
-    derivatives = [jacobian[np.ix_(cells, of)] for cells, of in zip(own, free)]
+    free = [np.flatnonzero(jacobian[cells].any(axis=0)) for cells in cells_of_components]
+    derivatives = [jacobian[np.ix_(cells, of)] for cells, of in zip(cells_of_components, free)]
     d = jacobian.shape[1]
     second, squared_mean = np.zeros((d, d)), np.zeros((d, d))
     step = model.step(natural, data)

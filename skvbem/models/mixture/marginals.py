@@ -25,7 +25,7 @@ class MixtureMarginals:
     model: Mixture
 
     def count_block(self) -> CountBlock:
-        """The weights, and what the emission counts."""
+        """The coordinates of the prior that count rows: those of the weights, and those that the emission counts."""
         weights, emission = self.model.weights, self.model.emission
         first, parts = weights.n_cells, emission.count_blocks(self.model.prior.blocks[1])
         blocks = [(0, weights.prior), *((first + at, prior) for at, prior in parts)]

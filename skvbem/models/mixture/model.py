@@ -193,7 +193,7 @@ class Mixture(LabelModel):
     def _weighted(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
         """Responsibilities times weights, (n_lanes, n_components, n_rows); ln Z of the block is added."""
         responsibilities = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
-        _mixture.shares(log_weights, np.ascontiguousarray(weight), responsibilities, log_z)
+        _mixture.responsibilities(log_weights, np.ascontiguousarray(weight), responsibilities, log_z)
         return responsibilities
 
     def log_weights(self, natural: np.ndarray) -> np.ndarray:

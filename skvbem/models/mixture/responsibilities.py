@@ -18,7 +18,7 @@ def responsibilities(model: Mixture, natural: np.ndarray, data: MixtureData) -> 
     for at in range(0, len(data), size):
         rows = slice(at, min(at + size, len(data)))
         q = np.array(step.log_likelihood(data.table[rows]).T[None], order="C")
-        _mixture.shares(log_weights, np.ones(rows.stop - at), q, np.zeros(1))
+        _mixture.responsibilities(log_weights, np.ones(rows.stop - at), q, np.zeros(1))
         yield rows, q[0].T
 
 

@@ -18,7 +18,7 @@ def log_z(model: Mixture, natural: np.ndarray, data: MixtureData | MixtureBlocks
     total = np.zeros(natural.shape[1])
     for block, weight in data.blocks(model.emission.block_rows(model.n_components, natural.shape[1])):
         joint = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
-        _mixture.shares(log_weights, np.ascontiguousarray(weight), joint, total)
+        _mixture.responsibilities(log_weights, np.ascontiguousarray(weight), joint, total)
     return total
 
 
@@ -33,7 +33,7 @@ def completed(
     for at in range(0, len(data), size):
         block = data.table[at : at + size]
         responsibilities = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
-        _mixture.shares(log_weights, np.ones(len(block)), responsibilities, log_z)
+        _mixture.responsibilities(log_weights, np.ones(len(block)), responsibilities, log_z)
         reached = np.cumsum(responsibilities, axis=1)
         uniform = np.stack([rng.random(len(block)) for rng in rngs])[:, None]
         components = np.minimum((reached <= uniform * reached[:, -1:]).sum(axis=1), n_components - 1)

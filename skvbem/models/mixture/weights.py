@@ -30,7 +30,7 @@ class Weights(ABC):
     @property
     @abstractmethod
     def prior(self) -> Dirichlet:
-        """The family."""
+        """The conjugate family of the prior of the weights."""
 
     @property
     @abstractmethod
@@ -39,7 +39,7 @@ class Weights(ABC):
 
     @property
     def n_cells(self) -> int:
-        """Cells of the family's statistics."""
+        """Number of cells of the statistics of the weights."""
         return len(self.prior.concentration)
 
     @abstractmethod
@@ -65,7 +65,7 @@ class Weights(ABC):
 
     @abstractmethod
     def mean(self, posterior: Dirichlet) -> np.ndarray:
-        """E[pi], (n_components,)."""
+        """Expected weights E[pi] of a posterior, (n_components,)."""
 
     @abstractmethod
     def concentrations(self, family: Dirichlet) -> np.ndarray:
@@ -99,7 +99,7 @@ class FiniteWeights(Weights):
 
     @cached_property
     def prior(self) -> Dirichlet:
-        """One distribution."""
+        """The Dirichlet distribution of all weights."""
         return Dirichlet.from_rows([self.concentration])
 
     @property
@@ -109,15 +109,15 @@ class FiniteWeights(Weights):
         return np.stack([self.concentration[:-1], after[1:]], axis=1)
 
     def log_weights(self, natural: np.ndarray) -> np.ndarray:
-        """The natural parameters themselves."""
+        """The log weights, which the natural parameters of a Dirichlet are."""
         return natural
 
     def statistics(self, counts: np.ndarray) -> np.ndarray:
-        """The counts themselves."""
+        """The statistics of a Dirichlet, which the counts of components are."""
         return counts
 
     def counts(self, statistics: np.ndarray) -> np.ndarray:
-        """The statistics themselves."""
+        """The counts of components, which the statistics of a Dirichlet are."""
         return statistics
 
     @property
@@ -130,11 +130,11 @@ class FiniteWeights(Weights):
         return FiniteWeights(strength * self.concentration)
 
     def mean(self, posterior: Dirichlet) -> np.ndarray:
-        """E[pi], (n_components,)."""
+        """Expected weights E[pi] of a posterior, (n_components,)."""
         return posterior.mean()
 
     def concentrations(self, family: Dirichlet) -> np.ndarray:
-        """One for each component."""
+        """The Dirichlet concentration of each component."""
         return family.concentration
 
 
@@ -163,11 +163,11 @@ class StickBreaking(Weights):
 
     @property
     def sticks(self) -> np.ndarray:
-        """The prior itself."""
+        """The Beta distributions of the sticks, which are the prior itself."""
         return np.tile([1.0, self.concentration], (self.n_components - 1, 1))
 
     def log_weights(self, natural: np.ndarray) -> np.ndarray:
-        """ln v_k, and ln (1 - v_j) of those before."""
+        """Log weights of broken sticks: ln v_k, and ln (1 - v_j) of those before."""
         if self.n_components == 1:
             return np.zeros_like(natural)
         broken, left = natural[0::2], natural[1::2]
@@ -187,7 +187,7 @@ class StickBreaking(Weights):
 
     @property
     def given(self) -> float:
-        """alpha."""
+        """The concentration alpha of the sticks."""
         return self.concentration
 
     def of_strength(self, strength: float) -> StickBreaking:
@@ -195,12 +195,12 @@ class StickBreaking(Weights):
         return StickBreaking(self.n_components, strength * self.concentration)
 
     def mean(self, posterior: Dirichlet) -> np.ndarray:
-        """E[pi]: sticks are independent."""
+        """Expected weights E[pi] of a posterior, whose sticks are independent."""
         if self.n_components == 1:
             return np.ones(1)
         mean = posterior.mean()
         return np.concatenate([mean[0::2], [1.0]]) * np.concatenate([[1.0], np.cumprod(mean[1::2])])
 
     def concentrations(self, family: Dirichlet) -> np.ndarray:
-        """The two of each Beta distribution: of the component, and of all after it."""
+        """The two concentrations of each stick: of its component, and of all after it."""
         return family.concentration.reshape(-1, 2) if self.n_components > 1 else np.empty((0, 2))

@@ -15,10 +15,10 @@ from skvbem.models.network.layout import Layout
 # Tables of one slot stay in the second-level cache: cells of all its codes.
 _SLOT_CELLS = 4096
 # Up to this many contexts a table of its own for each costs no more than joining families by what they save.
-_FEW_CONTEXTS = 4
+_MAX_CONTEXTS_WITH_OWN_TABLES = 4
 # A block of contexts is the unit of work of a thread: at least this many multiplications, at most this many blocks.
 _BLOCK_WORK = 2**19
-_MOST_BLOCKS = 64
+_MAX_BLOCKS = 64
 
 
 class Assembly:
@@ -180,7 +180,7 @@ def _slots(layout: Layout, families: Sequence[int], hidden: set[int], contexts: 
         observed = tuple(sorted({m for family in members for m in layout.strides[family] if m not in hidden}))
         return tuple(members), observed, min(contexts.n, prod(layout.cardinalities[node] for node in observed))
 
-    if contexts.n <= _FEW_CONTEXTS:
+    if contexts.n <= _MAX_CONTEXTS_WITH_OWN_TABLES:
         groups = [joined(families)] if families else []
     else:
         groups = _joined_by_cost([joined([family]) for family in families], joined, contexts.n, n_cells)
@@ -259,7 +259,7 @@ def _blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int]) -> 
         return {"n_blocks": 0, "block_at": nothing} | dict.fromkeys(
             ("block_context", "block_plan", "block_table"), nothing
         )
-    n_blocks = int(min(_MOST_BLOCKS, max(1, total // _BLOCK_WORK), n_contexts))
+    n_blocks = int(min(_MAX_BLOCKS, max(1, total // _BLOCK_WORK), n_contexts))
     done, sizes = _starts(np.array(work)), np.diff(starts)
     boundaries = {0, n_contexts}
     for k in range(1, n_blocks):

@@ -132,13 +132,13 @@ class Compiler:
         for scope, families in [*scopes, ({node for node in together if node not in observed}, [])]:
             if not scope:
                 continue
-            apart = []
+            disjoint = []
             for hidden, others in groups:
                 if hidden.isdisjoint(scope):
-                    apart.append((hidden, others))
+                    disjoint.append((hidden, others))
                 else:
                     scope, families = scope | hidden, families + others
-            groups = [*apart, (scope, families)]
+            groups = [*disjoint, (scope, families)]
         return [(tuple(sorted(hidden)), tuple(sorted(families))) for hidden, families in groups]
 
     def _tree(self, hidden, families, together):
@@ -162,9 +162,9 @@ class Compiler:
     def _complete_counts(self, columns, n_rows, weight):
         counts = np.zeros(self.layout.n_cells)
         for node in range(len(self.layout.names)):
-            found = complete_cells(self.layout, columns, node)
-            if found is not None:
-                rows, cells = found
+            complete = complete_cells(self.layout, columns, node)
+            if complete is not None:
+                rows, cells = complete
                 w = None if weight is None else weight[rows]
                 size = self.layout.table_cells(node)
                 counts[self.layout.first_cell[node] :][:size] += np.bincount(cells, weights=w, minlength=size)

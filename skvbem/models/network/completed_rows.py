@@ -51,7 +51,7 @@ class CompletedRows:
 
     @cached_property
     def place(self) -> dict[Hashable, int]:
-        """Node -> its place in `codes`."""
+        """Position of each node's states in `codes`."""
         return {node: k for k, node in enumerate(self.cardinalities)}
 
     @property
@@ -78,30 +78,30 @@ class CompletedRows:
         return model.flat({node: self.counts(model.dag.family(node)) for node in model.dag.nodes})
 
     def without(self, node: Hashable) -> CompletedRows:
-        """With a hidden node summed out."""
+        """Completed rows with a hidden node summed out."""
         cardinalities = {name: size for name, size in self.cardinalities.items() if name != node}
-        return self._settled(cardinalities, np.delete(self.codes, self.place[node], axis=0))
+        return self._with_distinct_completions(cardinalities, np.delete(self.codes, self.place[node], axis=0))
 
     def with_constant(self, node: Hashable) -> CompletedRows:
-        """With a new hidden node of one state, ahead of the others."""
+        """Completed rows with a new hidden node of one state, ahead of the others."""
         codes = np.concatenate([np.zeros_like(self.codes[:1]), self.codes])
         return replace(self, cardinalities={node: 1, **self.cardinalities}, codes=codes)
 
     def merged(self, node: Hashable, kept: int, given_up: int) -> CompletedRows:
-        """With one state of a hidden node joined to another; states above it move down by one."""
+        """Completed rows with one state of a hidden node joined to another; states above it move down by one."""
         codes, place = self.codes.copy(), self.place[node]
-        own = np.where(codes[place] == given_up, kept, codes[place])
-        codes[place] = own - (own > given_up)
-        return self._settled({**self.cardinalities, node: self.cardinalities[node] - 1}, codes)
+        states = np.where(codes[place] == given_up, kept, codes[place])
+        codes[place] = states - (states > given_up)
+        return self._with_distinct_completions({**self.cardinalities, node: self.cardinalities[node] - 1}, codes)
 
-    def split(self, node: Hashable, state: int, share: np.ndarray) -> CompletedRows:
-        """With a share of one state of a hidden node moved to a new last state.
+    def split(self, node: Hashable, state: int, fraction: np.ndarray) -> CompletedRows:
+        """Completed rows with a fraction of one state of a hidden node moved to a new last state.
 
         Parameters
         ----------
         node : hashable
         state : int
-        share : ndarray of shape (n_completions,)
+        fraction : ndarray of shape (n_completions,)
             Between 0 and 1, exclusive.
         """
         place = self.place[node]
@@ -109,17 +109,17 @@ class CompletedRows:
         codes = np.concatenate([self.codes, self.codes[:, split]], axis=1)
         codes[place, self.codes.shape[1] :] = self.cardinalities[node]
         weight = self.weight.copy()
-        weight[split] *= 1.0 - share[split]
+        weight[split] *= 1.0 - fraction[split]
         return replace(
             self,
             cardinalities={**self.cardinalities, node: self.cardinalities[node] + 1},
             codes=codes,
             row=np.concatenate([self.row, self.row[split]]),
-            weight=np.concatenate([weight, self.weight[split] * share[split]]),
+            weight=np.concatenate([weight, self.weight[split] * fraction[split]]),
         )
 
-    def _settled(self, cardinalities: Mapping, codes: np.ndarray) -> CompletedRows:
-        """With equal completions of a row made one."""
+    def _with_distinct_completions(self, cardinalities: Mapping, codes: np.ndarray) -> CompletedRows:
+        """Completed rows with equal completions of a row made one."""
         columns, sizes = [self.row, *codes], [len(self.row_weight), *cardinalities.values()]
         keys = joint_keys(columns, sizes, len(self.row))
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -164,9 +164,9 @@ def complete_rows(
     patterns, pattern = np.unique(codes < 0, axis=1, return_inverse=True)
     members = [np.flatnonzero(pattern.ravel() == k) for k in range(patterns.shape[1])]
     hidden = [np.flatnonzero(missing).tolist() for missing in patterns.T]
-    _check_size(layout, [(len(some), nodes) for some, nodes in zip(members, hidden)], max_table_cells, max_memory)
-    parts = [_completions(layout, logs, codes[:, some], nodes) for some, nodes in zip(members, hidden)]
-    row = np.concatenate([some[own] for some, (_, own, _) in zip(members, parts)])
+    _check_size(layout, [(len(chosen), nodes) for chosen, nodes in zip(members, hidden)], max_table_cells, max_memory)
+    parts = [_completions(layout, logs, codes[:, chosen], nodes) for chosen, nodes in zip(members, hidden)]
+    row = np.concatenate([chosen[which] for chosen, (_, which, _) in zip(members, parts)])
     return CompletedRows(
         dict(zip(layout.names, layout.cardinalities)),
         np.concatenate([completed for completed, _, _ in parts], axis=1),

@@ -50,12 +50,12 @@ class Contexts:
         )
 
     def settle(self) -> None:
-        """Find the distinct keys and their weights."""
+        """Find the distinct keys of contexts and their weights."""
         first: Any = None
         inverse: Any = None
         order = None
         if self._weight is None and not self.needs_columns:
-            self._keys, self.weight = _counted(self._keys)
+            self._keys, self.weight = _distinct_keys(self._keys)
         else:
             self._keys, first, inverse = np.unique(self._keys, return_index=True, return_inverse=True)
             self.weight = np.bincount(inverse, weights=self._weight).astype(float)
@@ -101,7 +101,7 @@ class Contexts:
         return joint_keys([self.value(node, part) for node in observed], sizes, len(self.weight[part]))
 
 
-def _counted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _distinct_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct keys ascending and how often each occurs; `keys` is sorted in place, to save memory."""
     keys.sort()
     new = np.empty(len(keys), dtype=bool)

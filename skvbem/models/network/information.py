@@ -72,7 +72,7 @@ def _check_states(data: Program, max_states: int) -> None:
 
 
 def _gram(rows) -> np.ndarray:
-    """X'X of a sparse matrix."""
+    """The product X'X of a sparse matrix X, in blocks of rows."""
     d = rows.shape[1]
     total, step = np.zeros((d, d)), max(1, _BLOCK // max(d, 1))
     for at in range(0, rows.shape[0], step):

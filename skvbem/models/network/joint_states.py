@@ -72,11 +72,11 @@ def completions(program: Program, max_terms: int) -> list[Completions]:
     log_terms = np.bincount(group, weights=gammaln(weight + k) - gammaln(k) - gammaln(weight + 1.0))
     _check(program, float(logsumexp(log_terms)) if len(log_terms) else 0.0, max_terms)
     choices = [context + offsets for at_zero, offsets in cells for context in at_zero]
-    found = []
+    groups = []
     for g in range(len(log_terms)):
         members = np.flatnonzero(group == g).tolist()
         sizes = [len(choices[c]) for c in members]
-        found.append(
+        groups.append(
             Completions(
                 weight[members].astype(np.int64),
                 np.concatenate([[0], np.cumsum(sizes)]),
@@ -85,7 +85,7 @@ def completions(program: Program, max_terms: int) -> list[Completions]:
                 prod(comb(int(weight[c]) + int(k[c]) - 1, int(k[c]) - 1) for c in members),
             )
         )
-    return found
+    return groups
 
 
 def _groups(layout: Layout, cells: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -93,8 +93,8 @@ def _groups(layout: Layout, cells: list[tuple[np.ndarray, np.ndarray]]) -> np.nd
     row_of = np.repeat(np.arange(len(layout.row_starts) - 1), np.diff(layout.row_starts))
     by, met, n_contexts = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
     for at_zero, offsets in cells:
-        for own, added in zip(at_zero.T, offsets.T):
-            rows = row_of[own[:, None] + np.unique(added)]
+        for cells_of_context, added in zip(at_zero.T, offsets.T):
+            rows = row_of[cells_of_context[:, None] + np.unique(added)]
             by.append(np.repeat(np.arange(n_contexts, n_contexts + len(rows)), rows.shape[1]))
             met.append(rows.ravel())
         n_contexts += len(at_zero)

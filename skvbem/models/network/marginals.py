@@ -25,7 +25,7 @@ class NetworkMarginals:
     model: DiscreteDAG
 
     def count_block(self) -> CountBlock:
-        """All of the prior."""
+        """The coordinates of the prior that count rows: all of them, for a network."""
         return CountBlock(np.arange(self.model.layout.n_cells), self.model.prior)
 
     def row_marginals(self, natural: np.ndarray, data: Program) -> RowMarginals:

@@ -25,7 +25,7 @@ def log_n_relabelings(
     hidden : sequence
         Hidden nodes with observed descendants.
     relabelings : Relabelings or None
-        The relabelings of these nodes if they could be found one by one.
+        The relabelings of these nodes if they could be listed one by one.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def log_n_relabelings(
         table = tables[node]
         if np.any(table.max(axis=axes) != table.min(axis=axes)):
             raise TooLargeError(
-                f"The labelings of the {len(hidden)} hidden nodes are too many to try one by one, and the prior of "
+                f"The relabelings of the {len(hidden)} hidden nodes are too many to try one by one, and the prior of "
                 f"{node!r} is not the same for all states of its hidden nodes, so that they cannot be counted "
                 "otherwise. Take a prior that is, or do without the alias correction."
             )

@@ -115,9 +115,9 @@ def _log_of_complete_families(model, log_point, data) -> np.ndarray:
     total = np.zeros(len(data))
     columns = model.columns(data)
     for node in range(len(model.layout.names)):
-        found = complete_cells(model.layout, columns, node)
-        if found is not None:
-            rows, cells = found
+        complete = complete_cells(model.layout, columns, node)
+        if complete is not None:
+            rows, cells = complete
             total[rows] += log_point[model.layout.first_cell[node] :][cells]
     return total
 
@@ -165,8 +165,11 @@ def _max_product(model: DiscreteDAG, plan: Plan, log_point: np.ndarray, columns)
             for member, stride in layout.strides[family].items():
                 if member in nodes:
                     axis = 1 + nodes.index(member)
-                    own = np.arange(layout.cardinalities[member])
-                    cell = cell + own.reshape([-1 if a == axis else 1 for a in range(1 + len(shape))]) * stride
+                    values_of_member = np.arange(layout.cardinalities[member])
+                    cell = (
+                        cell
+                        + values_of_member.reshape([-1 if a == axis else 1 for a in range(1 + len(shape))]) * stride
+                    )
                 else:
                     values = columns[member][plan.row_of_context].astype(np.int64)
                     cell = cell + values.reshape((n,) + (1,) * len(shape)) * stride

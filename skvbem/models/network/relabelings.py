@@ -1,9 +1,10 @@
 r"""Relabelings of hidden nodes and of their states that leave graph, prior and data as they are; sums over all of them.
 
 A relabeling g permutes the cells of the tables. What depends on the data alone does not see it, but a density q(theta)
-at one labeling does, and whoever puts all labelings right needs :math:`\sum_g e^{N \cdot g \ln\theta}`. Where all that
-can be relabeled is one hidden node, :math:`N \cdot g \ln\theta` is a sum over its states, the sum over g is a
-permanent, and permanents of positive matrices are summed over subsets of states rather than over permutations.
+does, and whoever makes it symmetric needs :math:`\sum_g e^{N \cdot g \ln\theta}`. Where all that can be
+relabeled is one hidden node, :math:`N \cdot g \ln\theta` is a sum over its states, the sum over g is a permanent, and
+permanents of positive matrices are summed over subsets of states rather than over
+permutations.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class NetworkRelabelings:
         cells = listed(self.relabelings(hidden), self.model.layout.n_cells, limit)
         if cells is None:
             raise TooLargeError(
-                f"There are {np.exp(self.log_n_relabelings(hidden)):.4g} labelings of the hidden nodes, more than the "
-                f"{limit} that are mixed."
+                f"There are {np.exp(self.log_n_relabelings(hidden)):.4g} relabelings of the hidden nodes, more than "
+                f"the {limit} that are mixed."
             )
         return cells
 
@@ -93,14 +94,14 @@ def _children_that_count(layout: Layout, hidden: Collection[int]) -> dict[int, t
     """For every node that is observed or has observed descendants, its children that are or have."""
     children: dict[int, tuple[int, ...]] = {}
     for node in layout.leaves_first:
-        found = tuple(child for child in layout.children[node] if child in children)
-        if found or node not in hidden:
-            children[node] = found
+        counting = tuple(child for child in layout.children[node] if child in children)
+        if counting or node not in hidden:
+            children[node] = counting
     return children
 
 
 def _cells_of_states(layout: Layout, node: int, children: Mapping[int, tuple[int, ...]]) -> np.ndarray:
-    """The cells that belong to each state of a node, in its own table and its children's, (n_states, n_own)."""
+    """The cells that belong to each state of a node, in its own table and its children's, (n_states, n_cells)."""
     every = np.arange(layout.n_cells)
     tables = [np.moveaxis(layout.table(every, node), -1, 0)]
     for child in children[node]:

@@ -16,7 +16,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Neighboring rows.
+    """Neighboring rows of sequences that are passed over at a time.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Segment:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of the segment."""
         return self.rows.stop - self.rows.start
 
 

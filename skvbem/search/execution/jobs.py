@@ -70,11 +70,11 @@ class Record:
 
     @property
     def seconds(self) -> float:
-        """What the candidate took."""
+        """The time that a candidate took, seconds."""
         return sum(self.fit_seconds) + sum(self.score_seconds)
 
     def joined(self, other: Record) -> Record:
-        """The scores of both, of one candidate."""
+        """The record of one candidate with the scores of two."""
         return replace(
             other,
             values={**self.values, **other.values},
@@ -182,20 +182,20 @@ class EvidenceJob(Job):
     error_score: float | str = np.nan
 
     def measured(self, estimator: BaseEstimator) -> Record:
-        """See `Job`."""
+        """The record of one candidate by scores of the evidence."""
         began = time.perf_counter()
         evaluation = estimator.evaluate(self.readings.of(estimator))
         fitted = time.perf_counter()
-        found = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
+        scores = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
         return Record.of(
-            found,
+            scores,
             n_free_parameters=evaluation.model.prior.n_free_parameters,
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
         )
 
     def fingerprint(self) -> dict[str, str]:
-        """See `Job`."""
+        """By name, all that the records of this job depend on."""
         return self._fingerprint(data=self.readings.fingerprint())
 
     def network(self, setting: Mapping) -> Any:
@@ -204,7 +204,7 @@ class EvidenceJob(Job):
         return estimator.network(self.readings.of(estimator))
 
     def memory_estimate(self, setting: Mapping) -> str:
-        """See `Job`."""
+        """What is known of the memory that a candidate needs, as text."""
         if not hasattr(self.estimator, "network"):
             return ""
         network = self.network(setting)
@@ -237,28 +237,28 @@ class AllRowsJob(Job):
     readings: Readings | None = None
 
     def measured(self, estimator: BaseEstimator) -> Record:
-        """See `Job`."""
+        """The record of one candidate by scores on all rows."""
         began = time.perf_counter()
         self.fit(estimator)
         fitted = time.perf_counter()
         evaluation = None
         if self.readings is not None and any(isinstance(each, EvidenceScorer) for each in self.scorers.values()):
             evaluation = estimator.evaluation(self.readings.of(estimator))
-        found = {
+        scores = {
             name: score_of(evaluation, each.kind, each.options)
             if evaluation is not None and isinstance(each, EvidenceScorer)
             else each(estimator, self.X, self.y)
             for name, each in self.scorers.items()
         }
         return Record.of(
-            found,
+            scores,
             n_free_parameters=getattr(estimator, "n_free_parameters_", None),
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
         )
 
     def fingerprint(self) -> dict[str, str]:
-        """See `Job`."""
+        """By name, all that the records of this job depend on."""
         return self._fingerprint(data=(self.X, self.y, self.fit_params))
 
 
@@ -290,8 +290,8 @@ class HeldOutJob(Job):
     readings = None
 
     def measured(self, estimator: BaseEstimator) -> Record:
-        """See `Job`."""
-        found = cross_validate(
+        """The record of one candidate by scores on held-out rows."""
+        results = cross_validate(
             estimator,
             self.X,
             self.y,
@@ -301,17 +301,17 @@ class HeldOutJob(Job):
             error_score="raise",
             return_estimator=True,
         )
-        splits = {name: tuple(found[f"test_{name}"].tolist()) for name in self.scorers}
+        splits = {name: tuple(results[f"test_{name}"].tolist()) for name in self.scorers}
         return Record(
             {name: float(np.mean(values)) for name, values in splits.items()},
             splits=splits,
-            n_free_parameters=getattr(found["estimator"][0], "n_free_parameters_", None),
-            fit_seconds=tuple(found["fit_time"].tolist()),
-            score_seconds=tuple(found["score_time"].tolist()),
+            n_free_parameters=getattr(results["estimator"][0], "n_free_parameters_", None),
+            fit_seconds=tuple(results["fit_time"].tolist()),
+            score_seconds=tuple(results["score_time"].tolist()),
         )
 
     def fingerprint(self) -> dict[str, str]:
-        """See `Job`."""
+        """By name, all that the records of this job depend on."""
         return self._fingerprint(data=(self.X, self.y, self.fit_params), splits=self.splits)
 
 

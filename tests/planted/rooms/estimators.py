@@ -26,19 +26,21 @@ ERRORS = {
     ],
     "the score is the mean over sequences, not over steps": [("/ (weights @ sequences.lengths))", "/ weights.sum())")],
     "the average over q is one of logarithms": [
-        ("found = logsumexp(logs, axis=0) - np.log(n_draws)", "found = logs.mean(axis=0)")
+        ("log_probabilities = logsumexp(logs, axis=0) - np.log(n_draws)", "log_probabilities = logs.mean(axis=0)")
     ],
     "a slice of names leaves out its last column": [
         ("stop = self._position(stop) + 1", "stop = self._position(stop)"),
     ],
-    "fits share an emission with each other and with the user": [("found = clone(emission)", "found = emission")],
+    "fits share an emission with each other and with the user": [
+        ("specification = clone(emission)", "specification = emission")
+    ],
     "an emission that says another covariance type is believed": [
-        ("self.covariance_type not in (DEFAULT_COVARIANCE_TYPE, own)", "self.covariance_type is None"),
+        ("self.covariance_type not in (DEFAULT_COVARIANCE_TYPE, of_emission)", "self.covariance_type is None"),
     ],
     "a group is asked for the values of its columns in the order of the table": [
         (
-            "found = self._positions(list(columns))",
-            "found = sorted(self._positions(list(columns)))",
+            "positions = self._positions(list(columns))",
+            "positions = sorted(self._positions(list(columns)))",
         ),
     ],
 }

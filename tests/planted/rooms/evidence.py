@@ -15,7 +15,7 @@ ERRORS = {
         ("log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)", "log_weights = trace[-1]")
     ],
     "labels of the starts are not made symmetric": [
-        ("relabelings.n > 1 and self.shares.any():", "relabelings.n > 10**9:")
+        ("relabelings.n > 1 and self.fractions.any():", "relabelings.n > 10**9:")
     ],
     "weights are averaged as logarithms": [
         (
@@ -29,23 +29,23 @@ ERRORS = {
             "float(np.mean((ratios - ratios.mean()) ** 2))",
         )
     ],
-    "particles are drawn again without regard to their shares": [
+    "particles are drawn again without regard to their weights": [
         (
-            "systematic(np.exp(log_shares[run]), rngs[run])",
+            "systematic(np.exp(log_particle_weights[run]), rngs[run])",
             "systematic(np.full(n_particles, 1.0 / n_particles), rngs[run])",
         )
     ],
     "the densities that draws come from weigh more than one": [
         ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
     ],
-    "backward chains start from any labeling": [("starts.relabelings.n == 1:", "starts.relabelings.n >= 1:")],
+    "backward chains start from any labels": [("starts.relabelings.n == 1:", "starts.relabelings.n >= 1:")],
     "certain rows are not counted in the collapsed bound": [
         (
             "marginals.known + np.bincount(target[certain], weights=weight[certain], minlength=n_targets)",
             "marginals.known + 0.0",
         )
     ],
-    "what is mixed over labelings forgets the labeling at hand": [
+    "what is mixed over relabelings forgets the labels at hand": [
         ("total = logsumexp([0.0, *np.concatenate(log_overlaps)])", "total = logsumexp(np.concatenate(log_overlaps))")
     ],
     "the entropy of the completions has the wrong sign": [

@@ -24,7 +24,7 @@ from skvbem.spaces.structures import StructureSpace
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A setting and a q(x) for it.
+    """A setting and a q(x) for it, from which structural VBEM goes on.
 
     Parameters
     ----------
