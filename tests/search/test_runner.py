@@ -301,7 +301,7 @@ def test_an_error_of_a_callback(log, path, n_jobs, error):
 
 
 def test_a_callback_that_asks_to_stop(log):
-    with Runner(job_of(log=log, seconds=0.01), n_jobs=2, tell=Teller(5)) as runner:
+    with Runner(job_of(log=log, seconds=0.05), n_jobs=2, tell=Teller(5)) as runner:
         runner._workers_pay = lambda *args: True
         with joblib.parallel_config(backend="threading"):
             records = runner(settings(500))
