@@ -260,3 +260,19 @@ def test_the_posterior_is_the_prior_of_the_next_batch(problem):
     later = problem.model.updated(problem.fit().statistics)
     assert later.prior.hyperprior is None
     assert later.prior.is_valid
+
+
+@pytest.mark.parametrize("are_hidden", [True, False])
+def test_log_normalizers_at_many_temperatures_are_those_at_each(problem, are_hidden):
+    """With other numbers of chains than of inverse temperatures, and with no hyperparameters, too."""
+    model = problem.model if are_hidden else problem.model.updated(problem.fit().statistics)
+    gibbs = (of_mixtures if problem.kind == "mixture" else of_chains).capabilities_of(model).annealing
+    statistics = problem.fit().statistics
+    path = gibbs.paths(problem.data, np.stack([statistics, 0.5 * statistics, np.zeros(len(statistics))], axis=1))
+    point = model.prior.natural(model.prior.sample(np.random.default_rng(0)))
+    points = np.repeat(point[:, None], 3, axis=1)
+    workspace, temperatures = gibbs.workspace(problem.data, 3), np.array([0.25, 0.75])
+    together = gibbs.log_normalizers(workspace, path, temperatures, points)
+    assert together.shape == (2, 3)
+    for row, t in zip(together, temperatures):
+        assert np.array_equal(row, gibbs.log_normalizers(workspace, path, np.array([t]), points)[0])

@@ -76,8 +76,12 @@ class GibbsSampler:
         self, workspace: Any, path: Path, temperatures: np.ndarray, log_point: np.ndarray
     ) -> np.ndarray:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
-        of_rows = [self.log_z((1 - t) * path.natural + t * log_point, workspace) for t in temperatures]
-        return np.stack(of_rows) + [self._hyperparameters_at(path, t, log_point)[1] for t in temperatures]
+        log_z = [
+            self.log_z((1 - t) * path.natural + t * log_point, workspace)
+            + self._hyperparameters_at(path, t, log_point)[1]
+            for t in temperatures
+        ]
+        return np.stack(log_z)
 
     def _hyperparameters_at(self, path: Path, t: float, log_point: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
         """Natural parameters of q(nu) at an inverse temperature, and its ln Z, nats; 0 where none are hidden.
