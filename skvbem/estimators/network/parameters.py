@@ -33,6 +33,11 @@ class CandidateNetwork:
     equivalent_sample_size : float
     owner : str
         Name of the estimator's class, for messages.
+    max_table_cells : int
+    max_memory : float
+        Bytes.
+    n_starts : int
+        How many copies of all tables a fit has.
     """
 
     dag: DAG
@@ -41,6 +46,9 @@ class CandidateNetwork:
     given_prior: Any
     equivalent_sample_size: float
     owner: str
+    max_table_cells: int
+    max_memory: float
+    n_starts: int
 
     @classmethod
     def of(cls, estimator, columns: tuple, n_categories: Sequence[int]) -> Self:
@@ -49,7 +57,8 @@ class CandidateNetwork:
         latents = resolve_latents(estimator.latents, estimator.structure, owner)
         dag = resolve_structure(estimator.structure, latents, columns, owner)
         cardinalities = {**latents, **dict(zip(columns, n_categories))}
-        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner)
+        limits = estimator.max_table_cells, estimator.max_memory, estimator._n_starts()
+        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner, *limits)
 
     def prior(self) -> dict:
         """Dirichlet concentrations of every node, axes (*parents, node)."""
@@ -94,6 +103,27 @@ class CandidateNetwork:
             return EqualConcentration(self.equivalent_sample_size, "table" if given == "bdeu" else "row")
         is_number = isinstance(given, Real) and not isinstance(given, bool)
         return EqualConcentration(float(given), "cell") if is_number else None
+
+    def check_size(self) -> None:
+        """Refuse tables larger than the limits, before anything is allocated."""
+        total = 0
+        for node in self.dag.nodes:
+            cells = self.cardinalities[node]
+            for parent in self.dag.parents(node):
+                cells *= self.cardinalities[parent]
+            if cells > self.max_table_cells:
+                raise TooLargeError(
+                    f"The table of node {node!r} ({self.cardinalities[node]} states; parents: "
+                    f"{_some(self.dag.parents(node))}) has {cells:.4g} cells; 'max_table_cells' allows "
+                    f"{self.max_table_cells:.4g}. Give it fewer parents, give nodes fewer states, or raise the limit."
+                )
+            total += cells
+        if 8 * total * self.n_starts > self.max_memory:
+            raise TooLargeError(
+                f"The tables of all {len(self.dag.nodes)} nodes have {total:.4g} cells, which take at least "
+                f"{8.0 * total * self.n_starts:.4g} bytes in {self.n_starts} starts; 'max_memory' allows "
+                f"{self.max_memory:.4g}. Raise it, take fewer starts, or give nodes fewer states or fewer parents."
+            )
 
     def _given(self, node: Hashable) -> Any:
         return self.given_prior.get(node, 1.0) if isinstance(self.given_prior, Mapping) else self.given_prior
@@ -152,28 +182,6 @@ def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -
         )
     order = (*latents, *columns)
     return dag if dag.nodes == order else dag.reorder(order)
-
-
-def check_size(dag: DAG, cardinalities: Mapping, *, max_table_cells: int, max_memory: float, n_starts: int) -> None:
-    """Refuse tables larger than the limits, before anything is allocated."""
-    total = 0
-    for node in dag.nodes:
-        cells = cardinalities[node]
-        for parent in dag.parents(node):
-            cells *= cardinalities[parent]
-        if cells > max_table_cells:
-            raise TooLargeError(
-                f"The table of node {node!r} ({cardinalities[node]} states; parents: {_some(dag.parents(node))}) has "
-                f"{cells:.4g} cells; 'max_table_cells' allows {max_table_cells:.4g}. Give it fewer parents, give nodes "
-                "fewer states, or raise the limit."
-            )
-        total += cells
-    if 8 * total * n_starts > max_memory:
-        raise TooLargeError(
-            f"The tables of all {len(dag.nodes)} nodes have {total:.4g} cells, which take at least "
-            f"{8.0 * total * n_starts:.4g} bytes in {n_starts} starts; 'max_memory' allows {max_memory:.4g}. Raise it, "
-            "take fewer starts, or give nodes fewer states or fewer parents."
-        )
 
 
 def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:

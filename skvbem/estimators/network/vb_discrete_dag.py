@@ -22,7 +22,7 @@ from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
-from skvbem.estimators.network.parameters import CandidateNetwork, check_size, resolve_annealing, warn_of_oddities
+from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices, table_summary
 from skvbem.graphs.network import Network
@@ -389,7 +389,7 @@ class VBDiscreteDAG(EvidenceEstimator):
 
     def _model(self, reading: NetworkReading) -> DiscreteDAG:
         candidate = self.network(reading)
-        check_size(candidate.dag, candidate.cardinalities, n_starts=self._n_starts(), **self._limits())
+        candidate.check_size()
         return DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior())
 
     def _compiled(self, model: DiscreteDAG, reading: NetworkReading, n_starts: int) -> Program:

@@ -14,6 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from typing import Self
 
 import numpy as np
 from scipy.special import xlogy
@@ -48,6 +49,13 @@ class CompletedRows:
     row: np.ndarray
     weight: np.ndarray
     row_weight: np.ndarray
+
+    @classmethod
+    def of_complete(cls, rows: Rows, cardinalities: Mapping[Hashable, int]) -> Self:
+        """Rows in which nothing is hidden: each is its only completion."""
+        weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, dtype=float)
+        sizes = {name: cardinalities[name] for name in rows.names}
+        return cls(sizes, rows.codes.T, np.arange(len(rows)), weight, weight)
 
     @cached_property
     def place(self) -> dict[Hashable, int]:

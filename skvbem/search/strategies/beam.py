@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem.graphs.names import shown
 from skvbem.search.strategies.base import Problem, Strategy
+from skvbem.search.strategies.landscapes import landscape_of
 from skvbem.search.strategies.starts import check_start, setting_to_start_from
 from skvbem.spaces.rules import check_count
-from skvbem.spaces.settings import canonical, distinct
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,8 @@ class Beam(Strategy):
         How many of the best settings have their neighbors tried. 1 climbs until no neighbor is better.
     start : {"emptiest", "random"} or mapping, default="emptiest"
         The setting to begin with, see `Greedy`.
+    n_listed : int, default=100
+        Graphs in the table of the search, where scores are sums over families, see `Greedy`.
 
     Notes
     -----
@@ -42,22 +43,21 @@ class Beam(Strategy):
 
     width: int = 5
     start: str | Mapping = "emptiest"
+    n_listed: int = 100
 
     def __post_init__(self):
         check_start(self.start, "Beam")
-        if check_count(self.width, "The 'width' of Beam") < 1:
-            raise ValueError(f"The 'width' of Beam must be an int >= 1. Got {shown(self.width)} instead.")
+        for name in ("width", "n_listed"):
+            check_count(getattr(self, name), f"The {name!r} of Beam", 1)
 
     def search(self, problem: Problem) -> None:
         """Keep the best settings tried and try their neighbors, until those of the best `width` were tried."""
-        new = [setting_to_start_from(self.start, problem.space, problem.rng)]
-        met = {canonical(new[0])}
-        beam: list[tuple[float, dict, bool]] = []  # value, setting, whether its neighbors were tried
-        while new and not problem.is_over:
-            tried = zip(problem.log_posteriors(new), new)
-            beam += [(value, setting, False) for value, setting in tried if value > -np.inf]
-            beam = sorted(beam, key=lambda member: -member[0])[: self.width]
-            around = (near for _, setting, done in beam if not done for near in problem.space.neighbors(setting))
-            new = [setting for key, setting in distinct(problem.until_over(around)).items() if key not in met]
-            beam = [(value, setting, True) for value, setting, _ in beam]
-            met.update(map(canonical, new))
+        landscape = landscape_of(problem, self.n_listed)
+        start = landscape.at(setting_to_start_from(self.start, problem.space, problem.rng))
+        beam = [start] if start.value > -np.inf else []
+        done: set[Hashable] = set()
+        while not problem.is_over and (new := [spot for spot in beam if spot.key not in done]):
+            near = landscape.best_around(new, {spot.key for spot in beam} | done, self.width)
+            done.update(spot.key for spot in new)
+            beam = sorted(beam + near, key=lambda spot: -spot.value)[: self.width]
+        landscape.conclude()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from math import inf, log
-from typing import Any, NoReturn
+from math import inf
+from typing import NoReturn
 
 import numpy as np
 
-from skvbem.evidence import SCORES, EvidenceScorer
-from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.names import shown
-from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search.families.edge_odds import EdgeOdds
+from skvbem.search.families.family_scores import FamilyScores
+from skvbem.search.families.sums import NotASum
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
-from skvbem.search.strategies.structural.edge_odds import EdgeOdds
 from skvbem.spaces.structures import StructureSpace
 
 
@@ -63,8 +62,11 @@ class Exact(Strategy):
         space = problem.space
         if not isinstance(space, StructureSpace) or space.latents:
             _refuse(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
-        data = _complete_data(problem, space.observed)
-        odds = EdgeOdds.of(problem.prior, space.rules)
+        try:
+            scores = problem.job.family_scores(next(iter(space)), problem.ranking)
+        except NotASum as error:
+            _refuse(str(error))
+        data, odds = _complete_data(scores, space.observed), EdgeOdds.of(problem.prior, space.rules)
         if odds is None:
             _refuse(f"needs a prior over structures that is uniform or an EdgePrior. Got {problem.prior!r}")
         dag, score = best_dag(data, odds.rules, odds.log_odds, self.max_memory)
@@ -73,46 +75,23 @@ class Exact(Strategy):
         problem.scores([{"structure": dag}])
 
 
-def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteData:
-    """Rows of the nodes of a space, with priors and penalties of the score that ranks."""
-    job: Any = problem.job
-    reading = job.readings.common if isinstance(job, EvidenceJob) else None
-    if reading is None or not hasattr(job.estimator, "network"):
-        _refuse("needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG")
-    setting = next(iter(problem.space))
-    estimator, network, rows = job.candidate_of(setting), job.network(setting), reading.rows
-    if network.latents or (rows.codes < 0).any():
-        _refuse(f"needs complete data; {'there are latents' if network.latents else 'some cells are missing'}")
-    if estimator.learn_prior:
-        _refuse("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-    scorer = job.scorers[problem.ranking]
-    score = SCORES[scorer.kind] if isinstance(scorer, EvidenceScorer) else None
-    if score is not None and score.is_penalized_likelihood and not scorer.options:
-        priors = [EqualConcentration(0.0, "cell")] * len(nodes)
-        per_parameter = 0.5 * log(weight.sum()) - (score.penalty_discount or 0.0)
-    elif score is not None and score.exact_if_complete:
-        priors, per_parameter = [_equal_concentration(network, node) for node in nodes], 0.0
-    else:
-        penalized = ", ".join(repr(name) for name, each in SCORES.items() if each.is_penalized_likelihood)
-        exact = ", ".join(name for name, each in SCORES.items() if each.exact_if_complete)
-        _refuse(f"needs a score that is a sum over families: {penalized}, or one of {exact}")
-    place = [rows.names.index(node) for node in nodes]
+def _complete_data(scores: FamilyScores, nodes: tuple[Hashable, ...]) -> CompleteData:
+    """Rows of the nodes of a space, with the priors and the penalty of their families."""
+    priors = []
+    for node in nodes:
+        prior = scores.prior.equal_concentration(node)
+        if prior is None:
+            _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
+        priors.append(prior)
+    completed = scores.completed
     return CompleteData(
         nodes,
-        np.ascontiguousarray(rows.codes[:, place].T, dtype=np.int32),
-        weight,
-        np.asarray(reading.columns.n_categories_, dtype=np.int64)[place],
+        np.ascontiguousarray(completed.codes[[completed.place[node] for node in nodes]], dtype=np.int32),
+        completed.weight,
+        np.array([completed.cardinalities[node] for node in nodes], dtype=np.int64),
         priors,
-        per_parameter,
+        scores.per_parameter,
     )
-
-
-def _equal_concentration(network, node) -> EqualConcentration:
-    prior = network.equal_concentration(node)
-    if prior is None:
-        _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
-    return prior
 
 
 def _refuse(why: str) -> NoReturn:

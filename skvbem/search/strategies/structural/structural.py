@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from skvbem.search.strategies.base import Problem, Strategy, gains
+from skvbem.search.strategies.landscapes import SummedGraphs, climb_anew
 from skvbem.search.strategies.starts import check_start, random_walk, setting_to_start_from
 from skvbem.search.strategies.structural.fitter import Fitter, Place
 from skvbem.spaces.rules import check_count
@@ -30,7 +31,7 @@ class StructuralVBEM(Strategy):
     """Climbs lower bounds that one q(x) gives on all neighbors at once, and fits from q(x) where it cannot climb on.
 
     For networks, over spaces of structures and of latents and their states, which are split and merged on the way.
-    Where nothing is hidden the bounds are the evidence, and this is hill climbing with a score for each family.
+    Where nothing is hidden the bounds are the evidence, and this is the climb of `Greedy`.
 
     Parameters
     ----------
@@ -82,6 +83,10 @@ class StructuralVBEM(Strategy):
 
     def search(self, problem: Problem) -> dict:
         """Climb bounds, fit where they lead no higher, and climb on from there."""
+        graphs = SummedGraphs.of(problem, max(self.n_finalists, 1))
+        if graphs is not None:
+            climb_anew(graphs, self.start, self.n_tabu, self.n_restarts, self.n_kicks)
+            return {"n_bounded": graphs.n_valued, "n_refitted": 0}
         fitter = Fitter(problem)
         start = setting_to_start_from(self.start, problem.space, problem.rng)
         problem.scores([start])

@@ -1,0 +1,1 @@
+"""Scores that are sums over families of nodes: where they are, how they are computed, and climbs by their differences."""
