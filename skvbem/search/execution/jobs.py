@@ -16,10 +16,11 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import cross_validate
 
 from skvbem.evidence import Evidence, EvidenceScorer, score_of
+from skvbem.search._candidates import candidate, candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.readings import Readings
 from skvbem.search.families.family_scores import FamilyScores
@@ -144,7 +145,7 @@ class Job(ABC):
 
     def candidate_of(self, setting: Mapping) -> BaseEstimator:
         """The estimator of a setting, unfitted."""
-        return clone(self.estimator).set_params(**clone(setting, safe=False))
+        return candidate(self.estimator, setting)
 
     def scored_by(self, scorers: Mapping[str, Callable]) -> Self:
         """The job with other scores."""
@@ -237,7 +238,7 @@ class EvidenceJob(Job):
 
     def network(self, setting: Mapping) -> Any:
         """The network of a setting, if the estimator fits networks, that is if it has a method `network`."""
-        estimator = self.candidate_of(setting)
+        estimator = candidate_to_look_at(self.estimator, setting)
         return estimator.network(self.readings.of(estimator))
 
     def memory_estimate(self, setting: Mapping) -> str:

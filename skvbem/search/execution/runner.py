@@ -107,6 +107,11 @@ class Runner:
         return [self._records.get(name) for name in names] + [None] * (len(settings) - len(names))
 
     @property
+    def is_limited(self) -> bool:
+        """Whether a number of candidates or of seconds ends the search."""
+        return self._most is not None or self._deadline is not None
+
+    @property
     def tried(self) -> list[tuple[dict, Record]]:
         """All candidates tried and their records, in the order in which they were first asked for."""
         return [(setting, self._records[name]) for name, setting in self._asked.items() if name in self._records]

@@ -140,7 +140,9 @@ class FamilyScores:
         equal = self.prior.equal_concentration(self.nodes[child])
         if equal is None:
             for k in fits:
-                scores[k] = self._scored_by_tables(child, [*members, *[more for more in further[k : k + 1] if more >= 0]])
+                scores[k] = self._scored_by_tables(
+                    child, [*members, *[more for more in further[k : k + 1] if more >= 0]]
+                )
             return scores
         of_cell = equal.total / {"cell": 1.0, "row": n_states, "table": rows * n_states}[equal.over]
         of_cell = np.broadcast_to(of_cell, rows.shape)[fits]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -62,6 +61,12 @@ class FamilyGraphs:
         """A graph over the nodes of the rules."""
         place = {node: k for k, node in enumerate(self.nodes)}
         return Graph(self, tuple(sum(1 << place[parent] for parent in dag.parents(node)) for node in self.nodes))
+
+    def dag(self, parents: tuple[int, ...]) -> DAG:
+        """A graph with the names of its nodes, from the parents of every node as masks of bits."""
+        nodes = self.nodes
+        members = ([nodes[k] for k in range(mask.bit_length()) if mask >> k & 1] for mask in parents)
+        return DAG(nodes, dict(zip(nodes, members)))
 
     def value(self, rows: list[_Row]) -> float:
         """The score of a graph plus the log odds of its edges."""
@@ -124,12 +129,7 @@ class Graph:
     @cached_property
     def dag(self) -> DAG:
         """The graph with the names of its nodes."""
-        nodes = self._graphs.nodes
-        parents = {
-            node: [nodes[k] for k in range(mask.bit_length()) if mask >> k & 1]
-            for node, mask in zip(nodes, self.parents)
-        }
-        return DAG(nodes, parents)
+        return self._graphs.dag(self.parents)
 
     @cached_property
     def _edges(self) -> np.ndarray:
@@ -149,7 +149,7 @@ class Graph:
         # an edge cannot turn where its child is also reached through another child of its parent
         detour = edges.T.astype(float) @ below > 0
         removed = edges & (gains > -inf)
-        turned = removed & ~detour.T & (gains.T > -inf)
+        turned = removed & ~detour.T & (-inf < gains.T)
         child, parent = (np.concatenate(ends) for ends in zip(*(np.nonzero(kind) for kind in (added, removed, turned))))
         turns = np.arange(len(child)) >= len(child) - int(turned.sum())
         return child, parent, turns, gains[child, parent] + np.where(turns, gains[parent, child], 0.0)

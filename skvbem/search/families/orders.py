@@ -8,7 +8,8 @@ best of all places in the order at once, which takes two families for each place
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import cycle
 from math import inf
 
 import numpy as np
@@ -56,12 +57,20 @@ class Orders:
             ahead |= 1 << free
         return order
 
-    def climbed(self, order: Sequence[int]) -> list[int]:
-        """The order from which no move of one node leads higher."""
+    def climbed(self, order: Sequence[int], until_over: Callable[[Iterable], Iterable] = iter) -> list[int]:
+        """The order from which no move of one node leads higher.
+
+        Parameters
+        ----------
+        order : sequence of int
+        until_over : callable
+            Of the nodes to move, to those that there still is time for.
+        """
         order, n_idle = list(order), 0
-        while n_idle < len(order):
-            for node in range(len(order)):
-                n_idle = 0 if self._move(order, node) else n_idle + 1
+        for node in until_over(cycle(range(len(order)))):
+            n_idle = 0 if self._move(order, node) else n_idle + 1
+            if n_idle == len(order):
+                break
         return order
 
     def parents(self, order: Sequence[int]) -> tuple[int, ...]:
@@ -115,9 +124,13 @@ def _promising(graphs: FamilyGraphs, child: int) -> dict[int, float]:
             further = [k for k in candidates if not parents >> k & 1 and parents | 1 << k not in grown]
             if parents.bit_count() < graphs.most[child] and further:
                 grown.update(
-                    zip((parents | 1 << k for k in further), graphs.grown(child, parents, further).tolist(), strict=True)
+                    zip(
+                        (parents | 1 << k for k in further), graphs.grown(child, parents, further).tolist(), strict=True
+                    )
                 )
-        level = {parents: score for parents, score in grown.items() if score > _best_subset(parents & ~least, parents, found)}
+        level = {
+            parents: score for parents, score in grown.items() if score > _best_subset(parents & ~least, parents, found)
+        }
         found = found | level
         candidates = candidates[:_MAX_CANDIDATES]
     return found

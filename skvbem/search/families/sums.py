@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from copy import copy
 from functools import cached_property
 from math import log
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator
 from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.evidence.base import Score
 from skvbem.models.network.completed_rows import CompletedRows
+from skvbem.search._candidates import candidate_to_look_at
 from skvbem.search.families.family_scores import FamilyScores, MaximizedLikelihood
 from skvbem.spaces.settings import value_key
 
@@ -83,12 +83,10 @@ class FamilySums:
         return not (self._reading.rows.codes < 0).any()
 
     def _given(self, setting: Mapping) -> Any:
-        """The estimator of a setting, for looking at."""
+        """The estimator of a setting, to look at."""
         if self._reading is None or not hasattr(self._estimator, "network"):
             raise NotASum(NEEDS_EVIDENCE)
-        if any("__" in name for name in setting):
-            raise NotASum("needs settings of the estimator's own parameters")
-        return copy(self._estimator).set_params(**setting)
+        return candidate_to_look_at(self._estimator, setting)
 
     def _scores(self, estimator, key: Hashable, name: str) -> FamilyScores:
         network = estimator.network(self._reading)

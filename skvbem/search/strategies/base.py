@@ -90,6 +90,19 @@ class Strategy(ABC):
             order of `problem.runner.tried`.
         """
 
+    def chosen_for(self, space: Space, job: Job, ranking: str, prior: StructurePrior) -> Strategy:
+        """The strategy that searches: this one, unless it leaves the choice to the search, as "auto" does.
+
+        Parameters
+        ----------
+        space : Space
+        job : Job
+        ranking : str
+            The score that ranks.
+        prior : StructurePrior
+        """
+        return self
+
     def n_candidates(self, space: Space) -> int | None:
         """How many settings of a space it tries if nothing ends it, None if that depends on what it finds."""
         return None

@@ -23,12 +23,11 @@ class Beam(Strategy):
         How many of the best settings have their neighbors tried. 1 climbs until no neighbor is better.
     start : {"emptiest", "random"} or mapping, default="emptiest"
         The setting to begin with, see `Greedy`.
-    n_listed : int, default=100
-        Graphs in the table of the search, where scores are sums over families, see `Greedy`.
 
     Notes
     -----
-    What guides is the score that ranks plus the log prior of the setting. Of equal settings the one tried first counts.
+    What guides is the score that ranks plus the log prior of the setting, which where nothing is hidden is a sum over
+    families, see `Greedy`. Of equal settings the one tried first counts.
 
     Examples
     --------
@@ -43,16 +42,14 @@ class Beam(Strategy):
 
     width: int = 5
     start: str | Mapping = "emptiest"
-    n_listed: int = 100
 
     def __post_init__(self):
         check_start(self.start, "Beam")
-        for name in ("width", "n_listed"):
-            check_count(getattr(self, name), f"The {name!r} of Beam", 1)
+        check_count(self.width, "The 'width' of Beam", 1)
 
     def search(self, problem: Problem) -> None:
         """Keep the best settings tried and try their neighbors, until those of the best `width` were tried."""
-        landscape = landscape_of(problem, self.n_listed)
+        landscape = landscape_of(problem)
         start = landscape.at(setting_to_start_from(self.start, problem.space, problem.rng))
         beam = [start] if start.value > -np.inf else []
         done: set[Hashable] = set()

@@ -17,8 +17,7 @@ class Greedy(Strategy):
 
     What a neighbor is, the space says: an edge added, removed or turned, a hidden node or a state more or less. All
     neighbors of a setting are tried together, in parallel, and none twice. Where nothing is hidden the score of a graph
-    is a sum over families: neighbors are then valued by differences of such scores, each computed once from counts, and
-    only the best of them are tried in the end.
+    is a sum over families: neighbors are then valued by differences of such scores, each computed once from counts.
 
     Parameters
     ----------
@@ -31,13 +30,11 @@ class Greedy(Strategy):
         How often to begin anew, a random walk away from the best setting so far.
     n_kicks : int, default=5
         Moves of that walk.
-    n_listed : int, default=100
-        Graphs in the table of the search, where scores are sums over families: the best of all that were valued. The
-        posterior is over them.
 
     Notes
     -----
-    What guides is the score that ranks plus the log prior of the setting.
+    What guides is the score that ranks plus the log prior of the setting. Where scores are sums over families the table
+    of the search, and its posterior, are over the hundred best of all graphs that were valued.
 
     Examples
     --------
@@ -55,15 +52,13 @@ class Greedy(Strategy):
     n_tabu: int = 5
     n_restarts: int = 0
     n_kicks: int = 5
-    n_listed: int = 100
 
     def __post_init__(self):
         check_start(self.start, "Greedy")
         for name in ("n_tabu", "n_restarts", "n_kicks"):
             check_count(getattr(self, name), f"The {name!r} of Greedy")
-        check_count(self.n_listed, "The 'n_listed' of Greedy", 1)
 
     def search(self, problem: Problem) -> None:
         """Climb from the start, and again from where kicks lead."""
-        landscape = landscape_of(problem, self.n_listed)
+        landscape = landscape_of(problem)
         climb_anew(landscape, self.start, self.n_tabu, self.n_restarts, self.n_kicks)

@@ -20,6 +20,11 @@ from skvbem.search.strategies.starts import random_walk, setting_to_start_from
 from skvbem.spaces.settings import canonical, distinct
 from skvbem.spaces.structures import StructureSpace
 
+# Graphs that are made part of a result where they are many: the best of all that were valued.
+_MAX_LISTED = 100
+# Graphs whose neighbors are all valued before, the best ones.
+_EXPLORED = 10
+
 
 @dataclass(frozen=True, eq=False)
 class Spot:
@@ -120,7 +125,9 @@ class TriedSettings(Landscape):
     def best_around(self, spots: Sequence[Spot], without: Collection[Hashable], most: int) -> list[Spot]:
         """The best neighbors, all of which are tried together."""
         around = (near for spot in spots for near in self.problem.space.neighbors(spot.setting))
-        near = {key: setting for key, setting in distinct(self.problem.until_over(around)).items() if key not in without}
+        near = {
+            key: setting for key, setting in distinct(self.problem.until_over(around)).items() if key not in without
+        }
         keys, values = list(near), self._valued(near)
         return [Spot(keys[k], float(values[k]), given=near[keys[k]]) for k in islice(_leaders(values), most)]
 
@@ -138,19 +145,17 @@ class SummedGraphs(Landscape):
     ----------
     problem : Problem
     graphs : FamilyGraphs
-    n_listed : int
-        Graphs that are tried in the end, so that they are part of the result: the best of all that were valued.
     """
 
-    def __init__(self, problem: Problem, graphs: FamilyGraphs, n_listed: int):
+    def __init__(self, problem: Problem, graphs: FamilyGraphs):
         super().__init__(problem)
-        self._graphs, self._n_listed = graphs, n_listed
+        self.graphs = graphs
         self._met: dict[tuple[int, ...], float] = {}
         self._least_listed = -np.inf
         self.n_valued = 0
 
     @classmethod
-    def of(cls, problem: Problem, n_listed: int) -> SummedGraphs | None:
+    def of(cls, problem: Problem) -> SummedGraphs | None:
         """The landscape of a problem; None if its scores are no such sums, or its prior is no sum over edges."""
         space = problem.space
         if not isinstance(space, StructureSpace) or space.latents:
@@ -162,15 +167,19 @@ class SummedGraphs(Landscape):
             scores = problem.job.family_scores(next(iter(space)), problem.ranking)
         except NotASum:
             return None
-        return cls(problem, FamilyGraphs(scores, odds), n_listed)
+        return cls(problem, FamilyGraphs(scores, odds))
 
     def at(self, setting: Mapping) -> Spot:
         """The spot of a setting; the first one is tried, since no limit of time holds before that."""
         if not self._met:
             self.problem.scores([setting])
-        graph = self._graphs.at(DAG.coerce(setting["structure"]))
-        self._note({graph.parents: graph.value})
-        return Spot(graph.parents, graph.value, graph=graph)
+        return self.spot(self.graphs.at(DAG.coerce(setting["structure"])).parents)
+
+    def spot(self, parents: tuple[int, ...]) -> Spot:
+        """The spot of a graph, given by the parents of every node as masks of bits."""
+        graph = Graph(self.graphs, parents)
+        self._note({parents: graph.value})
+        return Spot(parents, graph.value, graph=graph)
 
     def best_around(self, spots: Sequence[Spot], without: Collection[Hashable], most: int) -> list[Spot]:
         """The best neighbors; no others are made graphs of."""
@@ -178,7 +187,7 @@ class SummedGraphs(Landscape):
         for spot, values in zip(spots, near):
             self.n_valued += len(values)
             listed = np.flatnonzero(values > self._least_listed)
-            top = listed[np.argsort(-values[listed], kind="stable")[: self._n_listed]]
+            top = listed[np.argsort(-values[listed], kind="stable")[:_MAX_LISTED]]
             self._note({_graph_of(spot).after(k): float(values[k]) for k in top.tolist()})
         owner = np.repeat(np.arange(len(spots)), [len(values) for values in near])
         move = np.concatenate([np.arange(len(values)) for values in near])
@@ -188,33 +197,39 @@ class SummedGraphs(Landscape):
                 break
             key = _graph_of(spots[owner[k]]).after(int(move[k]))
             if key not in without and key not in chosen:
-                graph = Graph(self._graphs, key)
+                graph = Graph(self.graphs, key)
                 chosen[key] = Spot(key, graph.value, graph=graph)
         return list(chosen.values())
 
+    def explore(self) -> None:
+        """Value all neighbors of the best graphs met, so that what is nearly as good is known."""
+        done: set[Hashable] = set()
+        while new := [parents for parents, _ in self._best(_EXPLORED) if parents not in done]:
+            for parents in self.problem.until_over(new):
+                self.best_around([self.spot(parents)], (), 0)
+            if self.problem.is_over:
+                break
+            done.update(new)
+
     def conclude(self) -> None:
         """Try the best graphs that were valued."""
-        best = nlargest(self._n_listed, self._met.items(), key=lambda met: met[1])
-        self.problem.list_known([{"structure": Graph(self._graphs, parents).dag} for parents, _ in best])
+        self.problem.list_known([{"structure": self.graphs.dag(parents)} for parents, _ in self._best(_MAX_LISTED)])
 
     def _note(self, met: Mapping[tuple[int, ...], float]) -> None:
         """Remember graphs met as long as they are among the best."""
         self._met.update(met)
-        if len(self._met) > 10 * self._n_listed + 10:
-            best = nlargest(self._n_listed + 1, self._met.items(), key=lambda met: met[1])
+        if len(self._met) > 10 * _MAX_LISTED + 10:
+            best = self._best(_MAX_LISTED + 1)
             self._met, self._least_listed = dict(best), best[-1][1]
 
+    def _best(self, n: int) -> list[tuple[tuple[int, ...], float]]:
+        """The best graphs met and their values."""
+        return nlargest(n, self._met.items(), key=lambda met: met[1])
 
-def landscape_of(problem: Problem, n_listed: int) -> Landscape:
-    """The landscape of a problem: of sums over families where its scores are that, else one of settings to be tried.
 
-    Parameters
-    ----------
-    problem : Problem
-    n_listed : int
-        Graphs to list in the end where not all that are valued have to be tried.
-    """
-    return SummedGraphs.of(problem, n_listed) or TriedSettings(problem)
+def landscape_of(problem: Problem) -> Landscape:
+    """The landscape of a problem: of sums over families where its scores are that, else one of settings to be tried."""
+    return SummedGraphs.of(problem) or TriedSettings(problem)
 
 
 def climb_anew(landscape: Landscape, start, n_tabu: int, n_restarts: int, n_kicks: int) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
-from math import inf
+from math import comb, inf
 from typing import NoReturn
 
 import numpy as np
 
 from skvbem.graphs.names import shown
+from skvbem.search.execution.jobs import Job
 from skvbem.search.families.edge_odds import EdgeOdds
-from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.families.sums import NotASum
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
+from skvbem.search.strategies.landscapes import SummedGraphs
+from skvbem.spaces import Space
+from skvbem.spaces.priors import StructurePrior
 from skvbem.spaces.structures import StructureSpace
 
 
@@ -22,7 +24,8 @@ from skvbem.spaces.structures import StructureSpace
 class Exact(Strategy):
     """Finds the best graph of a `DAGSpace` without latents by dynamic programming, for complete data and some 20 nodes.
 
-    Only the best graph is tried: the table of the search has one row, and its posterior says nothing.
+    The table of the search has the best graph first, then the best ones near it, up to a hundred in all, that moves of
+    edges lead to from graph to graph: the posterior is over them.
 
     Parameters
     ----------
@@ -57,41 +60,65 @@ class Exact(Strategy):
 
     max_memory: float = 4e9
 
+    def n_operations(self, space: Space, job: Job, ranking: str, prior: StructurePrior) -> float:
+        """About how many operations, of some nanoseconds each, the best graph takes; inf where it cannot be found so."""
+        try:
+            data, odds = _families(space, job, ranking, prior)
+        except NotASum:
+            return inf
+        n, n_rows = data.codes.shape
+        most = max((rule.most for rule in odds.rules.parents.values()), default=0)
+        n_sets = sum(comb(n, size) for size in range(min(most + 1, n) + 1))
+        return float(n_sets) * n_rows + float(n) ** 2 * 2.0**n
+
     def search(self, problem: Problem) -> None:
         """Try the best graph of the space, found by dynamic programming."""
-        space = problem.space
-        if not isinstance(space, StructureSpace) or space.latents:
-            _refuse(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
         try:
-            scores = problem.job.family_scores(next(iter(space)), problem.ranking)
+            data, odds = _families(problem.space, problem.job, problem.ranking, problem.prior)
         except NotASum as error:
             _refuse(str(error))
-        data, odds = _complete_data(scores, space.observed), EdgeOdds.of(problem.prior, space.rules)
-        if odds is None:
-            _refuse(f"needs a prior over structures that is uniform or an EdgePrior. Got {problem.prior!r}")
         dag, score = best_dag(data, odds.rules, odds.log_odds, self.max_memory)
         if score == -inf:
             _refuse("found no graph that both the space and the prior allow")
         problem.scores([{"structure": dag}])
+        graphs = SummedGraphs.of(problem)
+        if graphs is not None:
+            graphs.at({"structure": dag})
+            graphs.explore()
+            graphs.conclude()
 
 
-def _complete_data(scores: FamilyScores, nodes: tuple[Hashable, ...]) -> CompleteData:
-    """Rows of the nodes of a space, with the priors and the penalty of their families."""
+def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tuple[CompleteData, EdgeOdds]:
+    """Rows of the nodes of a space, with the priors and the penalty of their families, and the odds of edges.
+
+    Raises
+    ------
+    NotASum
+        If the score is no sum over families that the program can go through.
+    """
+    if not isinstance(space, StructureSpace) or space.latents:
+        raise NotASum(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
+    scores, odds = job.family_scores(next(iter(space)), ranking), EdgeOdds.of(prior, space.rules)
+    if odds is None:
+        raise NotASum(f"needs a prior over structures that is uniform or an EdgePrior. Got {prior!r}")
     priors = []
-    for node in nodes:
-        prior = scores.prior.equal_concentration(node)
-        if prior is None:
-            _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
-        priors.append(prior)
+    for node in space.observed:
+        equal = scores.prior.equal_concentration(node)
+        if equal is None:
+            raise NotASum(
+                f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table"
+            )
+        priors.append(equal)
     completed = scores.completed
-    return CompleteData(
-        nodes,
-        np.ascontiguousarray(completed.codes[[completed.place[node] for node in nodes]], dtype=np.int32),
+    data = CompleteData(
+        space.observed,
+        np.ascontiguousarray(completed.codes[[completed.place[node] for node in space.observed]], dtype=np.int32),
         completed.weight,
-        np.array([completed.cardinalities[node] for node in nodes], dtype=np.int64),
+        np.array([completed.cardinalities[node] for node in space.observed], dtype=np.int64),
         priors,
         scores.per_parameter,
     )
+    return data, odds
 
 
 def _refuse(why: str) -> NoReturn:

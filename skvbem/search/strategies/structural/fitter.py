@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,11 +10,12 @@ import numpy as np
 
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
-from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search._candidates import candidate_to_look_at
+from skvbem.search.execution.jobs import EvidenceJob, Job
 from skvbem.search.families.edge_odds import EdgeOdds
 from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.families.graph_walk import FamilyGraphs, Graph
-from skvbem.search.families.sums import rest
+from skvbem.search.families.sums import NEEDS_EVIDENCE, rest
 from skvbem.search.strategies.base import Problem
 from skvbem.search.strategies.structural.transfer import transferred
 from skvbem.spaces.settings import canonical
@@ -48,6 +48,17 @@ class Place:
     value: float = -np.inf
 
 
+def why_no_bounds(job: Job) -> str:
+    """Why no q(x) bounds what a search scores, as what a strategy needs and what to take instead; empty if one does."""
+    if not isinstance(job, EvidenceJob) or job.readings.common is None or not hasattr(job.estimator, "complete"):
+        return f"{NEEDS_EVIDENCE}. Take 'greedy' for others."
+    if job.estimator.learn_prior:
+        return (
+            "needs learn_prior=False: one q(x) bounds the evidence under one prior. Take 'greedy', or a grid of priors."
+        )
+    return ""
+
+
 class Fitter:
     """Bounds settings by the q(x) of others, and fits them from there.
 
@@ -70,18 +81,9 @@ class Fitter:
 
     def __init__(self, problem: Problem):
         job, space = problem.job, problem.space
-        reading = job.readings.common if isinstance(job, EvidenceJob) else None
-        if reading is None or not hasattr(job.estimator, "complete"):
-            raise ValueError(
-                "The strategy 'structural' needs scores of the evidence of all rows, with cv=None, of a network such "
-                "as VBDiscreteDAG. Take 'greedy' for others."
-            )
-        if job.estimator.learn_prior:
-            raise ValueError(
-                "The strategy 'structural' needs learn_prior=False: one q(x) bounds the evidence under one prior. Take "
-                "'greedy', or a grid of priors."
-            )
-        self.problem, self._template, self._reading = problem, job.estimator, reading
+        if why := why_no_bounds(job):
+            raise ValueError(f"The strategy 'structural' {why}")
+        self.problem, self._template, self._reading = problem, job.estimator, job.readings.common
         self.met: dict[Hashable, tuple[float, Mapping]] = {}
         self.n_bounded = 0
         self._odds: EdgeOdds | None = None
@@ -169,7 +171,7 @@ class Fitter:
         return float(self.problem.log_priors([setting])[0])
 
     def _estimator(self, setting: Mapping):
-        return copy(self._template).set_params(**setting)
+        return candidate_to_look_at(self._template, setting)
 
 
 def _scores_of(network, completed: CompletedRows) -> FamilyScores:
