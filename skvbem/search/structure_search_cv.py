@@ -243,11 +243,13 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         names = self._scorers()
         job = self._job(estimator, space, names, X, y, params)
         ranking, prior = self.refit if isinstance(self.refit, str) else next(iter(names)), coerce_prior(self.prior)
-        strategy = resolve_strategy(self.strategy).chosen_for(space, job, ranking, prior)
+        given = resolve_strategy(self.strategy)
+        strategy = given.chosen_for(space, job, ranking, prior)
         n_stages = 1 + (self.rescoring is not None) + (self.refit is not False)
         report = IterationReport(self, X, y, max_iterations=n_stages, metadata=params or None)
         progress = Progress(type(self).__name__, self.verbose, report)
-        progress.tell(f"strategy {strategy!r}")
+        if strategy is not given:
+            progress.tell(f"the strategy that suits is {strategy!r}")
         limits = {"n_jobs": self.n_jobs, "seconds": self.time_limit, "most": self.max_candidates}
         with Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint:
             n = _least(strategy.n_candidates(space), self.max_candidates)

@@ -62,6 +62,11 @@ class CandidateNetwork:
 
     def prior(self) -> dict:
         """Dirichlet concentrations of every node, axes (*parents, node)."""
+        self.check_prior()
+        return {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+
+    def check_prior(self) -> None:
+        """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""
         if isinstance(self.given_prior, Mapping):
             strange = [node for node in self.given_prior if node not in self.cardinalities]
             if strange:
@@ -69,7 +74,9 @@ class CandidateNetwork:
                     f"The 'prior' parameter of {self.owner} names {strange[0]!r}, which is not a node of the structure."
                     f"{did_you_mean(strange[0], self.dag.nodes)}"
                 )
-        return {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+        for node in self.dag.nodes:
+            if self.equal_concentration(node) is not None:
+                self.family_prior((node,), self.cardinalities)
 
     def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
         """Dirichlet concentrations of one node, the last of any family, axes (*parents, node)."""

@@ -115,7 +115,7 @@ class FamilySums:
         if estimator.learn_prior:
             raise NotASum("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
         estimator._validate_params()
-        network.prior()  # raises where it is none
+        network.check_prior()
         completed = CompletedRows.of_complete(self._reading.rows, network.cardinalities)
         if not score.is_penalized_likelihood:
             return FamilyScores(completed, network, max_table_cells=network.max_table_cells)
