@@ -157,7 +157,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         "refit": ["boolean", str, callable],
         "prior": "no_validation",
         "averaging": ["boolean"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "n_jobs": [Integral, None],
         "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "error_score": [StrOptions({"raise"}), Real],

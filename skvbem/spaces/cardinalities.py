@@ -13,7 +13,7 @@ from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.spaces.base import DelegatingSpace, Space
-from skvbem.spaces.settings import canonical
+from skvbem.spaces.settings import canonical, check_latent_names
 from skvbem.spaces.structures import check_nodes
 
 __all__ = ["CardinalityGrid", "LatentClassSpace"]
@@ -59,6 +59,7 @@ class CardinalityGrid(Space):
                 "The 'latents' parameter of CardinalityGrid must map latents to numbers of states, as "
                 f"{{'h0': [2, 3]}}. Got {shown(self.latents)} instead."
             )
+        check_latent_names(self.latents, "CardinalityGrid")
         dag = DAG.coerce(self.structure)
         for latent in self.latents:
             if latent not in dag.nodes:

@@ -24,7 +24,7 @@ from skvbem.spaces.base import Space
 from skvbem.spaces.counting import count_graphs
 from skvbem.spaces.moves import edge_moves
 from skvbem.spaces.rules import EdgeRules
-from skvbem.spaces.settings import hidden_graph, resolve_latents
+from skvbem.spaces.settings import check_latent_names, hidden_graph, resolve_latents
 
 __all__ = ["StructureSpace", "check_latents", "check_nodes", "name_order"]
 
@@ -187,6 +187,7 @@ def check_latents(latents, owner: str) -> Mapping[Hashable, int]:
             f"The 'latents' parameter of {owner} must map latents to their numbers of states, ints >= 1, as "
             f"{{'h0': 2}}. Got {shown(latents)} instead."
         )
+    check_latent_names(states, owner)
     return MappingProxyType(states)
 
 

@@ -14,6 +14,7 @@ from skvbem.errors import StructureError, TooLargeError
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean
+from skvbem.spaces.settings import check_latent_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +153,7 @@ def resolve_latents(latents, structure, owner: str) -> dict:
         if len(set(names)) < len(names):
             raise StructureError(f"The 'latents' parameter of {owner} names a latent twice: {names!r}.")
         latents = dict.fromkeys(names, 2)
+    check_latent_names(latents, owner)
     for name, n_states in latents.items():
         if not isinstance(n_states, Integral) or isinstance(n_states, bool) or n_states < 1:
             raise ValueError(

@@ -1,1 +1,1 @@
-"""Scores that are sums over families of nodes: where they are, how they are computed, and climbs by their differences."""
+"""Scores that are sums over families of nodes: where they are that, how they are computed, and moves among graphs."""

@@ -88,7 +88,7 @@ class FamilyScores:
         return self.score(place[node], mask)
 
     def bound(self, dag: DAG) -> float:
-        """H(q) plus the scores of all families of a graph: a lower bound on its evidence, exact if nothing is hidden."""
+        """H(q) plus the scores of a graph's families: a lower bound on its evidence, exact where nothing is hidden."""
         return self.completed.entropy + sum(self.family(node, dag.parents(node)) for node in dag.nodes)
 
     def score(self, child: int, parents: int) -> float:

@@ -142,7 +142,7 @@ class Graph:
 
     @cached_property
     def _moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The child and parent of every move's edge, whether it turns, and what it adds; in the order of `edge_moves`."""
+        """Child and parent of every move's edge, whether it turns, and what that adds; in the order of `edge_moves`."""
         edges, gains = self._edges, np.stack([row.gains for row in self._rows])
         below = _descendants(edges)
         added = ~edges & ~below & ~np.eye(len(edges), dtype=bool) & (gains > -inf)

@@ -2,7 +2,7 @@ r"""Climbs among orders of nodes, in each of which the best graph is found node 
 
 Given an order each node takes the best of its sets of parents that lie ahead of it: no cycle can arise, and moving one
 node changes many edges at once, so that climbs pass over optima in which climbs by single edges end. A node goes to the
-best of all places in the order at once, which takes two families for each place that it passes (Scanagatta et al. 2015).
+best of all places in the order, which takes two families for each place that it passes (Scanagatta et al. 2015).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Orders:
 
 
 def _promising(graphs: FamilyGraphs, child: int) -> dict[int, float]:
-    """Sets of parents of a node with their scores: none that has a better subset one smaller, of those that were met."""
+    """Sets of parents of a node with their scores: none to which a subset one smaller, of those met, is equal."""
     least = graphs.required[child]
     first = graphs.row(child, least)
     found = level = {least: first.score}

@@ -48,7 +48,7 @@ class Problem:
         return np.array([np.nan if record is None else record.values[self.ranking] for record in records])
 
     def list_known(self, settings: Sequence[Mapping]) -> None:
-        """Make settings part of the result whose scores are as good as known, so that a limit of time does not matter."""
+        """Make settings part of the result whose scores are as good as known, so that it may be late for it."""
         self.runner(settings, at_any_time=True)
 
     def log_priors(self, settings: Sequence[Mapping]) -> np.ndarray:

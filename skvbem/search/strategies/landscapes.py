@@ -1,4 +1,4 @@
-"""Landscapes that climbs go through: settings that are tried one by one, or graphs whose scores are sums over families."""
+"""Landscapes that climbs go through: settings that have to be tried, or graphs whose scores are sums over families."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Exact(Strategy):
     max_memory: float = 4e9
 
     def n_operations(self, space: Space, job: Job, ranking: str, prior: StructurePrior) -> float:
-        """About how many operations, of some nanoseconds each, the best graph takes; inf where it cannot be found so."""
+        """How many operations, of some nanoseconds each, the best graph takes about; inf where it cannot be found."""
         try:
             data, odds = _families(space, job, ranking, prior)
         except NotASum:
