@@ -365,7 +365,7 @@ class VBDiscreteDAG(EvidenceEstimator):
             plan = replace(plan, starts=starts)
         data = self._compiled(model, kept, plan.n_starts)
         fit = plan.run(model, data, posteriors.VB, effective_n_jobs(self.n_jobs))
-        return fit.objective, complete_rows(model, fit.statistics, reading.rows, **self._limits())
+        return fit.objective, complete_rows(model, fit.statistics, reading.rows, max_memory=self.max_memory)
 
     def log_point(self, tables: Mapping) -> np.ndarray:
         """Log parameters, (n_cells,), of tables that a user gives for every node.
