@@ -26,7 +26,6 @@ from skvbem.models.network.contexts import joint_keys
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import DiscreteDAG
 
-
 # Rows with more joint states of what is hidden in them keep so many: the most probable ones, and none whose share is
 # below this of the most probable one's. The bounds of other q(x) are bounds as well.
 _MAX_STATES_KEPT, _LEAST_LOG_SHARE = 64, np.log(1e-5)

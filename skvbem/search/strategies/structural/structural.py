@@ -47,7 +47,7 @@ class StructuralVBEM(Strategy):
         has two children, so that few climbs from an empty graph go far.
     n_kicks : int, default=5
         Moves of that walk.
-    n_orders : int, default=10
+    n_orders : int, default=15
         How often to begin anew where nothing is hidden: from the best graph of an order of the nodes, drawn at random
         and climbed from by moves of single nodes, which takes a few hundredths of a second.
     n_finalists : int, default=10
@@ -79,7 +79,7 @@ class StructuralVBEM(Strategy):
     n_refits: int = 5
     n_restarts: int = 5
     n_kicks: int = 5
-    n_orders: int = 10
+    n_orders: int = 15
     n_finalists: int = 10
 
     def __post_init__(self):
@@ -108,11 +108,13 @@ class StructuralVBEM(Strategy):
     def _search_graphs(self, graphs: SummedGraphs) -> dict:
         """Climb from the start, and from the best graphs of orders."""
         problem = graphs.problem
-        graphs.climb(graphs.at(setting_to_start_from(self.start, problem.space, problem.rng)), self.n_tabu)
+        start = graphs.at(setting_to_start_from(self.start, problem.space, problem.rng))
+        summit = graphs.climb(start, self.n_tabu)
         orders = Orders(graphs.graphs) if self.n_orders and not problem.is_over else None
         for _ in problem.until_over(range(self.n_orders)):
+            orders.add(summit.key)
             order = orders.climbed(orders.drawn(problem.rng), problem.until_over)
-            orders.add(graphs.climb(graphs.spot(orders.parents(order)), self.n_tabu).key)
+            summit = graphs.climb(graphs.spot(orders.parents(order)), self.n_tabu)
         graphs.explore()
         graphs.conclude()
         return {"n_bounded": graphs.n_valued, "n_refitted": 0}
