@@ -146,7 +146,7 @@ class FamilyScores:
             return scores
         of_cell = equal.total / {"cell": 1.0, "row": n_states, "table": rows * n_states}[equal.over]
         of_cell = np.broadcast_to(of_cell, rows.shape)[fits]
-        found = np.empty(len(fits))
+        fitting = np.empty(len(fits))
         score_families(
             self._codes,
             np.array(self._sizes, dtype=np.int64),
@@ -156,9 +156,9 @@ class FamilyScores:
             np.array(further, dtype=np.int64)[fits],
             np.ascontiguousarray(of_cell),
             np.ascontiguousarray(of_cell * n_states),
-            found,
+            fitting,
         )
-        scores[fits] = found - self.per_parameter * (n_states - 1) * rows[fits]
+        scores[fits] = fitting - self.per_parameter * (n_states - 1) * rows[fits]
         return scores
 
     def _scored_by_tables(self, child: int, parents: Sequence[int]) -> float:

@@ -48,14 +48,27 @@ class Orders:
 
     def drawn(self, rng: np.random.Generator) -> list[int]:
         """An order drawn at random among those in which required parents are ahead of their children."""
+        return self._sorted(self._graphs.required, rng.permutation(len(self._sets)).tolist())
+
+    @staticmethod
+    def _sorted(parents: Sequence[int], wanted: Iterable[int]) -> list[int]:
+        """The nodes in the order wanted, but for those that have to wait for their parents."""
         order: list[int] = []
-        ahead, waiting = 0, rng.permutation(len(self._sets)).tolist()
+        ahead, waiting = 0, list(wanted)
         while waiting:
-            free = next(node for node in waiting if not self._graphs.required[node] & ~ahead)
+            free = next(node for node in waiting if not parents[node] & ~ahead)
             waiting.remove(free)
             order.append(free)
             ahead |= 1 << free
         return order
+
+    def near(self, parents: Sequence[int], n_moves: int, rng: np.random.Generator) -> list[int]:
+        """An order of a graph, with some nodes moved to places drawn at random; required parents stay ahead."""
+        wanted = self._sorted(parents, range(len(parents)))
+        for _ in range(n_moves):
+            node, place = rng.integers(len(wanted), size=2).tolist()
+            wanted.insert(place, wanted.pop(node))
+        return self._sorted(self._graphs.required, wanted)
 
     def climbed(self, order: Sequence[int], until_over: Callable[[Iterable], Iterable] = iter) -> list[int]:
         """The order from which no move of one node leads higher.
@@ -116,7 +129,7 @@ def _promising(graphs: FamilyGraphs, child: int) -> dict[int, float]:
     """Sets of parents of a node with their scores: none to which a subset one smaller, of those met, is equal."""
     least = graphs.required[child]
     first = graphs.row(child, least)
-    found = level = {least: first.score}
+    known = level = {least: first.score}
     candidates = [k for k in np.argsort(-first.gains, kind="stable").tolist() if first.gains[k] > -inf]
     while level:
         grown: dict[int, float] = {}
@@ -129,13 +142,13 @@ def _promising(graphs: FamilyGraphs, child: int) -> dict[int, float]:
                     )
                 )
         level = {
-            parents: score for parents, score in grown.items() if score > _best_subset(parents & ~least, parents, found)
+            parents: score for parents, score in grown.items() if score > _best_subset(parents & ~least, parents, known)
         }
-        found = found | level
+        known = known | level
         candidates = candidates[:_MAX_CANDIDATES]
-    return found
+    return known
 
 
-def _best_subset(free: int, parents: int, found: Mapping[int, float]) -> float:
+def _best_subset(free: int, parents: int, known: Mapping[int, float]) -> float:
     """The highest score met of a set of parents without one of those that are free to go."""
-    return max((found.get(parents & ~(1 << k), -inf) for k in range(free.bit_length()) if free >> k & 1), default=-inf)
+    return max((known.get(parents & ~(1 << k), -inf) for k in range(free.bit_length()) if free >> k & 1), default=-inf)

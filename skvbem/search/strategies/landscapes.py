@@ -69,7 +69,7 @@ class Landscape(ABC):
 
     @abstractmethod
     def best_around(self, spots: Sequence[Spot], without: Collection[Hashable], most: int) -> list[Spot]:
-        """The best neighbors of some spots, the first ones in order among equals; none that failed.
+        """The best neighbors of some spots, the last ones in order among equals; none that failed.
 
         Parameters
         ----------
@@ -263,12 +263,15 @@ def _graph_of(spot: Spot) -> Graph:
 
 
 def _leaders(values: np.ndarray) -> Iterator[int]:
-    """Positions of the values, highest first; of those equal but for rounding the first; -inf is none."""
+    """Positions of the values, highest first; of those equal but for rounding the last; -inf is none.
+
+    Moves that add an edge come first in a space: of equal ones that is made which removes or turns one.
+    """
     values = np.array(values, dtype=float)
     while len(values):
         top = float(values.max())
         if top == -np.inf:
             return
-        k = int(np.argmax(values >= top - rounding(top)))
+        k = int(np.flatnonzero(values >= top - rounding(top))[-1])
         yield k
         values[k] = -np.inf
