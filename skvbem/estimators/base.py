@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
 from skvbem.errors import DataWarning
@@ -457,10 +457,3 @@ def check_count(name: str, method: str, value) -> None:
     """Refuse what is no whole number of at least one, for a parameter of a method."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"The {name!r} parameter of {method} must be an int >= 1. Got {value!r} instead.")
-
-
-def feature_names(X) -> dict:
-    """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_`."""
-    holder = BaseEstimator()
-    validate_data(holder, X, skip_check_array=True)
-    return vars(holder)

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
-from skvbem.estimators.base import check_count, feature_names, has_posterior
+from skvbem.estimators.base import check_count, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, Forecast
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
 from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import show
@@ -320,12 +321,12 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         sequences = self._located(X, **where)
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         if columns is not None:
-            validate_data(self, sequences.rows, skip_check_array=True, reset=False)
+            check_names(sequences.table, self)
         table, lengths, weight, order, place = self._weighted_sequences(sequences, sample_weight)
         names = {}
         if columns is None:
             columns, values = self._learned_columns(table)
-            names = feature_names(sequences.rows)
+            names = names_of_fit(table)
         else:
             values = columns.values(table)
         if (np.diff(place) != 1).any():

@@ -10,14 +10,15 @@ from typing import ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions, check_feature_names_in
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.estimators.base import check_count, feature_names, has_posterior, warn_of_one_row
+from skvbem.estimators.base import check_count, has_posterior, warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.input.categories import CategoryEncoder
+from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.network.fitted import FittedNetwork
@@ -310,7 +311,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         table = read_table(X, owner)
         if columns is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
+            check_names(table, self)
         table, weights, _ = self._weighted_rows(table, sample_weight)
         if columns is not None:
             return NetworkReading.of(columns, Rows(tuple(columns.names_), columns.encode(table), weights), given=given)
@@ -321,7 +322,7 @@ class VBDiscreteDAG(EvidenceEstimator):
             handle_unknown=self.handle_unknown,
         )
         rows = Rows(tuple(table.names), columns.fit_encode(table), weights)
-        return NetworkReading.of(columns, rows, names=feature_names(X), given=given)
+        return NetworkReading.of(columns, rows, names=names_of_fit(table), given=given)
 
     def _check_together(self, X) -> None:
         super()._check_together(X)
@@ -458,7 +459,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         """What was fitted, and a table to ask it about."""
         check_is_fitted(self)
         table = read_table(X, type(self).__name__)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        check_names(table, self)
         return self._fitted_, table
 
     def _ask(self, question, X, *args):
