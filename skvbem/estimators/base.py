@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -451,6 +451,20 @@ def warn_of_one_row(n_rows: int) -> None:
     """Warn of data that say next to nothing."""
     if n_rows == 1:
         warn("X has one row: the fit is mostly prior.", DataWarning)
+
+
+def check_level(method: str, value) -> None:
+    """Refuse what is no mass of a credible interval, for the `level` parameter of a method."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < 1:
+        raise ValueError(
+            f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95. Got {value!r} instead."
+        )
+
+
+def check_flag(name: str, method: str, value) -> None:
+    """Refuse what is neither true nor false, for a parameter of a method."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"The {name!r} parameter of {method} must be True or False. Got {value!r} instead.")
 
 
 def check_count(name: str, method: str, value) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
-from skvbem.estimators.base import check_count, has_posterior
+from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, Forecast
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
 from skvbem.estimators.input.column_groups import ColumnGroups
@@ -392,6 +392,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         errors : ndarray of shape (n_sequences,)
             If asked for.
         """
+        check_flag("return_error", "score_samples", return_error)
         fitted, _, data = self.asked(X, sequence_id, lengths)
         scores, errors = fitted.log_predictive(data, self.predictive, self.n_draws)
         return (scores, errors) if return_error else scores

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import Interval, StrOptions, check_feature_names_in, warn
+from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in, warn
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
-from skvbem.estimators.base import warn_of_one_row
+from skvbem.estimators.base import check_level, warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
@@ -53,7 +53,7 @@ class EmissionEstimator(EvidenceEstimator):
         "missing_values": "no_validation",
         "max_memory": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -222,10 +222,7 @@ class EmissionEstimator(EvidenceEstimator):
         """
         check_is_fitted(self)
         fitted = self._fitted_
-        if not 0 < level < 1:
-            raise ValueError(
-                f"The 'level' parameter of credible_intervals must lie between 0 and 1. Got {level!r} instead."
-            )
+        check_level("credible_intervals", level)
         if not fitted.form.density:
             raise ValueError(
                 f"credible_intervals needs a posterior, and this fit by {fitted.form.name!r} is a point. Fit with "

@@ -12,10 +12,10 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import Interval, StrOptions, check_feature_names_in
+from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.estimators.base import check_count, has_posterior, warn_of_one_row
+from skvbem.estimators.base import check_count, check_flag, check_level, has_posterior, warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.names import check_names, names_of_fit
@@ -194,7 +194,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         "max_table_cells": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -584,6 +584,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         proba : dict of column to ndarray of shape (n_samples, n_categories)
             Only if `return_proba`: probabilities of each column's categories; an observed cell is certain.
         """
+        check_flag("return_proba", "impute", return_proba)
         network, table = self._asked(X)
         data = network.rows(table)
         probabilities = queries.marginals(network.model, network.point, data, data.names, **self._limits())
@@ -668,6 +669,7 @@ class VBDiscreteDAG(EvidenceEstimator):
             Columns node, given, state, probability, lower, upper (NaN for MAP and ML), expected_count.
         """
         check_is_fitted(self)
+        check_level("summary", level)
         return table_summary(self.tables_, self.counts_, getattr(self, "posterior_", None), level)
 
     def goodness_of_fit(self, X, sample_weight=None):
