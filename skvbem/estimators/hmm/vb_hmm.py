@@ -147,7 +147,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
-        The objective along the run of the best start.
+        The objective along the run of the best start; it never falls.
     restarts_ : Restarts
         Where every start ended.
     n_iter_ : int

@@ -16,7 +16,7 @@ from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in,
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
-from skvbem.estimators.base import check_level, warn_of_one_row
+from skvbem.estimators.base import OBJECTIVES, check_level, warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
@@ -29,6 +29,9 @@ from skvbem.estimators.reports import states_of_components
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
+
+# Nats by which rounding may move the objective of a fit without a word.
+_MOST_ROUNDING = 1.0
 
 
 class EmissionEstimator(EvidenceEstimator):
@@ -140,6 +143,16 @@ class EmissionEstimator(EvidenceEstimator):
                 f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
                 f"of X, without which the likelihood has no maximum. Take fewer {self._label}s, or method='vb' or "
                 "'map'.",
+                DataWarning,
+            )
+
+        rounding = fitted.model.rounding(fitted.form, fitted.statistics[:, None])[0]
+        if _MOST_ROUNDING < rounding < np.inf:
+            warn(
+                f"Rounding may move {OBJECTIVES[self.method]} by up to {rounding:.2g} nats: rows of total weight "
+                f"{data.total_weight:g} say of a narrow {self._label} more than floats hold. Each row is taken as "
+                "observed as often as it weighs: if the weights are sizes or shares instead, divide 'sample_weight' by "
+                "their mean.",
                 DataWarning,
             )
 

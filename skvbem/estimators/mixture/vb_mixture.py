@@ -127,7 +127,8 @@ class VBMixture(EmissionEstimator):
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
-        The objective along the run of the best start.
+        The objective along the run that led to the fit; it never falls. Where components were put into the order of their
+        weights, that is the run after it.
     restarts_ : Restarts
         Where every start ended.
     n_iter_ : int
