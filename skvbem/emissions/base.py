@@ -232,6 +232,10 @@ class Emission(ABC):
         """
         return float(weight.sum()) * self.n_columns
 
+    def work_without_rows(self, n_components: int) -> float:
+        """Multiplications that each step takes whatever the number of rows is, such as those that invert matrices."""
+        return 0.0
+
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
         return np.repeat(np.arange(n_components), self.cells_per_component)

@@ -112,5 +112,5 @@ def in_words(log_n: float) -> str:
     """A number of any size, from its logarithm, for a message."""
     if log_n < log(1e15):
         return f"{exp(log_n):.4g}"
-    power = floor(log_n / log(10.0))
+    power = floor((log_n - log(0.9995)) / log(10.0))  # what two digits round to 10.00 of a power is 1.00 of the next
     return f"{exp(log_n - power * log(10.0)):.2f}e+{power}"

@@ -35,9 +35,9 @@ _MAX_STEPS_LEFT = 1000.0
 class Ascent(Protocol):
     """The steps of VBEM on one objective: a model, its data and a form of q(theta).
 
-    An ascent may have a `suspicion`, too: where the defect is if the objective falls, where it is not the library's; and
-    `rounding(statistics)`, how far rounding may move the objective at statistics (n_cells, n_lanes), nats, (n_lanes,),
-    where terms cancel that are larger than `magnitude`. It is asked for only where the objective seems to fall.
+    An ascent may have a `suspicion`, too: where the defect is if the objective falls, where it is not the library's.
+    And `rounding(statistics)`: how far rounding may move the objective at statistics (n_cells, n_lanes), nats,
+    (n_lanes,), where terms cancel that are larger than `magnitude`. It is asked only where the objective seems to fall.
     """
 
     signed: np.ndarray

@@ -590,7 +590,9 @@ def test_missing_markers(missing_values):
 
 
 def test_no_threads():
-    text = "The 'n_jobs' parameter of VBDiscreteDAG must be an int in the range [1, inf), an int in the range (-inf, -1]"
+    text = (
+        "The 'n_jobs' parameter of VBDiscreteDAG must be an int in the range [1, inf), an int in the range (-inf, -1]"
+    )
     refused(ValueError, text, model(n_jobs=0).fit, X)
 
 

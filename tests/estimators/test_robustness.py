@@ -5,9 +5,11 @@ import pytest
 import sklearn.utils.validation
 from estimators.inputs import quiet, refused, warned
 from laws.two_coins import CoinAscent, CoinInstance
+from sklearn.base import clone
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture
-from skvbem.errors import BoundFellError, DataWarning
+from skvbem.errors import BoundFellError, DataWarning, TooLargeError
+from skvbem.evidence import certify_evidence, evidence_table, scorer
 from skvbem.models.hmm.model import HMM
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
@@ -72,7 +74,9 @@ def test_the_rounding_that_is_said_is_what_there_is():
         quiet(model.fit, rows, sample_weight=weight)
     fitted = models[0].fitted
     stated = fitted.model.rounding(fitted.form, fitted.statistics[:, None])[0]
-    assert abs(models[0].lower_bounds_ - models[1].lower_bounds_).max() <= max(stated, 1e-9 * abs(models[0].lower_bound_))
+    assert abs(models[0].lower_bounds_ - models[1].lower_bounds_).max() <= max(
+        stated, 1e-9 * abs(models[0].lower_bound_)
+    )
 
 
 def test_ordinary_weights_leave_rounding_far_below_a_nat():
@@ -99,7 +103,9 @@ def test_weights_that_are_masked_are_refused(estimator):
 def test_a_weight_for_each_sequence_of_one_table_says_what_to_do():
     estimator = VBHMM(2, n_init=1, random_state=0)
     for where in ({"lengths": [14, 10]}, {"sequence_id": [0] * 14 + [1] * 10}):
-        text = "'sample_weight' has 2 weights, one for each sequence. X is a table of 24 rows: give a weight for each row"
+        text = (
+            "'sample_weight' has 2 weights, one for each sequence. X is a table of 24 rows: give a weight for each row"
+        )
         refused(ValueError, text, estimator.fit, CODES, sample_weight=[1.0, 2.0], **where)
         refused(ValueError, text, estimator.fit(CODES, **where).score, CODES, sample_weight=[1.0, 2.0], **where)
     by_rows = estimator.fit(CODES, lengths=[14, 10], sample_weight=np.repeat([1.0, 2.0], [14, 10])).lower_bound_
@@ -163,6 +169,177 @@ class FallingCoins(CoinAscent):
 def test_a_model_from_outside_whose_bound_falls_is_named():
     instance = CoinInstance(np.random.default_rng(0).integers(0, 2, (6, 3)))
     ascent = FallingCoins(instance.model, instance.compile(), posteriors.VB)
-    with pytest.raises(BoundFellError, match=r"most likely in the model TwoCoins, .*skvbem.testing.check_model") as error:
+    with pytest.raises(
+        BoundFellError, match=r"most likely in the model TwoCoins, .*skvbem.testing.check_model"
+    ) as error:
         run(ascent, np.ones((6, 1)), tol=1e-6, max_iter=100)
     assert "please report" not in str(error.value)
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+@any_estimator
+def test_answers_too_large_for_memory_are_refused_before_anything_is_allocated(estimator):
+    owner = type(estimator).__name__
+    estimator.fit(CODES)
+    text = f"bytes; the 'max_memory' parameter of {owner} allows 4e+09. Ask for fewer at a time, or raise it."
+    for many in (10**15, 10**9):
+        refused(TooLargeError, text, estimator.sample, many)
+    few = clone(estimator).set_params(max_memory=1e4).fit(CODES)
+    refused(TooLargeError, "allows 1e+04", few.sample, 1000)
+    few.sample(5)
+
+
+def test_long_samples_and_forecasts_of_sequences_are_refused():
+    estimator = VBHMM(2, n_init=1, random_state=0).fit(CODES)
+    refused(TooLargeError, "1.84e+19 steps drawn would take at least", estimator.sample, [2**62] * 4)
+    text = "A forecast of 1e+12 steps for 1 sequences would take at least"
+    refused(TooLargeError, text, estimator.forecast, CODES, n_steps=10**12)
+    words = VBHMM(2, n_init=1, random_state=0, max_memory=1e5).fit(CODES.astype(str))
+    assert words.forecast(CODES.astype(str), n_steps=900).expected["x0"].shape == (1, 900, 3)
+    refused(TooLargeError, "Ask for fewer steps", words.forecast, CODES.astype(str), n_steps=1000)
+
+
+@pytest.mark.parametrize(("covariance_type", "n_components"), [("full", 2), ("tied", 20)])
+def test_wide_tables_whose_covariances_cost_minutes_are_told_of(covariance_type, n_components):
+    X = np.random.default_rng(0).normal(size=(30, 500))
+    model = VBMixture(n_components, covariance_type=covariance_type, random_state=0)
+    with pytest.raises(DataWarning, match=r"inverts the covariance matrices of 500 columns .*in 10 starts.*'n_init'"):
+        model.fit(X)  # warnings are errors here, so that the fit goes no further
+
+
+# --- sums over completions --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_components", [2, 3])
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_exact_sums_of_more_terms_than_floats_count_are_refused_with_their_number(n_components, covariance_type):
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    model = VBMixture(n_components, covariance_type=covariance_type, n_init=1, tol=1e3, random_state=0).fit(X)
+    text = "The exact evidence is a sum of 1.23e+903 terms" if n_components == 2 else "The exact evidence is a sum of "
+    refused(TooLargeError, text, model.log_evidence, X, kind="exact")
+    refused(
+        ValueError,
+        "The score 'exact' needs 'max_terms' to be an int >= 1",
+        model.log_evidence,
+        X,
+        kind="exact",
+        max_terms=0,
+    )
+
+
+# --- questions that are none ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("ais", {"n_chains": "x"}),
+        ("ais", {"n_chains": 2.5}),
+        ("ais", {"n_steps": None}),
+        ("ais", {"n_fits": True}),
+        ("smc", {"n_runs": 0}),
+        ("smc", {"n_particles": "x"}),
+        ("importance", {"n_draws": "x"}),
+        ("importance_gibbs", {"n_completions": [3]}),
+        ("ais_metropolis", {"n_steps": 1.0}),
+        ("collapsed", {"n_sweeps": "x"}),
+    ],
+)
+def test_counts_of_scores_are_whole_numbers(kind, options):
+    ((name, value),) = options.items()
+    estimator = VBDiscreteDAG(n_init=1, random_state=0).fit(CODES)
+    text = f"The score {kind!r} needs {name!r} to be an int >= "
+    assert f"Got {value!r} instead." in refused(ValueError, text, estimator.log_evidence, CODES, kind=kind, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"fractions": "x"}, "'fractions' must be a list of numbers from 0 to 1"),
+        ({"fractions": 0.5}, "'fractions' must be a list of numbers from 0 to 1"),
+        ({"fractions": [2.0]}, "'fractions' must be a list of numbers from 0 to 1"),
+        ({"bend": "x"}, "'bend' must be a number above 0"),
+        ({"conditional_ess": "x"}, "'conditional_ess' must be a number between 0 and 1"),
+    ],
+)
+def test_other_options_of_chains(options, part):
+    estimator = VBDiscreteDAG(n_init=1, random_state=0).fit(CODES)
+    refused(ValueError, part, estimator.log_evidence, CODES, kind="ais", **options)
+
+
+def test_scores_tables_and_certificates_of_what_is_none():
+    estimator = VBDiscreteDAG(n_init=1, random_state=0).fit(CODES)
+    for none in (["ais"], None, 3):
+        refused(TypeError, f"such as 'ais'. Got {none!r}", estimator.log_evidence, CODES, kind=none)
+        refused(TypeError, f"such as 'ais'. Got {none!r}", scorer, none)
+    for none in (3, "bic", None):
+        refused(
+            TypeError,
+            f"must be a list of names of scores, such as ['bic', 'ais']. Got {none!r}",
+            evidence_table,
+            estimator,
+            CODES,
+            none,
+        )
+    refused(
+        TypeError,
+        "The 'options' parameter of evidence_table must be a mapping",
+        evidence_table,
+        estimator,
+        CODES,
+        ["bic"],
+        options=3,
+    )
+    for none, named in (("x", "'x'"), (VBMixture, "the class VBMixture"), (None, "None")):
+        for asked in (certify_evidence, evidence_table, scorer("bic")):
+            refused(
+                TypeError,
+                f"takes a fitted estimator of this library, such as VBMixture(2).fit(X). Got {named}",
+                asked,
+                none,
+                CODES,
+            )
+
+
+@pytest.mark.parametrize("flag", ["x", 1, None])
+def test_flags_are_true_or_false(flag):
+    network, chain = (each.fit(CODES) for each in (clone(ESTIMATORS[0]), clone(ESTIMATORS[2])))
+    text = f"must be True or False. Got {flag!r} instead."
+    refused(ValueError, f"The 'return_proba' parameter of impute {text}", network.impute, CODES, return_proba=flag)
+    refused(
+        ValueError,
+        f"The 'return_error' parameter of score_samples {text}",
+        chain.score_samples,
+        CODES,
+        return_error=flag,
+    )
+
+
+@any_estimator
+def test_no_threads(estimator):
+    owner = type(estimator).__name__
+    for none in (0, 1.5, True):
+        text = f"The 'n_jobs' parameter of {owner} must be an int in the range [1, inf), an int in the range (-inf, -1]"
+        refused(ValueError, text, clone(estimator).set_params(n_jobs=none).fit, CODES)
+
+
+@any_estimator
+@pytest.mark.parametrize("level", [None, "x", True, 0, 1])
+def test_levels_that_are_none(estimator, level):
+    asked = clone(estimator).fit(CODES)
+    method = "summary" if isinstance(estimator, VBDiscreteDAG) else "credible_intervals"
+    text = f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95. Got {level!r} instead."
+    refused(ValueError, text, getattr(asked, method), level=level)
+
+
+@any_estimator
+@pytest.mark.parametrize(
+    ("cells", "named"),
+    [([[1, 2], [3], [4]], "List(Int64)"), ([{"u": 1}, {"u": 2}, {"u": 3}], "Struct({'u': Int64})")],
+)
+def test_cells_of_polars_frames_that_hold_several_values(estimator, cells, named):
+    frame = pl.DataFrame({"a": cells, "b": [1.0, 2.0, 1.0]})
+    text = f"Column 'a' of X holds {named}. A cell must be a number, a string or a boolean"
+    refused(TypeError, text, estimator.fit, frame)

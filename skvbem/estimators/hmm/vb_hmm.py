@@ -106,7 +106,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     missing_values : scalar or list, default=np.nan
         Values that mean "missing" besides NaN, None, pandas.NA and null.
     max_memory : float, default=4e9
-        Most bytes that the parameters of all states in all starts may take.
+        Most bytes that the parameters of all states in all starts may take, and steps that are drawn or forecast.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts and draws. The same seed gives the same result for any `n_jobs`.
     n_jobs : int, default=None
@@ -516,6 +516,13 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         """
         check_count("n_steps", "forecast", n_steps)
         fitted, reading, data = self.asked(X, sequence_id, lengths)
+        levels = [len(of_column) for group in fitted.groups.groups for of_column in group.levels]
+        numbers = 2 * fitted.model.n_components + sum(levels) + len(fitted.groups.names) - len(levels)
+        self._check_memory(
+            f"A forecast of {n_steps:.3g} steps for {len(reading.lengths)} sequences",
+            len(reading.lengths) * int(n_steps) * numbers,
+            "fewer steps",
+        )
         last = np.cumsum(reading.lengths) - 1
         states = fitted.ahead(self._filtered(fitted, data)[last], int(n_steps))
         return Forecast(states, fitted.expected_values(states))
@@ -604,7 +611,9 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             raise ValueError(
                 f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {show(lengths)} instead."
             )
-        fitted = self._fitted_
+        fitted, n_steps = self._fitted_, sum(steps.tolist())
+        numbers = n_steps * (2 * len(fitted.groups.names) + 2)
+        self._check_memory(f"{n_steps:.3g} steps drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, states = fitted.sample(steps.astype(np.int64), rng)
         X = as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn)))

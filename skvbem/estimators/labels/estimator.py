@@ -30,6 +30,8 @@ from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 
+# Multiplications of a step that are taken without a word: about a second.
+_MOST_WORK = 1e9
 # Nats by which rounding may move the objective of a fit without a word.
 _MOST_ROUNDING = 1.0
 
@@ -132,7 +134,21 @@ class EmissionEstimator(EvidenceEstimator):
 
     def _warn_of_data(self, reading, model, data) -> None:
         warn_of_one_row(len(data))
+        self._warn_of_cost(model)
         warn_of_oddities(reading.as_independent, model.emission, model.n_components, len(data), data.total_weight)
+
+    def _warn_of_cost(self, model) -> None:
+        n_starts, parts = self._n_starts(), parts_of(model.emission)
+        work = n_starts * sum(part.work_without_rows(model.n_components) for part in parts)
+        if work > _MOST_WORK:
+            widest = max(part.n_columns for part in parts if part.work_without_rows(1))
+            warn(
+                f"Each step inverts the covariance matrices of {widest} columns of all {self._label}s in {n_starts} "
+                f"start{'s' * (n_starts > 1)}, about {work:.2g} multiplications: it takes seconds, whatever the number "
+                "of rows is, and a fit takes dozens of steps. Give fewer columns, take covariance_type='diag' or "
+                "'tied', or a smaller 'n_init'.",
+                DataWarning,
+            )
 
     def _warn_of_fit(self, fitted: FittedEmissions, data) -> None:
         stopped = fitted.at_floor() if self.method == "ml" else []

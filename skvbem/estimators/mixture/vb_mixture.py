@@ -89,7 +89,7 @@ class VBMixture(EmissionEstimator):
     missing_values : scalar or list, default=np.nan
         Values that mean "missing" besides NaN, None, pandas.NA and null.
     max_memory : float, default=4e9
-        Most bytes that the parameters of all components in all starts may take.
+        Most bytes that the parameters of all components in all starts may take, and rows that are drawn.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
     n_jobs : int, default=None
@@ -127,8 +127,8 @@ class VBMixture(EmissionEstimator):
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
-        The objective along the run that led to the fit; it never falls. Where components were put into the order of their
-        weights, that is the run after it.
+        The objective along the run that led to the fit; it never falls. Where sticks made components change places,
+        that is the run after it.
     restarts_ : Restarts
         Where every start ended.
     n_iter_ : int
@@ -509,6 +509,8 @@ class VBMixture(EmissionEstimator):
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
+        numbers = int(n_samples) * (2 * len(fitted.groups.names) + 2)
+        self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, components = fitted.sample(int(n_samples), rng)
         return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components

@@ -91,7 +91,7 @@ class VBDiscreteDAG(EvidenceEstimator):
     max_table_cells : int, default=2**24
         Most cells of one table, of a node or of hidden nodes summed together.
     max_memory : float, default=4e9
-        Most bytes of all tables and indices of a fit.
+        Most bytes of all tables and indices of a fit, and of rows that are drawn.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
     n_jobs : int, default=None
@@ -646,6 +646,8 @@ class VBDiscreteDAG(EvidenceEstimator):
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
         network = self._fitted_
+        numbers = int(n_samples) * (len(network.model.dag.nodes) + 2 * max(network.model.layout.cardinalities))
+        self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn = queries.sample(network.model, network.point, int(n_samples), rng)
         columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
