@@ -453,7 +453,27 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
                 f"This {type(self).__name__} was pickled by skvbem {version} and is loaded by {_VERSION}: it may not "
                 "work. Fit it again."
             )
+        self._check_loaded(state)
         super().__setstate__(state)
+
+    def _check_loaded(self, state: Mapping) -> None:
+        """Refuse a state that is none of this class, or a fit whose arrays do not belong together."""
+        lacking = [name for name in self._get_param_names() if name not in state]
+        fitted = state.get("_fitted_")
+        try:
+            if lacking:
+                why = f"it lacks the parameter {lacking[0]!r}"
+            elif fitted is not None and type(fitted) is not self._fitted_type:
+                why = f"its fit is a {type(fitted).__name__}"
+            else:
+                why = "" if fitted is None else fitted.damage()
+        except Exception as error:  # whatever damaged objects raise when they are looked at
+            why = f"its fit cannot be read ({type(error).__name__}: {error})"
+        if why:
+            raise ValueError(
+                f"What was loaded is no {type(self).__name__}, or is damaged: {why}. Load an undamaged file, by the "
+                "version that wrote it, or fit anew."
+            )
 
 
 def warn_of_one_row(n_rows: int) -> None:

@@ -1,5 +1,9 @@
 """What goes wrong at the edges: very large weights, sizes, wrapped sums, questions that are none, damaged pickles."""
 
+import pickle
+from copy import deepcopy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sklearn.utils.validation
@@ -343,3 +347,60 @@ def test_cells_of_polars_frames_that_hold_several_values(estimator, cells, named
     frame = pl.DataFrame({"a": cells, "b": [1.0, 2.0, 1.0]})
     text = f"Column 'a' of X holds {named}. A cell must be a number, a string or a boolean"
     refused(TypeError, text, estimator.fit, frame)
+
+
+# --- what is loaded ---------------------------------------------------------------------------------------------------
+
+
+def damaged(fitted, **changes):
+    """A fit with other fields, whatever they are."""
+    return replace(fitted, **changes)
+
+
+def not_a_number(fitted):
+    statistics = fitted.statistics.copy()
+    statistics[-1] = np.nan
+    return damaged(fitted, statistics=statistics)
+
+
+def one_level_more(fitted):
+    """Categories that number cells beyond the tables."""
+    columns = deepcopy(fitted.columns)
+    encoder = columns if hasattr(columns, "categories_") else columns.groups[0].encoder
+    encoder.categories_[0] = np.append(encoder.categories_[0], encoder.categories_[0][-1])
+    return damaged(fitted, columns=columns)
+
+
+@any_estimator
+@pytest.mark.parametrize(
+    ("damage", "part"),
+    [
+        (not_a_number, "its statistics are not finite"),
+        (lambda fitted: damaged(fitted, statistics=fitted.statistics[:-1]), "and its statistics are not"),
+        (lambda fitted: damaged(fitted, statistics=-1e3 - fitted.statistics), "make no posterior density"),
+        (lambda fitted: damaged(fitted, statistics=None), "its statistics are not"),
+        (lambda fitted: damaged(fitted, model=None), "cannot be read (AttributeError"),
+        (lambda fitted: "x", "its fit is a str"),
+        (one_level_more, "are not as many as its tables have"),
+    ],
+)
+def test_fits_whose_parts_do_not_belong_together_are_not_loaded(estimator, damage, part):
+    """Without this, predictions index beyond tables, or are not numbers."""
+    estimator = clone(estimator).fit(CODES.astype(str))
+    fine = pickle.loads(pickle.dumps(estimator))
+    assert np.array_equal(fine.predict(CODES.astype(str)), estimator.predict(CODES.astype(str)))
+    estimator._fitted_ = damage(estimator.fitted)
+    text = refused(
+        ValueError,
+        f"What was loaded is no {type(estimator).__name__}, or is damaged: ",
+        pickle.loads,
+        pickle.dumps(estimator),
+    )
+    assert part in text
+
+
+@any_estimator
+def test_a_state_that_lacks_a_parameter_is_not_loaded(estimator):
+    whole = clone(estimator)
+    state = {name: value for name, value in whole.__getstate__().items() if name != "max_iter"}
+    refused(ValueError, "it lacks the parameter 'max_iter'", type(whole).__new__(type(whole)).__setstate__, state)

@@ -68,8 +68,8 @@ class SequenceEstimator(EvidenceEstimator):
         if not sequences.are_listed and np.shape(sample_weight) == (n_sequences,) != (n_rows,):
             raise ValueError(
                 f"'sample_weight' has {n_sequences} weights, one for each sequence. X is a table of {n_rows} rows: "
-                "give a weight for each row, the same for all rows of a sequence, as by np.repeat(sample_weight, lengths); "
-                "or give X as a list of sequences, which takes one weight for each."
+                "give a weight for each row, the same for all rows of a sequence, as by np.repeat(sample_weight, "
+                "lengths); or give X as a list of sequences, which takes one weight for each."
             )
         n = n_sequences if sequences.are_listed else n_rows
         return sequence_weights(self._weights(sample_weight, n), sequences)
