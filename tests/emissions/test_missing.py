@@ -195,8 +195,8 @@ def test_multinomial_rows_are_whole_or_missing():
 def test_a_block_without_rows_says_nothing(name, n_lanes, rng):
     """As of sequences in which nothing was observed."""
     problem = PROBLEMS[name](rng)
-    table, prior, _ = mixed(problem, rng)
-    natural, none = prior.expected_natural(), table[:0]
+    table = problem.emission.prepare(problem.values)
+    natural, none = problem.emission.default_prior(problem.n_components).expected_natural(), table[:0]
     lanes = () if n_lanes is None else (n_lanes,)
     step = problem.emission.step(natural if n_lanes is None else np.stack([natural] * n_lanes, axis=1), table)
     log_likelihood = step.log_likelihood(none)
