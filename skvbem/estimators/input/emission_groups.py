@@ -88,7 +88,8 @@ class EmissionReader:
             items = list(emission)
             self._check_names([name for name, _, _ in items])
         else:
-            raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.")
+            outside = " One from outside is registered in the process that names it." * isinstance(emission, str)
+            raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.{outside}")
         groups = [EmissionGroup(name, self._specification(of), self._columns(name, at)) for name, of, at in items]
         self._check_partition(groups)
         return groups
@@ -122,8 +123,9 @@ class EmissionReader:
                 f"{self._whose} holds the class {family.__name__}. Give an object of it: {family.__name__}()."
             )
         raise ValueError(
-            f"{self._whose} names the family {show(family)}.{did_you_mean(family, EMISSIONS)} Families are "
-            f"{listed(map(repr, EMISSIONS))}."
+            f"{self._whose} names the family {show(family)}.{did_you_mean(family, EMISSIONS)} Families known in this "
+            f"process are {listed(map(repr, EMISSIONS))}. One from outside is given as an object, which needs no name, "
+            "or registered here by register_emission."
         )
 
     def _check_covariance_type(self, emission: EmissionSpecification) -> None:
