@@ -10,6 +10,7 @@ import sklearn.utils.validation
 from estimators.inputs import quiet, refused, warned
 from laws.two_coins import CoinAscent, CoinInstance
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture
 from skvbem.errors import BoundFellError, DataWarning, TooLargeError
@@ -404,3 +405,19 @@ def test_a_state_that_lacks_a_parameter_is_not_loaded(estimator):
     whole = clone(estimator)
     state = {name: value for name, value in whole.__getstate__().items() if name != "max_iter"}
     refused(ValueError, "it lacks the parameter 'max_iter'", type(whole).__new__(type(whole)).__setstate__, state)
+
+
+# --- threads of BLAS --------------------------------------------------------------------------------------------------
+
+
+def test_threads_of_blas_change_last_digits_at_most_and_none_of_networks():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 12)) + 3 * rng.integers(0, 2, 4000)[:, None]
+    mixture, network = VBMixture(2, n_init=1, random_state=0), VBDiscreteDAG(n_init=1, random_state=0)
+    bounds = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            bounds.append([each.fit(rows).lower_bound_ for each, rows in ((mixture, X), (network, CODES))])
+    (one, exact), (two, same) = bounds
+    assert two == pytest.approx(one, rel=1e-10)
+    assert same == exact

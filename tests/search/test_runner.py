@@ -339,7 +339,7 @@ def test_workers_know_emissions_by_the_names_that_were_registered_here():
         sent = pickle.dumps(Packed.of(job_of(X=X)))
     finally:
         del EMISSIONS["geometric"]
-    with pytest.raises(ValueError, match="Got 'geometric' instead. .* or registered in this process"):
+    with pytest.raises(ValueError, match=r"Got 'geometric' instead\. .* or registered in this process"):
         VBMixture(emission="geometric").fit(X)
     try:
         job = pickle.loads(sent).job  # as a worker that never registered it

@@ -65,7 +65,8 @@ class SequenceEstimator(EvidenceEstimator):
     def _weights_of_sequences(self, sample_weight, sequences: Sequences) -> np.ndarray | None:
         """The checked weight of each sequence; None where each counts once."""
         n_rows, n_sequences = sequences.n_rows, len(sequences.lengths)
-        if not sequences.are_listed and np.shape(sample_weight) == (n_sequences,) != (n_rows,):
+        shape = np.asarray(sample_weight, dtype=object).shape
+        if not sequences.are_listed and shape == (n_sequences,) != (n_rows,):
             raise ValueError(
                 f"'sample_weight' has {n_sequences} weights, one for each sequence. X is a table of {n_rows} rows: "
                 "give a weight for each row, the same for all rows of a sequence, as by np.repeat(sample_weight, "
