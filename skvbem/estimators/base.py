@@ -484,7 +484,7 @@ def warn_of_one_row(n_rows: int) -> None:
 
 def check_level(method: str, value) -> None:
     """Refuse what is no mass of a credible interval, for the `level` parameter of a method."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < 1:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
         raise ValueError(
             f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95. Got {value!r} instead."
         )

@@ -346,7 +346,7 @@ def test_levels_that_are_none(estimator, level):
 )
 def test_cells_of_polars_frames_that_hold_several_values(estimator, cells, named):
     frame = pl.DataFrame({"a": cells, "b": [1.0, 2.0, 1.0]})
-    text = f"Column 'a' of X holds {named}. A cell must be a number, a string or a boolean"
+    text = f"Column 'a' of X holds {named}; a cell argument must be a string, a boolean or a number"
     refused(TypeError, text, estimator.fit, frame)
 
 

@@ -286,7 +286,6 @@ def _lengths_of(tables: Sequence) -> np.ndarray:
 def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Lengths of sequences in the order of appearance, and the order that brings rows of one together."""
     ids = np.asarray(sequence_id)
-    of_mask = np.flatnonzero(np.ma.getmaskarray(sequence_id)) if isinstance(sequence_id, np.ma.MaskedArray) else ()
     if ids.ndim != 1 or len(ids) != n_rows:
         given = show(sequence_id) if ids.ndim == 0 else f"an array of shape {ids.shape}"
         raise ValueError(
@@ -311,8 +310,8 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
         missing = int(at[0]) if len(at) else None
         _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
         position = np.argsort(np.argsort(first))[inverse.ravel()]
-    if len(of_mask):
-        missing = int(of_mask[0])
+    if np.ma.is_masked(sequence_id):
+        missing = int(np.argmax(np.ma.getmaskarray(sequence_id)))
     if missing is not None:
         raise ValueError(f"'sequence_id' of row {missing} is missing. Every row must say to which sequence it belongs.")
     lengths = np.bincount(position)

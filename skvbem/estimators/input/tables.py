@@ -175,8 +175,8 @@ def _polars_column(series) -> Column:
         return Column(np.zeros(len(series), dtype="datetime64[us]"))  # its type is all that is looked at
     if dtype.is_nested():  # its cells are no values, and series among them have no truth value
         raise TypeError(
-            f"Column {series.name!r} of X holds {dtype}. A cell must be a number, a string or a boolean: give each "
-            "item a column of its own."
+            f"Column {series.name!r} of X holds {dtype}; a cell argument must be a string, a boolean or a number. Give "
+            "each item of such cells a column of its own."
         )
     return Column(np.fromiter(series, dtype=object, count=len(series)))
 

@@ -31,9 +31,9 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 
 # Multiplications of a step that are taken without a word: about a second.
-_MOST_WORK = 1e9
+_MAX_WORK = 1e9
 # Nats by which rounding may move the objective of a fit without a word.
-_MOST_ROUNDING = 1.0
+_MAX_ROUNDING = 1.0
 
 
 class EmissionEstimator(EvidenceEstimator):
@@ -140,7 +140,7 @@ class EmissionEstimator(EvidenceEstimator):
     def _warn_of_cost(self, model) -> None:
         n_starts, parts = self._n_starts(), parts_of(model.emission)
         work = n_starts * sum(part.work_without_rows(model.n_components) for part in parts)
-        if work > _MOST_WORK:
+        if work > _MAX_WORK:
             widest = max(part.n_columns for part in parts if part.work_without_rows(1))
             warn(
                 f"Each step inverts the covariance matrices of {widest} columns of all {self._label}s in {n_starts} "
@@ -163,7 +163,7 @@ class EmissionEstimator(EvidenceEstimator):
             )
 
         rounding = fitted.model.rounding(fitted.form, fitted.statistics[:, None])[0]
-        if _MOST_ROUNDING < rounding < np.inf:
+        if _MAX_ROUNDING < rounding < np.inf:
             warn(
                 f"Rounding may move {OBJECTIVES[self.method]} by up to {rounding:.2g} nats: rows of total weight "
                 f"{data.total_weight:g} say of a narrow {self._label} more than floats hold. Each row is taken as "
