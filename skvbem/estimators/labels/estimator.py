@@ -165,10 +165,9 @@ class EmissionEstimator(EvidenceEstimator):
         rounding = fitted.model.rounding(fitted.form, fitted.statistics[:, None])[0]
         if _MAX_ROUNDING < rounding < np.inf:
             warn(
-                f"Rounding may move {OBJECTIVES[self.method]} by up to {rounding:.2g} nats: rows of total weight "
-                f"{data.total_weight:g} say of a narrow {self._label} more than floats hold. Each row is taken as "
-                "observed as often as it weighs: if the weights are sizes or shares instead, divide 'sample_weight' by "
-                "their mean.",
+                f"Rounding may move {OBJECTIVES[self.method]} by up to {rounding:.2g} nats: terms that cancel in it "
+                f"are that large for rows of total weight {data.total_weight:g}. Each row is taken as observed as often as "
+                "it weighs: if the weights are sizes or shares instead, divide 'sample_weight' by their mean.",
                 DataWarning,
             )
 
