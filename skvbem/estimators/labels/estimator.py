@@ -166,8 +166,8 @@ class EmissionEstimator(EvidenceEstimator):
         if _MAX_ROUNDING < rounding < np.inf:
             warn(
                 f"Rounding may move {OBJECTIVES[self.method]} by up to {rounding:.2g} nats: terms that cancel in it "
-                f"are that large for rows of total weight {data.total_weight:g}. Each row is taken as observed as often as "
-                "it weighs: if the weights are sizes or shares instead, divide 'sample_weight' by their mean.",
+                f"are that large for rows of total weight {data.total_weight:g}. Each row is taken as observed as "
+                "often as it weighs: if the weights are sizes or shares instead, divide 'sample_weight' by their mean.",
                 DataWarning,
             )
 
