@@ -547,13 +547,6 @@ def test_a_disk_that_stays_full(path, monkeypatch):
     assert list(known_at(path)) == ["0a", "0b"]
 
 
-@pytest.mark.parametrize("call", ["write", "fsync"])
-def test_a_disk_that_is_full_at_the_start_is_told_with_the_path(path, monkeypatch, call):
-    monkeypatch.setattr(atomic_files.os, call, _raise_no_space)
-    with pytest.raises(OSError, match=f"No space left on device: .*{path.name}"), opened(path):
-        raise AssertionError("the search begins")
-
-
 def _raise_no_space(*args):
     raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -23,17 +23,6 @@ _PART = ".part"
 
 
 @contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Errors of the system that name no file, such as that a disk is full, name this one."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        raise OSError(error.errno, error.strerror, path) from error
-
-
-@contextmanager
 def locked(path: str) -> Iterator[None]:
     """Hold the lock of a file, which no other process then gets; the file goes away with the process that dies.
 
@@ -53,9 +42,8 @@ def locked(path: str) -> Iterator[None]:
             os.close(descriptor)
             raise
     try:
-        with naming(path):
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"process {os.getpid()}".encode())
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()}".encode())
         yield
     finally:
         with suppress(OSError):
@@ -105,7 +93,7 @@ def write_atomically(path: str, text: bytes, mode: int) -> None:
     folder, name = os.path.split(path)
     descriptor, part = tempfile.mkstemp(prefix=f"{name}.", suffix=_PART, dir=folder)
     try:
-        with naming(path), open(descriptor, "wb") as file:
+        with open(descriptor, "wb") as file:
             file.write(text)
             file.flush()
             if hasattr(os, "fchmod"):
