@@ -68,4 +68,10 @@ ERRORS = {
     ],
     "a space without end is begun": [("if not problem.runner.is_limited and", "if False and")],
     "a sink may have parents above it only": [("rest = layer[inside] ^ (1 << sink)", "rest = layer[inside]")],
+    "starts given row by row are those of any order of rows": [
+        (
+            'which = "fingerprint_in_order" if self._rows_have_places else "fingerprint"',
+            'which = "fingerprint"',
+        )
+    ],
 }
