@@ -130,7 +130,7 @@ def test_endless_searches_are_refused_with_their_count_before_anything_is_fitted
     with pytest.raises(TooLargeError, match=r"DAGSpace has 637938583423 settings. Take .*'structural'.*max_candidates"):
         search.fit(table(7))
     uncountable = CardinalityGrid({f"h{k}": range(1, 50) for k in range(4)}, {f"x{k}": f"h{k}" for k in range(4)})
-    with pytest.raises(TooLargeError, match="CardinalityGrid has"):
+    with pytest.raises(TooLargeError, match="CardinalityGrid has more settings than"):
         StructureSearchCV(VBDiscreteDAG(), uncountable, strategy="exhaustive").fit(table(4))
     assert not fits
 

@@ -139,13 +139,12 @@ class FamilyScores:
         fits = np.flatnonzero(rows * n_states <= self._max_table_cells)
         equal = self.prior.equal_concentration(self.nodes[child])
         if equal is None:
-            for k in fits:
-                scores[k] = self._scored_by_tables(
-                    child, [*members, *[more for more in further[k : k + 1] if more >= 0]]
-                )
+            for k in fits.tolist():
+                above = [*members, further[k]] if further[k] >= 0 else members
+                scores[k] = self._scored_by_tables(child, above)
             return scores
-        of_cell = equal.total / {"cell": 1.0, "row": n_states, "table": rows * n_states}[equal.over]
-        of_cell = np.broadcast_to(of_cell, rows.shape)[fits]
+        cells = {"cell": np.ones_like(rows), "row": np.full_like(rows, n_states), "table": rows * n_states}
+        of_cell = equal.total / cells[equal.over][fits]
         fitting = np.empty(len(fits))
         score_families(
             self._codes,

@@ -181,6 +181,10 @@ class SummedGraphs(Landscape):
         self._note({parents: graph.value})
         return Spot(parents, graph.value, graph=graph)
 
+    def parents_of(self, spot: Spot) -> tuple[int, ...]:
+        """The parents of every node of a spot's graph, masks of bits."""
+        return _graph_of(spot).parents
+
     def best_around(self, spots: Sequence[Spot], without: Collection[Hashable], most: int) -> list[Spot]:
         """The best neighbors; no others are made graphs of."""
         near = [graph.value + graph.gains for graph in map(_graph_of, spots)]

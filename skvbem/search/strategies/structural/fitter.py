@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -83,13 +84,14 @@ class Fitter:
         job, space = problem.job, problem.space
         if why := why_no_bounds(job):
             raise ValueError(f"The strategy 'structural' {why}")
-        self.problem, self._template, self._reading = problem, job.estimator, job.readings.common
+        readings: Any = job.readings
+        self.problem, self._template, self._reading = problem, job.estimator, readings.common
         self.met: dict[Hashable, tuple[float, Mapping]] = {}
         self.n_bounded = 0
         self._odds: EdgeOdds | None = None
         self._graphs: FamilyGraphs | None = None
         if isinstance(space, StructureSpace) and not (problem.prior.labeled and space.latents):
-            self._odds = EdgeOdds.of(problem.prior, space.rules)
+            self._odds, self._rules_of_space = EdgeOdds.of(problem.prior, space.rules), space.rules
         # by the rest of a setting, where nothing is hidden: q(x) is then the same for every graph
         self._certain: dict[Hashable, FamilyScores] = {}
 
@@ -121,17 +123,17 @@ class Fitter:
 
     def best_first(self, here: Place) -> Iterator[Place]:
         """The neighbors of a place, bounded by its q(x) as far as they can be, the highest bound first."""
-        if self._odds is not None and self.problem.space.rules.allow(here.dag):
-            yield from self._moved(here)
+        if self._odds is not None and self._rules_of_space.allow(here.dag):
+            yield from self._moved(here, self._odds)
             return
         settings = list(self.problem.space.neighbors(here.setting))
         self.n_bounded += len(settings)
         bounded = [place for setting in settings if (place := self._bounded(here, setting)) is not None]
         yield from sorted(bounded, key=lambda place: -place.bound)
 
-    def _moved(self, here: Place) -> Iterator[Place]:
+    def _moved(self, here: Place, odds: EdgeOdds) -> Iterator[Place]:
         """Neighbors by moves of an edge, with their bounds: no graph is made before it is asked for."""
-        graphs = self._graphs_of(here.scores)
+        graphs = self._graphs_of(here.scores, odds)
         graph = graphs.at(here.dag)
         self.n_bounded += len(graph.gains)
         for k in np.argsort(-graph.gains, kind="stable").tolist():
@@ -139,10 +141,10 @@ class Fitter:
             if setting in self.problem.space and (place := self._bounded(here, setting)) is not None:
                 yield place
 
-    def _graphs_of(self, scores: FamilyScores) -> FamilyGraphs:
+    def _graphs_of(self, scores: FamilyScores, odds: EdgeOdds) -> FamilyGraphs:
         """The graphs that a q(x) bounds; those of the last one are remembered."""
         if self._graphs is None or self._graphs.scores is not scores:
-            self._graphs = FamilyGraphs(scores, self._odds)
+            self._graphs = FamilyGraphs(scores, odds)
         return self._graphs
 
     def _bounded(self, here: Place, setting: Mapping) -> Place | None:

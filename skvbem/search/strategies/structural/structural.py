@@ -111,13 +111,15 @@ class StructuralVBEM(Strategy):
         problem = graphs.problem
         start = graphs.at(setting_to_start_from(self.start, problem.space, problem.rng))
         summit = best = graphs.climb(start, self.n_tabu)
-        orders = Orders(graphs.graphs) if self.n_orders and not problem.is_over else None
-        for k in problem.until_over(range(self.n_orders)):
-            orders.add(summit.key)
-            anew = orders.near(best.key, self.n_kicks, problem.rng) if k % 2 else orders.drawn(problem.rng)
-            order = orders.climbed(anew, problem.until_over)
-            summit = graphs.climb(graphs.spot(orders.parents(order)), self.n_tabu)
-            best = summit if gains(summit.value, best.value) else best
+        if self.n_orders and not problem.is_over:
+            orders = Orders(graphs.graphs)
+            for k in problem.until_over(range(self.n_orders)):
+                orders.add(graphs.parents_of(summit))
+                near = graphs.parents_of(best)
+                anew = orders.near(near, self.n_kicks, problem.rng) if k % 2 else orders.drawn(problem.rng)
+                order = orders.climbed(anew, problem.until_over)
+                summit = graphs.climb(graphs.spot(orders.parents(order)), self.n_tabu)
+                best = summit if gains(summit.value, best.value) else best
         graphs.explore()
         graphs.conclude()
         return {"n_bounded": graphs.n_valued, "n_refitted": 0}
