@@ -9,3 +9,14 @@ def fill_sums(
     most: int,
     sums: NDArray,
 ) -> None: ...
+def score_families(
+    codes: NDArray,
+    cardinality: NDArray,
+    weight: NDArray,
+    child: int,
+    parents: NDArray,
+    further: NDArray,
+    of_cell: NDArray,
+    of_row: NDArray,
+    scores: NDArray,
+) -> None: ...

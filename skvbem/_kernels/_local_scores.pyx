@@ -2,6 +2,7 @@
 
 from libc.math cimport log
 from libc.stdint cimport intptr_t
+from libc.string cimport memset
 
 import numpy as np
 
@@ -11,7 +12,14 @@ cdef extern from "_lanes.h" nogil:
     double skvbem_log_rising(double a, double n, double log_gamma_a, double log_gamma_sum)
 
 
-cdef Py_ssize_t refine(Py_ssize_t n_rows, int n_states, const int* group, Py_ssize_t n_groups, const int* column,
+# Codes of states, as narrow as they fit.
+ctypedef fused code_t:
+    signed char
+    short
+    int
+
+
+cdef Py_ssize_t refine(Py_ssize_t n_rows, int n_states, const int* group, Py_ssize_t n_groups, const code_t* column,
                        const double* weight, int* place, int* finer, double* mass) noexcept nogil:
     """Split groups of rows by a further column; how many there are then, with the weight of each."""
     cdef Py_ssize_t row, cell, k, n = 0
@@ -30,17 +38,21 @@ cdef Py_ssize_t refine(Py_ssize_t n_rows, int n_states, const int* group, Py_ssi
     return n
 
 
-cdef double log_rising_sum(Py_ssize_t n, double a, const double* mass, double* total, double* log_gamma,
-                           double* scratch) noexcept nogil:
-    """Sum of ln Gamma(a + mass) - ln Gamma(a)."""
+cdef double sum_over_values(Py_ssize_t n, double a, const double* mass, double* total, double* log_gamma,
+                            double* scratch) noexcept nogil:
+    """Sum of ln Gamma(a + mass) - ln Gamma(a); for a = 0 of mass ln mass in its place."""
     cdef Py_ssize_t k
     cdef double result = 0.0, of_a
-    skvbem_log_gamma_digamma(1, &a, &of_a, scratch)
-    for k in range(n):
-        total[k] = a + mass[k]
-    skvbem_log_gamma_digamma(n, total, log_gamma, scratch)
-    for k in range(n):
-        result += skvbem_log_rising(a, mass[k], of_a, log_gamma[k])
+    if a > 0.0:
+        skvbem_log_gamma_digamma(1, &a, &of_a, scratch)
+        for k in range(n):
+            total[k] = a + mass[k]
+        skvbem_log_gamma_digamma(n, total, log_gamma, scratch)
+        for k in range(n):
+            result += skvbem_log_rising(a, mass[k], of_a, log_gamma[k])
+    else:
+        for k in range(n):
+            result += mass[k] * log(mass[k])
     return result
 
 
@@ -78,15 +90,10 @@ def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const d
             # here a set of columns is met for the first time: `level` of them, the last one `added[level]`
             for kind in range(n_kinds):
                 a = strength[kind]
-                if a > 0.0:
-                    if shared[kind]:
-                        a = a / n_values[level]
-                    sums[mask, kind] = log_rising_sum(n_groups[level], a, &mass[level, 0], &scratch[0, 0],
-                                                      &scratch[1, 0], &scratch[2, 0])
-                else:
-                    sums[mask, kind] = 0.0
-                    for k in range(n_groups[level]):
-                        sums[mask, kind] += mass[level, k] * log(mass[level, k])
+                if shared[kind]:
+                    a = a / n_values[level]
+                sums[mask, kind] = sum_over_values(n_groups[level], a, &mass[level, 0], &scratch[0, 0],
+                                                   &scratch[1, 0], &scratch[2, 0])
             # the next set: one column more if there may be, else the last column replaced by a later one
             column = added[level] + 1
             if level == depth or column == n_columns:
@@ -104,3 +111,91 @@ def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const d
             n_values[level] = n_values[level - 1] * cardinality[column]
             n_groups[level] = refine(n_rows, <int>cardinality[column], &group[level - 1, 0], n_groups[level - 1],
                                      &codes[column, 0], &weight[0], &place[0], &group[level, 0], &mass[level, 0])
+
+
+cdef Py_ssize_t count_table(Py_ssize_t n_rows, const int* group, Py_ssize_t n_groups, int n_more, const code_t* more,
+                            int n_states, const code_t* child, const double* weight, double* count, double* of_cells,
+                            double* of_rows, Py_ssize_t* n_table_rows) noexcept nogil:
+    """The weights of the cells and of the rows that occur of the table of a child below groups and a further column."""
+    cdef Py_ssize_t row, cell, k, n_cells = 0, n = 0
+    cdef double total
+    memset(count, 0, n_groups * n_more * n_states * sizeof(double))
+    if n_more > 1:
+        for row in range(n_rows):
+            count[(<Py_ssize_t>group[row] * n_more + more[row]) * n_states + child[row]] += weight[row]
+    else:
+        for row in range(n_rows):
+            count[<Py_ssize_t>group[row] * n_states + child[row]] += weight[row]
+    for row in range(n_groups * n_more):
+        total = 0.0
+        for k in range(n_states):
+            cell = row * n_states + k
+            if count[cell] > 0.0:
+                of_cells[n_cells] = count[cell]
+                total += count[cell]
+                n_cells += 1
+        if total > 0.0:
+            of_rows[n] = total
+            n += 1
+    n_table_rows[0] = n
+    return n_cells
+
+
+def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality, const double[::1] weight,
+                   Py_ssize_t child, const long long[::1] parents, const long long[::1] further,
+                   const double[::1] of_cell, const double[::1] of_row, double[::1] scores):
+    """Scores of families of one child, that share parents and have a further one each: S(a) of cells - S(a') of rows.
+
+    S(a) is the sum of ln Gamma(a + n) - ln Gamma(a) over the cells, or rows, of a table that occur n > 0 times.
+
+    Parameters
+    ----------
+    codes : (n_columns, n_rows) IN
+    cardinality : (n_columns,) IN
+    weight : (n_rows,) IN, > 0
+    child : its column
+    parents : (n_parents,) IN, the columns that are parents in all families
+    further : (n_families,) IN, the parent that a family has besides, -1 for none
+    of_cell, of_row : (n_families,) IN, the concentrations a of a cell and a' of a row; 0 for sums of n ln n
+    scores : (n_families,) OUT
+    """
+    cdef Py_ssize_t n_rows = codes.shape[1], width = max(n_rows, 1), n_groups = min(n_rows, 1), k, row, more
+    cdef Py_ssize_t n_cells, n_table_rows
+    cdef int n_states = <int>cardinality[child], n_more, widest = np.max(cardinality, initial=1), here = 0
+    # a larger table is gone through by the rows of data, so that memory does not grow with what could occur
+    cdef Py_ssize_t most_cells = max(4 * n_rows, 4096)
+    cdef int[:, ::1] group = np.zeros((3, width), dtype=np.int32)
+    cdef int[::1] place = np.empty(width * widest, dtype=np.int32)
+    cdef double[::1] count = np.empty(most_cells)
+    cdef double[:, ::1] mass = np.empty((2, width)), scratch = np.empty((3, width))
+    if n_rows == 0:
+        scores[:] = 0.0
+        return
+    with nogil:
+        for k in range(parents.shape[0]):
+            n_groups = refine(n_rows, <int>cardinality[parents[k]], &group[here, 0], n_groups, &codes[parents[k], 0],
+                              &weight[0], &place[0], &group[1 - here, 0], &mass[1, 0])
+            here = 1 - here
+        for k in range(further.shape[0]):
+            more = further[k]
+            n_more = <int>cardinality[more] if more >= 0 else 1
+            if n_groups * n_more * n_states <= most_cells:
+                n_cells = count_table(n_rows, &group[here, 0], n_groups, n_more, &codes[more if more >= 0 else child, 0],
+                                      n_states, &codes[child, 0], &weight[0], &count[0], &mass[0, 0], &mass[1, 0],
+                                      &n_table_rows)
+            elif more >= 0:
+                n_table_rows = refine(n_rows, n_more, &group[here, 0], n_groups, &codes[more, 0], &weight[0],
+                                      &place[0], &group[1 - here, 0], &mass[1, 0])
+                n_cells = refine(n_rows, n_states, &group[1 - here, 0], n_table_rows, &codes[child, 0], &weight[0],
+                                 &place[0], &group[2, 0], &mass[0, 0])
+            else:
+                n_table_rows = n_groups
+                memset(&mass[1, 0], 0, n_groups * sizeof(double))
+                for row in range(n_rows):
+                    mass[1, group[here, row]] += weight[row]
+                n_cells = refine(n_rows, n_states, &group[here, 0], n_groups, &codes[child, 0], &weight[0],
+                                 &place[0], &group[2, 0], &mass[0, 0])
+            scores[k] = sum_over_values(n_cells, of_cell[k], &mass[0, 0], &scratch[0, 0], &scratch[1, 0],
+                                        &scratch[2, 0])
+            scores[k] -= sum_over_values(n_table_rows, of_row[k], &mass[1, 0], &scratch[0, 0], &scratch[1, 0],
+                                         &scratch[2, 0])

@@ -136,6 +136,7 @@ def run_tasks(
     list
         Of the first tasks, as many as were begun in time.
     """
+    check_time_budget(time_budget)
     began = time.monotonic()
     skipped = object()
 
@@ -158,6 +159,13 @@ def run_tasks(
         return collected(pool.map(one, range(len(tasks))))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def check_time_budget(seconds) -> None:
+    """Raise a ValueError if this is no number of seconds that work may take; None is without end."""
+    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and seconds >= 0):
+        raise ValueError(f"The 'time_budget' of a sampling score must be None or seconds >= 0. Got {seconds!r}.")
 
 
 def check_at_least(kind: str, **counts: tuple[Any, int]) -> None:

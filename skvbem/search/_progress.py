@@ -30,6 +30,11 @@ class Progress:
     def __init__(self, owner: str, verbose: int, report: IterationReport):
         self._owner, self._verbose, self._report = owner, verbose, report
 
+    def tell(self, text: str) -> None:
+        """Print a line, if the screen is told anything."""
+        if self._verbose:
+            print(f"[{self._owner}] {text}", flush=True)
+
     @contextmanager
     def stage(self, name: str, ranking: str, n: int | None, seconds: float | None = None) -> Iterator[Stage]:
         """What to call for every candidate of a stage; its end is told too.

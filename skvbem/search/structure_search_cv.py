@@ -61,9 +61,11 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         The candidates: a space of `skvbem.spaces` such as `BipartiteSpace`, a parameter grid such as
         ``{"n_components": range(1, 9)}``, or a list of structures or of settings. Settings that differ only by the
         names of exchangeable latents are one candidate.
-    strategy : str or strategy, default="exhaustive"
-        Which candidates are tried: all ("exhaustive"), or those that a strategy of `skvbem.search.strategies` is led
-        to, such as "greedy", "beam" or "mc3"; an instance sets its options.
+    strategy : str or strategy, default="auto"
+        Which candidates are tried: all ("exhaustive"), the best graph found by dynamic programming ("exact"), or those
+        that a strategy of `skvbem.search.strategies` is led to, such as "structural", "greedy", "beam" or "mc3"; an
+        instance sets its options. "auto" takes the one that suits: all of up to 10 000 structures, the best graph where
+        nothing is hidden and nodes are few, else a climb; `strategy_` says which.
     scoring : str, callable, list, tuple or mapping, default=None
         Without `cv`: names of scores of the evidence (see `skvbem.evidence.SCORES`), by default "collapsed_ascent", of
         `VBHMM` "lower_bound"; or callables of (estimator, X, y), more is better. With `cv`: scikit-learn's scoring, by
@@ -119,6 +121,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         If candidates have structures.
     structure_posterior_ : ndarray of shape (n_candidates,)
         p(m | y) [Beal (2.1)], aligned with `cv_results_` (without `cv`).
+    strategy_ : Strategy
+        The strategy that searched, with its options.
     log_evidence_ : float
         ln p(y), averaged over the candidates under the prior, nats (without `cv`).
     edge_probabilities_ : LabeledTable
@@ -176,7 +180,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         estimator,
         space,
         *,
-        strategy="exhaustive",
+        strategy="auto",
         scoring=None,
         cv=None,
         rescoring=None,
@@ -247,11 +251,14 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         estimator = self._seeded(clone(self.estimator), seed)
         names = self._scorers()
         job = self._job(estimator, space, names, X, y, params)
-        strategy, prior = resolve_strategy(self.strategy), coerce_prior(self.prior)
-        ranking = self.refit if isinstance(self.refit, str) else next(iter(names))
+        ranking, prior = self.refit if isinstance(self.refit, str) else next(iter(names)), coerce_prior(self.prior)
+        given = resolve_strategy(self.strategy)
+        strategy = given.chosen_for(space, job, ranking, prior)
         n_stages = 1 + (self.rescoring is not None) + (self.refit is not False)
         report = IterationReport(self, X, y, max_iterations=n_stages, metadata=params or None)
         progress = Progress(type(self).__name__, self.verbose, report)
+        if strategy is not given:
+            progress.tell(f"the strategy that suits is {strategy!r}")
         limits = {"n_jobs": self.n_jobs, "seconds": self.time_limit, "most": self.max_candidates}
         with Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint:
             n = _least(strategy.n_candidates(space), self.max_candidates)
@@ -267,7 +274,12 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             self._refuse_if_all_failed(tried)
             weight = partial(prior.log_weight, space=space)
             state = self._ranked(job, tried, names, ranking, weight, progress, checkpoint)
-        state |= {"stopped_by_": runner.over, "timed_out_": runner.over == "time_limit", "n_splits_": _n_splits(job)}
+        state |= {
+            "strategy_": strategy,
+            "stopped_by_": runner.over,
+            "timed_out_": runner.over == "time_limit",
+            "n_splits_": _n_splits(job),
+        }
         self._tell_of_doubts(state["cv_results_"], state["best_index_"])
         state |= self._structures(job, state)
         state |= self._refitted(job, state, report)

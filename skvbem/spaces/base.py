@@ -55,6 +55,20 @@ class Space(ABC):
             If the setting is not in the space.
         """
 
+    def has_more_than(self, n: int) -> bool:
+        """Whether there are more than n settings; true if they are too many to count."""
+        try:
+            return self.n_settings > n
+        except TooLargeError:
+            return True
+
+    def n_settings_in_words(self) -> str:
+        """How many settings there are, as text."""
+        try:
+            return f"{_readable(self.n_settings)} settings"
+        except TooLargeError:
+            return "more settings than can be counted"
+
     canonical = staticmethod(canonical)
 
     def orbit_size(self, setting: Mapping) -> int:

@@ -6,17 +6,21 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from math import prod
 from numbers import Integral
 from typing import Any
 
-from skvbem.errors import StructureError
+from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.spaces.base import DelegatingSpace, Space
-from skvbem.spaces.settings import canonical
+from skvbem.spaces.settings import canonical, check_latent_names
 from skvbem.spaces.structures import check_nodes
 
 __all__ = ["CardinalityGrid", "LatentClassSpace"]
+
+# Combinations of numbers of states that are gone through to tell models apart.
+_MAX_POINTS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +63,7 @@ class CardinalityGrid(Space):
                 "The 'latents' parameter of CardinalityGrid must map latents to numbers of states, as "
                 f"{{'h0': [2, 3]}}. Got {shown(self.latents)} instead."
             )
+        check_latent_names(self.latents, "CardinalityGrid")
         dag = DAG.coerce(self.structure)
         for latent in self.latents:
             if latent not in dag.nodes:
@@ -72,7 +77,13 @@ class CardinalityGrid(Space):
 
     @cached_property
     def n_settings(self) -> int:
-        """The number of settings, an exact int of any size."""
+        """The number of settings, an exact int; TooLargeError if they are too many to be looked at one by one."""
+        n_points = prod(map(len, self.latents.values()))
+        if n_points > _MAX_POINTS:
+            raise TooLargeError(
+                f"CardinalityGrid has {n_points} combinations of numbers of states, of which those that are one model "
+                f"are found one by one; {_MAX_POINTS} is the limit. List fewer numbers of states."
+            )
         return len(self._points)
 
     @property

@@ -140,10 +140,10 @@ def make_rules(
     return EdgeRules(rules)
 
 
-def check_count(value, name: str) -> int:
-    """The number of parents as an int >= 0; TypeError or ValueError if it is none."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{name} must be an int >= 0. Got {shown(value)} instead.")
+def check_count(value, name: str, least: int = 0) -> int:
+    """The value as an int >= `least`; ValueError if it is none."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an int >= {least}. Got {shown(value)} instead.")
     return int(value)
 
 

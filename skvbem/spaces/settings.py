@@ -20,7 +20,15 @@ from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import shown
 
-__all__ = ["canonical", "distinct", "hidden_graph", "n_relabeled_graphs", "resolve_latents", "value_key"]
+__all__ = [
+    "canonical",
+    "check_latent_names",
+    "distinct",
+    "hidden_graph",
+    "n_relabeled_graphs",
+    "resolve_latents",
+    "value_key",
+]
 
 
 def canonical(setting: Mapping) -> Hashable:
@@ -107,6 +115,12 @@ def resolve_latents(latents) -> dict | None:
     if not isinstance(latents, Mapping) or not all(map(_is_count, latents.values())):
         return None
     return {name: int(states) for name, states in latents.items()}
+
+
+def check_latent_names(names: Iterable[Hashable], owner: str) -> None:
+    """Raise a StructureError if a latent has an empty name, by which no one could ask for it."""
+    if any(isinstance(name, str) and not name.strip() for name in names):
+        raise StructureError(f"The 'latents' parameter of {owner} has a latent without a name. Take {{'h0': 2}}.")
 
 
 def value_key(value) -> Hashable:

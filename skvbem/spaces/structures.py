@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import combinations, product
-from math import factorial, prod
+from math import comb, factorial, prod
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +24,7 @@ from skvbem.spaces.base import Space
 from skvbem.spaces.counting import count_graphs
 from skvbem.spaces.moves import edge_moves
 from skvbem.spaces.rules import EdgeRules
-from skvbem.spaces.settings import hidden_graph, resolve_latents
+from skvbem.spaces.settings import check_latent_names, hidden_graph, resolve_latents
 
 __all__ = ["StructureSpace", "check_latents", "check_nodes", "name_order"]
 
@@ -80,6 +80,21 @@ class StructureSpace(Space):
                 "in no required or forbidden edge, or iterate without counting."
             )
         return sum(1 for _ in self)
+
+    def has_more_than(self, n: int) -> bool:
+        """Whether there are more than n settings; no more are counted than that takes."""
+        return (not self.latents and self._n_along_an_order() > n) or super().has_more_than(n)
+
+    def _n_along_an_order(self) -> int:
+        """How many graphs have no edge against one order of the nodes, all of which are acyclic."""
+        required = DAG(self.rules.nodes, {node: rule.required for node, rule in self.rules.parents.items()})
+        total, ahead = 1, set[Hashable]()
+        for node in required.topological_order():
+            rule = self.rules.parents[node]
+            n_free, least = len((rule.possible & ahead) - rule.required), len(rule.required)
+            total *= sum(comb(n_free, k) for k in range(max(rule.least - least, 0), rule.most - least + 1))
+            ahead.add(node)
+        return total
 
     def __iter__(self) -> Iterator[dict]:
         return map(self._setting, self._graphs())
@@ -172,6 +187,7 @@ def check_latents(latents, owner: str) -> Mapping[Hashable, int]:
             f"The 'latents' parameter of {owner} must map latents to their numbers of states, ints >= 1, as "
             f"{{'h0': 2}}. Got {shown(latents)} instead."
         )
+    check_latent_names(states, owner)
     return MappingProxyType(states)
 
 

@@ -325,6 +325,8 @@ def test_no_structure_for_several_latents():
 def test_twice_the_same():
     refused(StructureError, "The edge a -> b is given twice", model([("a", "b"), ("a", "b")]).fit, FRAME)
     refused(StructureError, "Node 'a' is named twice", model("[a][a][b]").fit, FRAME)
+    for nameless in ({"": 2}, ["  "]):
+        refused(StructureError, "has a latent without a name", model([("", "a")], latents=nameless).fit, FRAME)
     refused(StructureError, "names a latent twice: ['h', 'h']", model([("h", "a")], latents=["h", "h"]).fit, FRAME)
 
 

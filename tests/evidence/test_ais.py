@@ -380,6 +380,9 @@ def test_tasks_are_done_in_order_as_far_as_the_time_allows(n_threads):
     assert done == [*range(len(done))]
     assert 2 <= len(done) < 500
     assert len(run_tasks(slow, range(9), n_threads=n_threads, time_budget=0.0, required=5)) >= 5
+    for wrong in (-1, np.nan, "soon", True):
+        with pytest.raises(ValueError, match=f"'time_budget' of a sampling score must be .* >= 0. Got {wrong!r}"):
+            run_tasks(slow, range(9), n_threads=n_threads, time_budget=wrong)
     with pytest.raises(ZeroDivisionError):
         run_tasks(lambda k: 1 / (k - 3), range(6), n_threads=n_threads)
 

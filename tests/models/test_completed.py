@@ -10,6 +10,7 @@ from scipy.special import xlogy
 
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
+from skvbem.models.network import completed_rows
 from skvbem.models.network.completed_rows import complete_rows
 
 approx = pytest.approx
@@ -150,10 +151,34 @@ def test_what_is_too_large_is_refused_before_it_is_made():
     network = Network({**cards}, {**dict.fromkeys(cards, ()), "y": ("h0",)})
     fast = FastNetwork(network, uniform_prior(network))
     rows, counts = Rows(("y",), np.zeros((3, 1), dtype=int)), np.zeros(fast.model.layout.n_cells)
-    with pytest.raises(TooLargeError, match=r"h0, h1.* have 3.906e\+13 joint states"):
-        complete_rows(fast.model, counts, rows)
     with pytest.raises(TooLargeError, match="'max_memory' allows 1e"):
-        complete_rows(fast.model, counts, rows, max_table_cells=10**20, max_memory=1e9)
+        complete_rows(fast.model, counts, rows, max_memory=1e4)
+    completed = complete_rows(fast.model, counts, rows)  # of 3.9e13 joint states of each row
+    assert len(completed.weight) <= 3 * 64
+    assert completed.weight.sum() == approx(3.0)
+
+
+def test_improbable_joint_states_of_many_are_left_out(rng, monkeypatch):
+    """What is left is a q(x) all the same, and bounds what any q(x) bounds; the more is left the better."""
+    network, columns = random_network(rng, 5, n_hidden=3, max_card=3)
+    data = leading_rows(network, random_data(rng, network, columns, 10, 0.3), 2**9)
+    fast = FastNetwork(network, uniform_prior(network))
+    counts, prior = fast.flat(random_counts(rng, network)), uniform_prior(network)
+    whole = complete_rows(fast.model, counts, rows_of(data))
+    for kept, share in ((4, 1e-9), (1, 1e-9), (0, 0.3)):
+        monkeypatch.setattr(completed_rows, "_MAX_STATES_KEPT", kept or 2)
+        monkeypatch.setattr(completed_rows, "_LEAST_LOG_FRACTION", np.log(share))
+        some = complete_rows(fast.model, counts, rows_of(data))
+        assert len(some.weight) < len(whole.weight)
+        assert np.bincount(some.row, some.weight) == approx(np.bincount(whole.row, whole.weight), rel=1e-12)
+        check_bound(some, network, data, prior)
+        for row in range(len(whole.row_weight)):
+            mine, all_of_row = some.row == row, whole.row == row
+            best = whole.codes[:, all_of_row][:, np.argmax(whole.weight[all_of_row])]
+            if share > 0.1:
+                shares = whole.weight[all_of_row] / whole.weight[all_of_row].max()
+                assert mine.sum() <= max((shares > share).sum(), 1) or all_of_row.sum() <= 2
+            assert (some.codes[:, mine] == best[:, None]).all(axis=0).any() or kept == 1
 
 
 def test_entropy_is_zero_times_log_zero_safe():

@@ -93,21 +93,18 @@ def test_no_graph_scored_elsewhere_is_better(name):
         assert best[score] >= value - PRINTED, score
 
 
-#: Climbs, and the nats by which they miss the optimum, where they do. Under BDeu graphs that differ by turned edges may
-#: be equal, and which of them rounding leads to decides where a climb ends.
+#: Climbs, and the nats by which they miss the optimum, where they do.
 CLIMBS = {
     "greedy, no tabu": (
         Greedy(n_tabu=0),
         {
             ("lizards", 1.0): 0.04,
-            ("learning_test", "bdeu"): 17.94,
             ("asia5000", 1.0): 4.39,
-            ("asia5000", "bdeu"): 2.32,
         },
     ),
     "greedy": (Greedy(), {("asia5000", 1.0): 1.85}),
     "greedy, restarts": (Greedy(n_restarts=5), {("asia5000", 1.0): 1.85}),
-    "structural": (StructuralVBEM(), {("asia5000", 1.0): 1.85, ("asia5000", "bdeu"): 5.14}),
+    "structural": (StructuralVBEM(), {}),
     "beam": (Beam(), {}),
 }
 SLOW = ("greedy", "greedy, restarts", "beam")
@@ -123,19 +120,9 @@ def test_climbs_reach_it_or_miss_it_by_little(name, prior, climb):
     assert -PRINTED <= gap <= missed.get((name, prior), 0.0) + PRINTED
 
 
-#: Of ten seeds, those from which twenty restarts reach the optimum.
-REACHED = {("asia5000", 1.0): 7, ("asia5000", "bdeu"): 10, ("learning_test", "bdeu"): 10}
-
-
 @pytest.mark.parametrize("n_seeds", [1, pytest.param(10, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("name", "prior"), REACHED)
-def test_twenty_restarts_reach_it_from_most_seeds(name, prior, n_seeds):
-    """Or miss it by the 1.85 nats of one other local optimum."""
-    gaps = [
-        OPTIMA[name][prior] - searched(name, StructuralVBEM(n_restarts=20), prior=prior, seed=seed).best_score_
-        for seed in range(n_seeds)
-    ]
-    assert min(gaps) >= -PRINTED
-    assert max(gaps) <= 1.85 + PRINTED
-    n_reached = sum(gap <= PRINTED for gap in gaps)
-    assert n_reached >= (1 if n_seeds == 1 else REACHED[name, prior])
+@pytest.mark.parametrize(("name", "prior"), CASES)
+def test_climbs_among_orders_reach_it_from_every_seed(name, prior, n_seeds):
+    for seed in range(n_seeds):
+        found = searched(name, StructuralVBEM(n_tabu=0, n_orders=20), prior=prior, seed=seed)
+        assert found.best_score_ == approx(OPTIMA[name][prior], abs=PRINTED)

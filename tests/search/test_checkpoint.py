@@ -535,6 +535,18 @@ def test_a_full_disk_is_warned_of_once_and_costs_nothing_that_was_written(path, 
     assert sorted(known_at(path)) == ["0a", "0b", "0c", "0d"]  # the disk had room again in the end
 
 
+def test_a_disk_that_is_full_at_the_start_is_named(path, monkeypatch):
+    """The search does not begin, and leaves nothing behind."""
+    monkeypatch.setattr(atomic_files.os, "fsync", _raise_no_space)
+    with pytest.raises(OSError, match=f"No space left on device: '{path}'"), opened(path):
+        pass
+    assert os.listdir(path.parent) == []
+    monkeypatch.setattr(atomic_files.os, "write", _raise_no_space)
+    with pytest.raises(OSError, match=f"No space left on device: '{path}'"), opened(path):
+        pass
+    assert os.listdir(path.parent) == []
+
+
 def test_a_disk_that_stays_full(path, monkeypatch):
     written(path, {"0a": RECORDS["0a"]})
     with pytest.warns(SearchWarning, match="could not be written"), opened(path) as checkpoint:  # noqa: PT031

@@ -177,14 +177,15 @@ def test_every_candidate_is_printed_at_2(capsys, tmp_path):
     search = search_over(3, faults={1: "raise"}, verbose=2, checkpoint=tmp_path / "search.json")
     with pytest.warns(SearchWarning, match="1 of 3"):
         search.fit(DATA)
-    first = lines(capsys)
+    choice, *first = lines(capsys)
+    assert choice == "the strategy that suits is Exhaustive(prune=False)"
     assert first[0] == "search: 1 of 3, x=0: 0.0000"
     assert first[1].startswith("search: 2 of 3, x=1: failed: ValueError: no 1 today")
     assert first[2] == f"search: 3 of 3, x=2: {np.sin(2) * 22:.4f}"
     assert re.fullmatch(r"search: 3 of 3 candidates, best 20.0045, done in \d\.\d s", first[3])
     with pytest.warns(SearchWarning, match="1 of 3"):
         search.fit(DATA)
-    again = lines(capsys)
+    _, *again = lines(capsys)
     assert again[0] == "search: 1 of 3, x=0: 0.0000 (known from before)"
     assert again[3].startswith("search: 3 of 3 candidates (2 known from before), best 20.0045")
 

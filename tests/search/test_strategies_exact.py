@@ -197,7 +197,14 @@ def test_the_search_scores_what_the_program_found(prior, rng):
     X, space, model = frame(rng), DAGSpace(NODES, max_parents=1), VBDiscreteDAG(prior=prior, n_init=1)
     exact, every = (searched(X, space, strategy, estimator=model) for strategy in ("exact", "exhaustive"))
     assert exact.best_score_ == approx(every.best_score_, rel=1e-11)
-    assert len(exact.cv_results_["params"]) == 1
+    scores = {
+        str(p["structure"]): value for p, value in zip(*map(every.cv_results_.get, ("params", "mean_test_score")))
+    }
+    table = exact.cv_results_
+    assert table["mean_test_score"][0] == approx(exact.best_score_, rel=1e-12)
+    assert 40 <= len(table["params"]) <= 100
+    for setting, value in zip(table["params"], table["mean_test_score"]):
+        assert value == approx(scores[str(setting["structure"])], rel=1e-11)
 
 
 def test_the_best_bic(rng):

@@ -10,10 +10,10 @@ from skvbem.evidence import get_score, scorer
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
+from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.strategies import Exhaustive, Greedy, Problem, StructuralVBEM
 from skvbem.search.strategies.exhaustive import Ceiling, highest_log_likelihood
 from skvbem.search.strategies.starts import random_setting
-from skvbem.search.strategies.structural.family_scores import FamilyScores
 from skvbem.search.strategies.structural.fitter import Fitter
 from skvbem.spaces.priors import EdgePrior, coerce_prior
 from skvbem.spaces.settings import canonical
@@ -47,8 +47,7 @@ def problem_of(space, X, *, scoring="lower_bound", prior=None, seed=0, **options
 
 def prior_of(fitter, place):
     """The prior of families under which a place has its scores."""
-    network, completed = fitter._estimator(place.setting).network(fitter._reading), place.scores.completed
-    return lambda family: network.family_prior(family, completed.cardinalities)
+    return fitter._estimator(place.setting).network(fitter._reading)
 
 
 def data_for(space, **options):
@@ -82,14 +81,9 @@ def test_remembered_scores_of_families_on_random_moves(n_moves, rng):
             dag = type(dag)(dag.nodes, {node: dag.parents(node) for node in dag.nodes} | {child: sorted(parents)})
         except ValueError:  # a cycle
             continue
-        of_new = completed.entropy + sum(every._scored((*_ordered(every, dag, n), n)) for n in dag.nodes)
-        assert every.bound(dag) == few.bound(dag) == of_new
-    assert every._remembered.cache_info().hits > n_moves
-    assert few._remembered.cache_info().currsize == 3
-
-
-def _ordered(scores, dag, node):
-    return sorted(dag.parents(node), key=scores.completed.place.__getitem__)
+        assert every.bound(dag) == few.bound(dag) == FamilyScores(completed, prior).bound(dag)
+    assert every.n_scored < n_moves / 10 < few.n_scored
+    assert len(few._remembered) == 3
 
 
 @MANY_MOVES

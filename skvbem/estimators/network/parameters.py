@@ -14,6 +14,7 @@ from skvbem.errors import StructureError, TooLargeError
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean
+from skvbem.spaces.settings import check_latent_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,11 @@ class CandidateNetwork:
     equivalent_sample_size : float
     owner : str
         Name of the estimator's class, for messages.
+    max_table_cells : int
+    max_memory : float
+        Bytes.
+    n_starts : int
+        How many copies of all tables a fit has.
     """
 
     dag: DAG
@@ -41,6 +47,9 @@ class CandidateNetwork:
     given_prior: Any
     equivalent_sample_size: float
     owner: str
+    max_table_cells: int
+    max_memory: float
+    n_starts: int
 
     @classmethod
     def of(cls, estimator, columns: tuple, n_categories: Sequence[int]) -> Self:
@@ -49,10 +58,16 @@ class CandidateNetwork:
         latents = resolve_latents(estimator.latents, estimator.structure, owner)
         dag = resolve_structure(estimator.structure, latents, columns, owner)
         cardinalities = {**latents, **dict(zip(columns, n_categories))}
-        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner)
+        limits = estimator.max_table_cells, estimator.max_memory, estimator._n_starts()
+        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner, *limits)
 
     def prior(self) -> dict:
         """Dirichlet concentrations of every node, axes (*parents, node)."""
+        self.check_prior()
+        return {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+
+    def check_prior(self) -> None:
+        """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""
         if isinstance(self.given_prior, Mapping):
             strange = [node for node in self.given_prior if node not in self.cardinalities]
             if strange:
@@ -60,7 +75,9 @@ class CandidateNetwork:
                     f"The 'prior' parameter of {self.owner} names {strange[0]!r}, which is not a node of the structure."
                     f"{did_you_mean(strange[0], self.dag.nodes)}"
                 )
-        return {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+        for node in self.dag.nodes:
+            if self.equal_concentration(node) is not None:
+                self.family_prior((node,), self.cardinalities)
 
     def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
         """Dirichlet concentrations of one node, the last of any family, axes (*parents, node)."""
@@ -95,6 +112,27 @@ class CandidateNetwork:
         is_number = isinstance(given, Real) and not isinstance(given, bool)
         return EqualConcentration(float(given), "cell") if is_number else None
 
+    def check_size(self) -> None:
+        """Refuse tables larger than the limits, before anything is allocated."""
+        total = 0
+        for node in self.dag.nodes:
+            cells = self.cardinalities[node]
+            for parent in self.dag.parents(node):
+                cells *= self.cardinalities[parent]
+            if cells > self.max_table_cells:
+                raise TooLargeError(
+                    f"The table of node {node!r} ({self.cardinalities[node]} states; parents: "
+                    f"{_some(self.dag.parents(node))}) has {cells:.4g} cells; 'max_table_cells' allows "
+                    f"{self.max_table_cells:.4g}. Give it fewer parents, give nodes fewer states, or raise the limit."
+                )
+            total += cells
+        if 8 * total * self.n_starts > self.max_memory:
+            raise TooLargeError(
+                f"The tables of all {len(self.dag.nodes)} nodes have {total:.4g} cells, which take at least "
+                f"{8.0 * total * self.n_starts:.4g} bytes in {self.n_starts} starts; 'max_memory' allows "
+                f"{self.max_memory:.4g}. Raise it, take fewer starts, or give nodes fewer states or fewer parents."
+            )
+
     def _given(self, node: Hashable) -> Any:
         return self.given_prior.get(node, 1.0) if isinstance(self.given_prior, Mapping) else self.given_prior
 
@@ -115,6 +153,7 @@ def resolve_latents(latents, structure, owner: str) -> dict:
         if len(set(names)) < len(names):
             raise StructureError(f"The 'latents' parameter of {owner} names a latent twice: {names!r}.")
         latents = dict.fromkeys(names, 2)
+    check_latent_names(latents, owner)
     for name, n_states in latents.items():
         if not isinstance(n_states, Integral) or isinstance(n_states, bool) or n_states < 1:
             raise ValueError(
@@ -152,28 +191,6 @@ def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -
         )
     order = (*latents, *columns)
     return dag if dag.nodes == order else dag.reorder(order)
-
-
-def check_size(dag: DAG, cardinalities: Mapping, *, max_table_cells: int, max_memory: float, n_starts: int) -> None:
-    """Refuse tables larger than the limits, before anything is allocated."""
-    total = 0
-    for node in dag.nodes:
-        cells = cardinalities[node]
-        for parent in dag.parents(node):
-            cells *= cardinalities[parent]
-        if cells > max_table_cells:
-            raise TooLargeError(
-                f"The table of node {node!r} ({cardinalities[node]} states; parents: {_some(dag.parents(node))}) has "
-                f"{cells:.4g} cells; 'max_table_cells' allows {max_table_cells:.4g}. Give it fewer parents, give nodes "
-                "fewer states, or raise the limit."
-            )
-        total += cells
-    if 8 * total * n_starts > max_memory:
-        raise TooLargeError(
-            f"The tables of all {len(dag.nodes)} nodes have {total:.4g} cells, which take at least "
-            f"{8.0 * total * n_starts:.4g} bytes in {n_starts} starts; 'max_memory' allows {max_memory:.4g}. Raise it, "
-            "take fewer starts, or give nodes fewer states or fewer parents."
-        )
 
 
 def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:

@@ -23,7 +23,7 @@ from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
-from skvbem.estimators.network.parameters import CandidateNetwork, check_size, resolve_annealing, warn_of_oddities
+from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices, table_summary
 from skvbem.graphs.network import Network
@@ -366,7 +366,7 @@ class VBDiscreteDAG(EvidenceEstimator):
             plan = replace(plan, starts=starts)
         data = self._compiled(model, kept, plan.n_starts)
         fit = plan.run(model, data, posteriors.VB, effective_n_jobs(self.n_jobs))
-        return fit.objective, complete_rows(model, fit.statistics, reading.rows, **self._limits())
+        return fit.objective, complete_rows(model, fit.statistics, reading.rows, max_memory=self.max_memory)
 
     def log_point(self, tables: Mapping) -> np.ndarray:
         """Log parameters, (n_cells,), of tables that a user gives for every node.
@@ -390,7 +390,7 @@ class VBDiscreteDAG(EvidenceEstimator):
 
     def _model(self, reading: NetworkReading) -> DiscreteDAG:
         candidate = self.network(reading)
-        check_size(candidate.dag, candidate.cardinalities, n_starts=self._n_starts(), **self._limits())
+        candidate.check_size()
         return DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior())
 
     def _compiled(self, model: DiscreteDAG, reading: NetworkReading, n_starts: int) -> Program:

@@ -14,6 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from typing import Self
 
 import numpy as np
 from scipy.special import xlogy
@@ -24,6 +25,10 @@ from skvbem.errors import TooLargeError
 from skvbem.models.network.contexts import joint_keys
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import DiscreteDAG
+
+# Rows with more joint states of what is hidden in them keep so many: the most probable ones, and none whose share is
+# below this of the most probable one's. The bounds of other q(x) are bounds as well.
+_MAX_STATES_KEPT, _LEAST_LOG_FRACTION = 64, np.log(1e-5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +53,13 @@ class CompletedRows:
     row: np.ndarray
     weight: np.ndarray
     row_weight: np.ndarray
+
+    @classmethod
+    def of_complete(cls, rows: Rows, cardinalities: Mapping[Hashable, int]) -> Self:
+        """Rows in which nothing is hidden: each is its only completion."""
+        weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, dtype=float)
+        sizes = {name: cardinalities[name] for name in rows.names}
+        return cls(sizes, rows.codes.T, np.arange(len(rows)), weight, weight)
 
     @cached_property
     def place(self) -> dict[Hashable, int]:
@@ -127,9 +139,7 @@ class CompletedRows:
         return CompletedRows(dict(cardinalities), codes[:, first], self.row[first], weight, self.row_weight)
 
 
-def complete_rows(
-    model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max_table_cells=2**24, max_memory=np.inf
-) -> CompletedRows:
+def complete_rows(model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max_memory=np.inf) -> CompletedRows:
     """Rows completed by the q(x) that follows from q(theta) = prior + statistics.
 
     Parameters
@@ -138,20 +148,18 @@ def complete_rows(
     statistics : ndarray of shape (n_cells,)
     rows : Rows
         Equal ones are completed one by one.
-    max_table_cells : int
-        Most joint states of what is hidden in a row.
     max_memory : float
         Bytes.
 
     Raises
     ------
     TooLargeError
-        If rows have too many joint states, or these take too much memory.
+        If the joint states of all rows take too much memory.
 
     Notes
     -----
     Unobserved nodes without observed descendants, which the E step leaves out, follow the means of their tables given
-    the rest: q of the others stays as it is.
+    the rest: q of the others stays as it is. Of rows with very many joint states the improbable ones are left out.
     """
     posterior = model.prior + statistics
     logs = posterior.expected_natural(), safe_log(posterior.mean())
@@ -164,7 +172,7 @@ def complete_rows(
     patterns, pattern = np.unique(codes < 0, axis=1, return_inverse=True)
     members = [np.flatnonzero(pattern.ravel() == k) for k in range(patterns.shape[1])]
     hidden = [np.flatnonzero(missing).tolist() for missing in patterns.T]
-    _check_size(layout, [(len(chosen), nodes) for chosen, nodes in zip(members, hidden)], max_table_cells, max_memory)
+    _check_size(layout, [(len(chosen), nodes) for chosen, nodes in zip(members, hidden)], max_memory)
     parts = [_completions(layout, logs, codes[:, chosen], nodes) for chosen, nodes in zip(members, hidden)]
     row = np.concatenate([chosen[which] for chosen, (_, which, _) in zip(members, parts)])
     return CompletedRows(
@@ -176,49 +184,62 @@ def complete_rows(
     )
 
 
-def _check_size(layout: Layout, sizes: list[tuple[int, list[int]]], max_table_cells: int, max_memory: float) -> None:
+def _check_size(layout: Layout, sizes: list[tuple[int, list[int]]], max_memory: float) -> None:
     n_bytes = 0.0
     for n_rows, hidden in sizes:
-        n_states = prod(layout.cardinalities[node] for node in hidden)
+        n_states = min(prod(layout.cardinalities[node] for node in hidden), _MAX_STATES_KEPT)
         n_bytes += float(n_rows) * n_states * (len(layout.names) * 8.0 + 48.0)
-        if n_states > max_table_cells:
-            names = ", ".join(str(layout.names[node]) for node in hidden)
-            raise TooLargeError(
-                f"Rows in which {names} are hidden have {n_states:.4g} joint states, which a structural search goes "
-                f"through; 'max_table_cells' allows {max_table_cells:.4g}. Search by 'greedy', or raise the limit."
-            )
     if n_bytes > max_memory:
         raise TooLargeError(
-            f"All joint states of what is hidden in the rows, which a structural search goes through, take "
+            f"The joint states of what is hidden in the rows, which a structural search goes through, take "
             f"{n_bytes:.3g} bytes; 'max_memory' allows {max_memory:.3g}. Search by 'greedy', or raise the limit."
         )
 
 
 def _completions(layout: Layout, logs, codes: np.ndarray, hidden: list[int]):
-    """Codes of all completions of rows that lack the same nodes, the row of each, and its probability > 0."""
-    n_rows = codes.shape[1]
-    sizes = [layout.cardinalities[node] for node in hidden]
-    states = np.stack(np.unravel_index(np.arange(prod(sizes)), sizes)) if hidden else np.zeros((0, 1), dtype=np.int64)
-    log_joint = np.zeros((n_rows, states.shape[1]))
+    """Codes of completions of rows that lack the same nodes, the row of each, and its probability > 0."""
     expected, mean = logs
     kept = _with_observed_descendants(layout, hidden)
-    for node in range(len(layout.names)):
-        members = layout.strides[node]
-        if not members.keys() & set(hidden):
-            continue
-        cells = np.full((n_rows, states.shape[1]), layout.first_cell[node])
-        for member, stride in members.items():
-            seen = states[hidden.index(member)] if member in hidden else codes[member][:, None].astype(np.int64)
-            cells += seen * stride
-        log_joint += (expected if node in kept else mean)[cells]
-    log_joint -= log_joint.max(axis=1, keepdims=True)
+    n_rows, known = codes.shape[1], set(range(len(layout.names))) - set(hidden)
+    waiting = [node for node in range(len(layout.names)) if not layout.strides[node].keys() <= known]
+    n_states = prod(layout.cardinalities[node] for node in hidden)
+    least = -np.inf if n_states <= _MAX_STATES_KEPT else _LEAST_LOG_FRACTION
+    completed, row, log_joint = codes, np.arange(n_rows), np.zeros(n_rows)
+    for node in (node for node in reversed(layout.leaves_first) if node in hidden):
+        size = layout.cardinalities[node]
+        completed, row, log_joint = (np.repeat(each, size, axis=-1) for each in (completed, row, log_joint))
+        completed[node] = np.tile(np.arange(size, dtype=codes.dtype), len(row) // size)
+        known.add(node)
+        for family in [family for family in waiting if layout.strides[family].keys() <= known]:
+            waiting.remove(family)
+            cells = np.full(len(row), layout.first_cell[family])
+            for member, stride in layout.strides[family].items():
+                cells += completed[member].astype(np.int64) * stride
+            log_joint += (expected if family in kept else mean)[cells]
+        log_joint -= _of_each_row(np.maximum, log_joint, row)
+        probable = log_joint > least
+        if n_states > _MAX_STATES_KEPT:
+            probable &= _rank_in_row(log_joint, row) < _MAX_STATES_KEPT
+        completed, row, log_joint = completed[:, probable], row[probable], log_joint[probable]
     probability = np.exp(log_joint)
-    probability /= probability.sum(axis=1, keepdims=True)
-    completed = np.repeat(codes, states.shape[1], axis=1)
-    completed[hidden] = np.tile(states.astype(codes.dtype), n_rows)
-    row, probability = np.repeat(np.arange(n_rows), states.shape[1]), probability.ravel()
+    probability /= _of_each_row(np.add, probability, row)
     possible = probability > 0
     return completed[:, possible], row[possible], probability[possible]
+
+
+def _of_each_row(operation: np.ufunc, values: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The sum or maximum of the values of each row, for each of its completions; these stand together."""
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    return np.repeat(operation.reduceat(values, first), np.diff(first, append=len(row)))
+
+
+def _rank_in_row(values: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """How many values of the same row are higher, or as high and come earlier."""
+    order = np.lexsort((-values, row))
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    rank = np.empty(len(row), dtype=np.intp)
+    rank[order] = np.arange(len(row)) - np.repeat(first, np.diff(first, append=len(row)))
+    return rank
 
 
 def _with_observed_descendants(layout: Layout, hidden: list[int]) -> set[int]:

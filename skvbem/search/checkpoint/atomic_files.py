@@ -43,7 +43,8 @@ def locked(path: str) -> Iterator[None]:
             raise
     try:
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()}".encode())
+        with suppress(OSError):  # a full disk: whoever finds the file locked does not learn by whom
+            os.write(descriptor, f"process {os.getpid()}".encode())
         yield
     finally:
         with suppress(OSError):
@@ -89,7 +90,13 @@ def read_whole(path: str) -> bytes | None:
 
 
 def write_atomically(path: str, text: bytes, mode: int) -> None:
-    """Replace a file: after a crash at any moment it holds what it did before, or the new text."""
+    """Replace a file: after a crash at any moment it holds what it did before, or the new text.
+
+    Raises
+    ------
+    OSError
+        With the path, if there is no room for it or it cannot be written.
+    """
     folder, name = os.path.split(path)
     descriptor, part = tempfile.mkstemp(prefix=f"{name}.", suffix=_PART, dir=folder)
     try:
@@ -100,9 +107,11 @@ def write_atomically(path: str, text: bytes, mode: int) -> None:
                 os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         os.replace(part, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(part)
+        if isinstance(error, OSError):
+            error.filename = path  # which a full disk does not tell
         raise
     _sync_folder(folder)
 

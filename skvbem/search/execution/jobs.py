@@ -12,15 +12,19 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import cross_validate
 
 from skvbem.evidence import Evidence, EvidenceScorer, score_of
+from skvbem.search._candidates import candidate, candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.readings import Readings
+from skvbem.search.families.family_scores import FamilyScores
+from skvbem.search.families.sums import NEEDS_EVIDENCE, FamilySums, NotASum
 from skvbem.spaces.settings import canonical
 
 # Parameters that change how a fit is run, not what comes out.
@@ -115,6 +119,20 @@ class Job(ABC):
     def measured(self, estimator: BaseEstimator) -> Record:
         """The record of one candidate; errors are those of the fit or the scores."""
 
+    def summed(self, setting: Mapping) -> Record | None:
+        """The record of a candidate whose scores are sums over families, without a fit; None where they are not."""
+        return None
+
+    def family_scores(self, setting: Mapping, name: str) -> FamilyScores:
+        """The families whose scores sum up to the score of that name, for a setting and others of unlike graphs.
+
+        Raises
+        ------
+        NotASum
+            If it is no such sum.
+        """
+        raise NotASum(NEEDS_EVIDENCE)
+
     @abstractmethod
     def fingerprint(self) -> dict[str, str]:
         """By name, all that records depend on: the data, the estimator's parameters, and how it is scored."""
@@ -127,7 +145,7 @@ class Job(ABC):
 
     def candidate_of(self, setting: Mapping) -> BaseEstimator:
         """The estimator of a setting, unfitted."""
-        return clone(self.estimator).set_params(**clone(setting, safe=False))
+        return candidate(self.estimator, setting)
 
     def scored_by(self, scorers: Mapping[str, Callable]) -> Self:
         """The job with other scores."""
@@ -141,7 +159,7 @@ class Job(ABC):
     def record(self, setting: Mapping) -> Record:
         """What is known of a candidate once it was tried."""
         try:
-            return self.measured(self.candidate_of(setting))
+            return self.summed(setting) or self.measured(self.candidate_of(setting))
         except Exception as error:
             if self.error_score == "raise":
                 raise
@@ -194,13 +212,33 @@ class EvidenceJob(Job):
             score_seconds=(time.perf_counter() - fitted,),
         )
 
+    @cached_property
+    def _sums(self) -> FamilySums:
+        return FamilySums(self.estimator, self.readings.common, self.scorers)
+
+    def __getstate__(self) -> dict:
+        """The job without what it remembers of families, which is computed again wherever it is needed."""
+        return {name: value for name, value in vars(self).items() if name != "_sums"}
+
+    def summed(self, setting: Mapping) -> Record | None:
+        """The record of a candidate of which nothing is hidden, from families that are remembered."""
+        began = time.perf_counter()
+        known = self._sums.record(setting)
+        if known is None:
+            return None
+        return Record(**known, score_seconds=(time.perf_counter() - began,))
+
+    def family_scores(self, setting: Mapping, name: str) -> FamilyScores:
+        """The families whose scores sum up to the score of that name, for a setting and others of unlike graphs."""
+        return self._sums.scores(setting, name)
+
     def fingerprint(self) -> dict[str, str]:
         """By name, all that the records of this job depend on."""
         return self._fingerprint(data=self.readings.fingerprint())
 
     def network(self, setting: Mapping) -> Any:
         """The network of a setting, if the estimator fits networks, that is if it has a method `network`."""
-        estimator = self.candidate_of(setting)
+        estimator = candidate_to_look_at(self.estimator, setting)
         return estimator.network(self.readings.of(estimator))
 
     def memory_estimate(self, setting: Mapping) -> str:

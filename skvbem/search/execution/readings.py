@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
+from skvbem.search._candidates import candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.spaces import Space
 
@@ -48,7 +49,7 @@ class Readings:
         readings._rows_have_places = "init" in space.parameters or not isinstance(starts, str)
         if readings._varied:
             for setting in islice(space, _MAX_SETTINGS):
-                readings._outcome(clone(estimator).set_params(**clone(setting, safe=False)))
+                readings._outcome(candidate_to_look_at(estimator, setting))
         return readings
 
     def of(self, estimator: BaseEstimator) -> Any:

@@ -75,10 +75,17 @@ class Runner:
     def __exit__(self, *error) -> None:
         self._workers.close()
 
-    def __call__(self, settings: Sequence[Mapping]) -> list[Record | None]:
-        """The record of each candidate; None for those not tried since the search is over."""
+    def __call__(self, settings: Sequence[Mapping], *, at_any_time: bool = False) -> list[Record | None]:
+        """The record of each candidate; None for those not tried since the search is over.
+
+        Parameters
+        ----------
+        settings : sequence of mapping
+        at_any_time : bool, default=False
+            Whether they are tried though it is late, and here: what is known of them already is only to be written.
+        """
         # to name thousands of large graphs takes seconds
-        on_time = takewhile(lambda _: not self.is_late(), settings)
+        on_time = takewhile(lambda _: at_any_time or not self.is_late(), settings)
         names = [self._stage + digest(setting) for setting in on_time]
         new: deque[tuple[str, Mapping]] = deque()
         for name, setting in zip(names, settings):
@@ -92,8 +99,17 @@ class Runner:
                 self._note(name, self._known[name], is_new=False)
             else:
                 new.append((name, self._asked[name]))
-        self._try(new)
+        if at_any_time:
+            for name, setting in new:
+                self._add(attempt(self.job, name, setting, self._checkpoint.keep))
+        else:
+            self._try(new)
         return [self._records.get(name) for name in names] + [None] * (len(settings) - len(names))
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a number of candidates or of seconds ends the search."""
+        return self._most is not None or self._deadline is not None
 
     @property
     def tried(self) -> list[tuple[dict, Record]]:

@@ -3,6 +3,7 @@
 =============  ==========================================================  =========================================
 name           tries                                                       for
 =============  ==========================================================  =========================================
+"auto"         what the strategy below does that suits the search          any search
 "exhaustive"   every setting                                               spaces that can be gone through
 "greedy"       all neighbors of the setting it is at                       any space
 "beam"         all neighbors of the best settings                          any space
@@ -12,6 +13,7 @@ name           tries                                                       for
 =============  ==========================================================  =========================================
 """
 
+from skvbem.search.strategies.auto import Auto
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.beam import Beam
 from skvbem.search.strategies.exact.exact import Exact
@@ -24,6 +26,7 @@ from skvbem.search.strategies.structural.structural import StructuralVBEM
 __all__ = [
     "MC3",
     "STRATEGIES",
+    "Auto",
     "Beam",
     "Exact",
     "Exhaustive",

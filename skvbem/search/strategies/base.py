@@ -47,6 +47,10 @@ class Problem:
         records = self.runner(settings)
         return np.array([np.nan if record is None else record.values[self.ranking] for record in records])
 
+    def list_known(self, settings: Sequence[Mapping]) -> None:
+        """Make settings part of the result whose scores are as good as known, so that it may be late for it."""
+        self.runner(settings, at_any_time=True)
+
     def log_priors(self, settings: Sequence[Mapping]) -> np.ndarray:
         """The log prior of each setting, up to a constant; -inf where the prior rules it out."""
         return np.array([self.prior.log_weight(setting, self.space) for setting in settings], dtype=float)
@@ -86,6 +90,19 @@ class Strategy(ABC):
             order of `problem.runner.tried`.
         """
 
+    def chosen_for(self, space: Space, job: Job, ranking: str, prior: StructurePrior) -> Strategy:
+        """The strategy that searches: this one, unless it leaves the choice to the search, as "auto" does.
+
+        Parameters
+        ----------
+        space : Space
+        job : Job
+        ranking : str
+            The score that ranks.
+        prior : StructurePrior
+        """
+        return self
+
     def n_candidates(self, space: Space) -> int | None:
         """How many settings of a space it tries if nothing ends it, None if that depends on what it finds."""
         return None
@@ -93,4 +110,9 @@ class Strategy(ABC):
 
 def gains(value: float, over: float) -> bool:
     """Whether a score is higher by more than rounding."""
-    return bool(value > over + 1e-9 * (1.0 + abs(over))) if over > -np.inf else value > over
+    return bool(value > over + rounding(over)) if over > -np.inf else value > over
+
+
+def rounding(score: float) -> float:
+    """What scores that are equal may differ by, nats."""
+    return 1e-9 * (1.0 + abs(score))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem.graphs.names import shown
 from skvbem.search.strategies.base import Problem, Strategy
+from skvbem.search.strategies.landscapes import landscape_of
 from skvbem.search.strategies.starts import check_start, setting_to_start_from
 from skvbem.spaces.rules import check_count
-from skvbem.spaces.settings import canonical, distinct
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,8 @@ class Beam(Strategy):
 
     Notes
     -----
-    What guides is the score that ranks plus the log prior of the setting. Of equal settings the one tried first counts.
+    What guides is the score that ranks plus the log prior of the setting, which where nothing is hidden is a sum over
+    families, see `Greedy`. Of equal neighbors the last counts.
 
     Examples
     --------
@@ -45,19 +45,16 @@ class Beam(Strategy):
 
     def __post_init__(self):
         check_start(self.start, "Beam")
-        if check_count(self.width, "The 'width' of Beam") < 1:
-            raise ValueError(f"The 'width' of Beam must be an int >= 1. Got {shown(self.width)} instead.")
+        check_count(self.width, "The 'width' of Beam", 1)
 
     def search(self, problem: Problem) -> None:
         """Keep the best settings tried and try their neighbors, until those of the best `width` were tried."""
-        new = [setting_to_start_from(self.start, problem.space, problem.rng)]
-        met = {canonical(new[0])}
-        beam: list[tuple[float, dict, bool]] = []  # value, setting, whether its neighbors were tried
-        while new and not problem.is_over:
-            tried = zip(problem.log_posteriors(new), new)
-            beam += [(value, setting, False) for value, setting in tried if value > -np.inf]
-            beam = sorted(beam, key=lambda member: -member[0])[: self.width]
-            around = (near for _, setting, done in beam if not done for near in problem.space.neighbors(setting))
-            new = [setting for key, setting in distinct(problem.until_over(around)).items() if key not in met]
-            beam = [(value, setting, True) for value, setting, _ in beam]
-            met.update(map(canonical, new))
+        landscape = landscape_of(problem)
+        start = landscape.at(setting_to_start_from(self.start, problem.space, problem.rng))
+        beam = [start] if start.value > -np.inf else []
+        done: set[Hashable] = set()
+        while not problem.is_over and (new := [spot for spot in beam if spot.key not in done]):
+            near = landscape.best_around(new, {spot.key for spot in beam} | done, self.width)
+            done.update(spot.key for spot in new)
+            beam = sorted(beam + near, key=lambda spot: -spot.value)[: self.width]
+        landscape.conclude()

@@ -11,6 +11,7 @@ import numpy as np
 
 from skvbem._numerics import times_log
 from skvbem.data import Rows
+from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
@@ -19,6 +20,8 @@ from skvbem.spaces import Space
 # Settings handed over at a time, so that a space of millions is never listed; fewer at first, since until a candidate
 # was tried no limit of time holds, and fewer where each may rule others out.
 _AT_FIRST, _AT_ONCE, _AT_ONCE_PRUNED = 256, 4096, 64
+# Settings of the largest space that is gone through to its end.
+_MAX_SETTINGS = 1_000_000
 # Nats that rounding may add to a score.
 _ROUNDING = 1e-6
 
@@ -33,6 +36,11 @@ class Exhaustive(Strategy):
         Whether settings are left out that cannot win, which the table of the search and the posterior then lack. Only
         for the scores "bic" and "draper" of structures: no log likelihood exceeds that of the shares of rows, so that
         :math:`\mathrm{BIC} \le \sum_r n_r \ln(n_r / n) - \tfrac{d}{2} \ln n`.
+
+    Raises
+    ------
+    TooLargeError
+        If the space has more than a million settings, and neither `max_candidates` nor `time_limit` ends the search.
 
     Notes
     -----
@@ -55,6 +63,13 @@ class Exhaustive(Strategy):
 
     def search(self, problem: Problem) -> None:
         """Try every setting of the space; TypeError if pruning is asked for and the score has no such bound."""
+        if not problem.runner.is_limited and problem.space.has_more_than(_MAX_SETTINGS):
+            raise TooLargeError(
+                f"The strategy 'exhaustive' tries and remembers every setting, of spaces of up to {_MAX_SETTINGS:,}; "
+                f"{type(problem.space).__name__} has {problem.space.n_settings_in_words()}. Take strategy='structural' "
+                "for networks and 'greedy' for others, say more in the space (max_parents, tiers, forbidden edges), or "
+                "set 'max_candidates' or 'time_limit' to try those that come first."
+            )
         settings = problem.until_over(problem.space)
         if self.prune:
             self._search_pruned(problem, settings)
@@ -65,8 +80,13 @@ class Exhaustive(Strategy):
             at_once = _AT_ONCE
 
     def n_candidates(self, space: Space) -> int | None:
-        """The number of settings of the space; None if pruning leaves some out."""
-        return None if self.prune else space.n_settings
+        """The number of settings of the space; None if pruning leaves some out, or if they are too many to count."""
+        if self.prune:
+            return None
+        try:
+            return space.n_settings
+        except TooLargeError:
+            return None
 
     def _search_pruned(self, problem: Problem, settings: Iterator[Mapping]) -> None:
         ceiling, best = Ceiling.of(problem), -np.inf

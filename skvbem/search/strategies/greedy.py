@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from skvbem.search.strategies.base import Problem, Strategy, gains
-from skvbem.search.strategies.starts import check_start, random_walk, setting_to_start_from
+from skvbem.search.strategies.base import Problem, Strategy
+from skvbem.search.strategies.landscapes import climb_anew, landscape_of
+from skvbem.search.strategies.starts import check_start
 from skvbem.spaces.rules import check_count
-from skvbem.spaces.settings import canonical
 
 
 @dataclass(frozen=True)
 class Greedy(Strategy):
     """Goes from setting to setting, each time to the best neighbor that was not visited lately.
 
-    All neighbors of a setting are tried together, in parallel, and none twice. What a neighbor is, the space says: an
-    edge added, removed or turned, a hidden node or a state more or less.
+    What a neighbor is, the space says: an edge added, removed or turned, a hidden node or a state more or less. All
+    neighbors of a setting are tried together, in parallel, and none twice. Where nothing is hidden the score of a graph
+    is a sum over families: neighbors are then valued by differences of such scores, each computed once from counts.
 
     Parameters
     ----------
@@ -35,7 +33,8 @@ class Greedy(Strategy):
 
     Notes
     -----
-    What guides is the score that ranks plus the log prior of the setting.
+    What guides is the score that ranks plus the log prior of the setting. Where scores are sums over families the table
+    of the search, and its posterior, are over the hundred best of all graphs that were valued.
 
     Examples
     --------
@@ -61,28 +60,5 @@ class Greedy(Strategy):
 
     def search(self, problem: Problem) -> None:
         """Climb from the start, and again from where kicks lead."""
-        best, top = self._climb(problem, setting_to_start_from(self.start, problem.space, problem.rng))
-        for _ in range(self.n_restarts):
-            if problem.is_over:
-                break
-            summit, value = self._climb(problem, random_walk(problem.space, best, self.n_kicks, problem.rng))
-            if gains(value, top):
-                best, top = summit, value
-
-    def _climb(self, problem: Problem, start: Mapping) -> tuple[Mapping, float]:
-        """The best setting of a climb, and its log posterior up to a constant."""
-        here = best = start
-        top = problem.log_posteriors([start])[0]
-        lately, n_waited = deque([canonical(start)], maxlen=max(self.n_tabu, 1)), 0
-        while not problem.is_over and n_waited <= self.n_tabu:
-            around = problem.until_over(problem.space.neighbors(here))
-            near = [setting for setting in around if canonical(setting) not in lately]
-            values = problem.log_posteriors(near)
-            if not np.any(values > -np.inf):
-                break
-            k = int(np.argmax(values))
-            here, n_waited = near[k], n_waited + 1
-            lately.append(canonical(here))
-            if gains(values[k], top):
-                best, top, n_waited = here, values[k], 0
-        return best, top
+        landscape = landscape_of(problem)
+        climb_anew(landscape, self.start, self.n_tabu, self.n_restarts, self.n_kicks)

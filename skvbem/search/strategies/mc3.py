@@ -17,7 +17,6 @@ from functools import cached_property
 
 import numpy as np
 
-from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import digest
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
@@ -71,8 +70,7 @@ class MC3(Strategy):
     def __post_init__(self):
         check_start(self.start, "MC3")
         for name in ("n_chains", "n_steps"):
-            if check_count(getattr(self, name), f"The {name!r} of MC3") < 1:
-                raise ValueError(f"The {name!r} of MC3 must be an int >= 1. Got {shown(getattr(self, name))} instead.")
+            check_count(getattr(self, name), f"The {name!r} of MC3", 1)
 
     def search(self, problem: Problem) -> dict:
         """Walk the chains; notes ``visits``, (n_chains, n_candidates), and ``acceptance`` of proposals."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skvbem.search.strategies.auto import Auto
 from skvbem.search.strategies.base import Strategy
 from skvbem.search.strategies.beam import Beam
 from skvbem.search.strategies.exact.exact import Exact
@@ -14,6 +15,7 @@ from skvbem.search.strategies.structural.structural import StructuralVBEM
 
 #: Strategies that a search may name, with their default options.
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "auto": Auto,
     "exhaustive": Exhaustive,
     "greedy": Greedy,
     "beam": Beam,

@@ -28,11 +28,11 @@ ERRORS = {
         ("+ np.log(here[chain].n_neighbors / proposal.n_neighbors)", "+ 0.0")
     ],
     "the bound of completed rows lacks their entropy": [("return self.completed.entropy + sum(", "return sum(")],
-    "turning an edge gains what removing it does": [("if isinstance(move, ReverseEdge):", "if move is None:")],
+    "turning an edge gains what removing it does": [("np.where(turns, gains[parent, child], 0.0)", "0.0")],
     "families are remembered whatever the child": [
         (
-            "(*sorted(parents, key=self.completed.place.__getitem__), node)",
-            "tuple(sorted([*parents, node], key=self.completed.place.__getitem__))",
+            "keys = [(child, parents | 1 << more if more >= 0 else parents) for more in further]",
+            "keys = [(0, parents | 1 << more | 1 << child if more >= 0 else parents) for more in further]",
         )
     ],
     "candidates are pruned by twice their penalty": [
@@ -43,6 +43,30 @@ ERRORS = {
     ],
     "every candidate reads for itself": [("if key not in self._by_key:", "if True:")],
     "what a fit gives up is gone for all": [("return replace(self, rows=replace(self.rows))", "return self")],
+    "a family is scored with the parents it had before": [
+        (
+            "less = self.scores.score(mine, above & ~(1 << int(self._places[k])))",
+            "less = self.scores.score(mine, above)",
+        )
+    ],
+    "a family's concentration forgets the parent that is added": [
+        (
+            "rows = n_rows * np.array([self._sizes[more] if more >= 0 else 1.0 for more in further])",
+            "rows = n_rows * np.ones(len(further))",
+        )
+    ],
+    "edges turn though that closes a cycle": [("turned = removed & ~detour.T &", "turned = removed &")],
+    "a node in an order keeps parents that are behind it": [("if not parents & ~ahead:", "if True:")],
+    "what an order's nodes lose that have one less ahead is forgotten": [
+        ("passed += best(order[k], ahead[k] & ~bit) - best(order[k], ahead[k])", "passed += 0.0")
+    ],
+    "graphs that are good and were only valued are not listed": [
+        ("self._note({_graph_of(spot).after(k): float(values[k]) for k in top.tolist()})", "pass")
+    ],
+    "scores of families stand for those of a fit that may be refused": [
+        ("if self._may_be_refused or estimator.method", "if estimator.method")
+    ],
+    "a space without end is begun": [("if not problem.runner.is_limited and", "if False and")],
     "a sink may have parents above it only": [("rest = layer[inside] ^ (1 << sink)", "rest = layer[inside]")],
     "starts given row by row are those of any order of rows": [
         (

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
-from math import inf, log
-from typing import Any, NoReturn
+from math import comb, inf
+from typing import NoReturn
 
 import numpy as np
 
-from skvbem.evidence import SCORES, EvidenceScorer
-from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.names import shown
-from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search.execution.jobs import Job
+from skvbem.search.families.edge_odds import EdgeOdds
+from skvbem.search.families.sums import NotASum
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
-from skvbem.search.strategies.structural.edge_odds import EdgeOdds
+from skvbem.search.strategies.landscapes import SummedGraphs
+from skvbem.spaces import Space
+from skvbem.spaces.priors import StructurePrior
 from skvbem.spaces.structures import StructureSpace
 
 
@@ -23,7 +24,8 @@ from skvbem.spaces.structures import StructureSpace
 class Exact(Strategy):
     """Finds the best graph of a `DAGSpace` without latents by dynamic programming, for complete data and some 20 nodes.
 
-    Only the best graph is tried: the table of the search has one row, and its posterior says nothing.
+    The table of the search has the best graph first, then the best ones near it, up to a hundred in all, that moves of
+    edges lead to from graph to graph: the posterior is over them.
 
     Parameters
     ----------
@@ -58,61 +60,65 @@ class Exact(Strategy):
 
     max_memory: float = 4e9
 
+    def n_operations(self, space: Space, job: Job, ranking: str, prior: StructurePrior) -> float:
+        """How many operations, of some nanoseconds each, the best graph takes about; inf where it cannot be found."""
+        try:
+            data, odds = _families(space, job, ranking, prior)
+        except NotASum:
+            return inf
+        n, n_rows = data.codes.shape
+        most = max((rule.most for rule in odds.rules.parents.values()), default=0)
+        n_sets = sum(comb(n, size) for size in range(min(most + 1, n) + 1))
+        return float(n_sets) * n_rows + float(n) ** 2 * 2.0**n
+
     def search(self, problem: Problem) -> None:
         """Try the best graph of the space, found by dynamic programming."""
-        space = problem.space
-        if not isinstance(space, StructureSpace) or space.latents:
-            _refuse(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
-        data = _complete_data(problem, space.observed)
-        odds = EdgeOdds.of(problem.prior, space.rules)
-        if odds is None:
-            _refuse(f"needs a prior over structures that is uniform or an EdgePrior. Got {problem.prior!r}")
+        try:
+            data, odds = _families(problem.space, problem.job, problem.ranking, problem.prior)
+        except NotASum as error:
+            _refuse(str(error))
         dag, score = best_dag(data, odds.rules, odds.log_odds, self.max_memory)
         if score == -inf:
             _refuse("found no graph that both the space and the prior allow")
         problem.scores([{"structure": dag}])
+        graphs = SummedGraphs.of(problem)
+        if graphs is not None:
+            graphs.at({"structure": dag})
+            graphs.explore()
+            graphs.conclude()
 
 
-def _complete_data(problem: Problem, nodes: tuple[Hashable, ...]) -> CompleteData:
-    """Rows of the nodes of a space, with priors and penalties of the score that ranks."""
-    job: Any = problem.job
-    reading = job.readings.common if isinstance(job, EvidenceJob) else None
-    if reading is None or not hasattr(job.estimator, "network"):
-        _refuse("needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG")
-    setting = next(iter(problem.space))
-    estimator, network, rows = job.candidate_of(setting), job.network(setting), reading.rows
-    if network.latents or (rows.codes < 0).any():
-        _refuse(f"needs complete data; {'there are latents' if network.latents else 'some cells are missing'}")
-    if estimator.learn_prior:
-        _refuse("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-    scorer = job.scorers[problem.ranking]
-    score = SCORES[scorer.kind] if isinstance(scorer, EvidenceScorer) else None
-    if score is not None and score.is_penalized_likelihood and not scorer.options:
-        priors = [EqualConcentration(0.0, "cell")] * len(nodes)
-        per_parameter = 0.5 * log(weight.sum()) - (score.penalty_discount or 0.0)
-    elif score is not None and score.exact_if_complete:
-        priors, per_parameter = [_equal_concentration(network, node) for node in nodes], 0.0
-    else:
-        penalized = ", ".join(repr(name) for name, each in SCORES.items() if each.is_penalized_likelihood)
-        exact = ", ".join(name for name, each in SCORES.items() if each.exact_if_complete)
-        _refuse(f"needs a score that is a sum over families: {penalized}, or one of {exact}")
-    place = [rows.names.index(node) for node in nodes]
-    return CompleteData(
-        nodes,
-        np.ascontiguousarray(rows.codes[:, place].T, dtype=np.int32),
-        weight,
-        np.asarray(reading.columns.n_categories_, dtype=np.int64)[place],
+def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tuple[CompleteData, EdgeOdds]:
+    """Rows of the nodes of a space, with the priors and the penalty of their families, and the odds of edges.
+
+    Raises
+    ------
+    NotASum
+        If the score is no sum over families that the program can go through.
+    """
+    if not isinstance(space, StructureSpace) or space.latents:
+        raise NotASum(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
+    scores, odds = job.family_scores(next(iter(space)), ranking), EdgeOdds.of(prior, space.rules)
+    if odds is None:
+        raise NotASum(f"needs a prior over structures that is uniform or an EdgePrior. Got {prior!r}")
+    priors = []
+    for node in space.observed:
+        equal = scores.prior.equal_concentration(node)
+        if equal is None:
+            raise NotASum(
+                f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table"
+            )
+        priors.append(equal)
+    completed = scores.completed
+    data = CompleteData(
+        space.observed,
+        np.ascontiguousarray(completed.codes[[completed.place[node] for node in space.observed]], dtype=np.int32),
+        completed.weight,
+        np.array([completed.cardinalities[node] for node in space.observed], dtype=np.int64),
         priors,
-        per_parameter,
+        scores.per_parameter,
     )
-
-
-def _equal_concentration(network, node) -> EqualConcentration:
-    prior = network.equal_concentration(node)
-    if prior is None:
-        _refuse(f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table")
-    return prior
+    return data, odds
 
 
 def _refuse(why: str) -> NoReturn:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
-from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search._candidates import candidate_to_look_at
+from skvbem.search.execution.jobs import EvidenceJob, Job
+from skvbem.search.families.edge_odds import EdgeOdds
+from skvbem.search.families.family_scores import FamilyScores
+from skvbem.search.families.graph_walk import FamilyGraphs, Graph
+from skvbem.search.families.sums import NEEDS_EVIDENCE, rest
 from skvbem.search.strategies.base import Problem
-from skvbem.search.strategies.starts import edge_moves_within
-from skvbem.search.strategies.structural.edge_odds import EdgeOdds
-from skvbem.search.strategies.structural.family_scores import FamilyScores
 from skvbem.search.strategies.structural.transfer import transferred
-from skvbem.spaces.moves import AddEdge, RemoveEdge, ReverseEdge
-from skvbem.spaces.settings import canonical, value_key
+from skvbem.spaces.settings import canonical
 from skvbem.spaces.structures import StructureSpace
 
 
@@ -48,6 +49,17 @@ class Place:
     value: float = -np.inf
 
 
+def why_no_bounds(job: Job) -> str:
+    """Why no q(x) bounds what a search scores, as what a strategy needs and what to take instead; empty if one does."""
+    if not isinstance(job, EvidenceJob) or job.readings.common is None or not hasattr(job.estimator, "complete"):
+        return f"{NEEDS_EVIDENCE}. Take 'greedy' for others."
+    if job.estimator.learn_prior:
+        return (
+            "needs learn_prior=False: one q(x) bounds the evidence under one prior. Take 'greedy', or a grid of priors."
+        )
+    return ""
+
+
 class Fitter:
     """Bounds settings by the q(x) of others, and fits them from there.
 
@@ -70,38 +82,31 @@ class Fitter:
 
     def __init__(self, problem: Problem):
         job, space = problem.job, problem.space
-        reading = job.readings.common if isinstance(job, EvidenceJob) else None
-        if reading is None or not hasattr(job.estimator, "complete"):
-            raise ValueError(
-                "The strategy 'structural' needs scores of the evidence of all rows, with cv=None, of a network such "
-                "as VBDiscreteDAG. Take 'greedy' for others."
-            )
-        if job.estimator.learn_prior:
-            raise ValueError(
-                "The strategy 'structural' needs learn_prior=False: one q(x) bounds the evidence under one prior. Take "
-                "'greedy', or a grid of priors."
-            )
-        self.problem, self._template, self._reading = problem, job.estimator, reading
+        if why := why_no_bounds(job):
+            raise ValueError(f"The strategy 'structural' {why}")
+        readings: Any = job.readings
+        self.problem, self._template, self._reading = problem, job.estimator, readings.common
         self.met: dict[Hashable, tuple[float, Mapping]] = {}
         self.n_bounded = 0
-        self._odds = None
+        self._odds: EdgeOdds | None = None
+        self._graphs: FamilyGraphs | None = None
         if isinstance(space, StructureSpace) and not (problem.prior.labeled and space.latents):
-            self._odds = EdgeOdds.of(problem.prior, space.rules)
+            self._odds, self._rules_of_space = EdgeOdds.of(problem.prior, space.rules), space.rules
         # by the rest of a setting, where nothing is hidden: q(x) is then the same for every graph
         self._certain: dict[Hashable, FamilyScores] = {}
 
     def fitted(self, setting: Mapping, completed: CompletedRows | None = None) -> Place:
         """A setting fitted, from a q(x) if one is given; where nothing is hidden there is nothing to fit."""
-        estimator, log_prior, rest = self._estimator(setting), self._log_prior(setting), _rest(setting)
+        estimator, log_prior, key = self._estimator(setting), self._log_prior(setting), rest(setting)
         network = estimator.network(self._reading)
         dag, latents = network.dag, network.latents
-        scores = None if latents else self._certain.get(rest)
+        scores = None if latents else self._certain.get(key)
         if scores is None:
             value, completed = estimator.complete(self._reading, completed)
             scores = _scores_of(network, completed)
             bound = scores.bound(dag)
             if not latents and completed.is_certain:
-                self._certain[rest] = scores
+                self._certain[key] = scores
         else:
             value = bound = scores.bound(dag)
         self.met[canonical(setting)] = value + log_prior, setting
@@ -118,40 +123,29 @@ class Fitter:
 
     def best_first(self, here: Place) -> Iterator[Place]:
         """The neighbors of a place, bounded by its q(x) as far as they can be, the highest bound first."""
-        moves = edge_moves_within(self.problem.space, here.setting) if self._odds is not None else []
-        if moves:
-            yield from self._moved(here, moves)
+        if self._odds is not None and self._rules_of_space.allow(here.dag):
+            yield from self._moved(here, self._odds)
             return
         settings = list(self.problem.space.neighbors(here.setting))
         self.n_bounded += len(settings)
         bounded = [place for setting in settings if (place := self._bounded(here, setting)) is not None]
         yield from sorted(bounded, key=lambda place: -place.bound)
 
-    def _moved(self, here: Place, moves: list) -> Iterator[Place]:
+    def _moved(self, here: Place, odds: EdgeOdds) -> Iterator[Place]:
         """Neighbors by moves of an edge, with their bounds: no graph is made before it is asked for."""
-        gained = [self._gained(here.scores, here.dag, move) for move in moves]
-        self.n_bounded += len(moves)
-        for k in np.argsort(-np.array(gained), kind="stable"):
-            setting = moves[k].apply(here.setting)
+        graphs = self._graphs_of(here.scores, odds)
+        graph = graphs.at(here.dag)
+        self.n_bounded += len(graph.gains)
+        for k in np.argsort(-graph.gains, kind="stable").tolist():
+            setting = {**here.setting, "structure": Graph(graphs, graph.after(k)).dag}
             if setting in self.problem.space and (place := self._bounded(here, setting)) is not None:
                 yield place
 
-    def _gained(self, scores: FamilyScores, dag: DAG, move: AddEdge | RemoveEdge | ReverseEdge) -> float:
-        """What a move of an edge adds to the bound and to the log prior."""
-
-        def changed(node, parents):
-            return scores.family(node, parents) - scores.family(node, dag.parents(node))
-
-        edge = (move.parent, move.child)
-        if isinstance(move, AddEdge):
-            return changed(move.child, (*dag.parents(move.child), move.parent)) + self._log_odds(edge)
-        gain = changed(move.child, [parent for parent in dag.parents(move.child) if parent != move.parent])
-        if isinstance(move, ReverseEdge):
-            gain += changed(move.parent, (*dag.parents(move.parent), move.child)) + self._log_odds(edge[::-1])
-        return gain - self._log_odds(edge)
-
-    def _log_odds(self, edge: tuple) -> float:
-        return 0.0 if self._odds is None else self._odds.log_odds.get(edge, 0.0)
+    def _graphs_of(self, scores: FamilyScores, odds: EdgeOdds) -> FamilyGraphs:
+        """The graphs that a q(x) bounds; those of the last one are remembered."""
+        if self._graphs is None or self._graphs.scores is not scores:
+            self._graphs = FamilyGraphs(scores, odds)
+        return self._graphs
 
     def _bounded(self, here: Place, setting: Mapping) -> Place | None:
         """A setting with the bound that the q(x) of a place gives; None if it has none."""
@@ -161,7 +155,7 @@ class Fitter:
         try:
             network = estimator.network(self._reading)
             dag, latents, scores = network.dag, network.latents, here.scores
-            if latents != here.latents or _rest(setting) != _rest(here.setting):
+            if latents != here.latents or rest(setting) != rest(here.setting):
                 scores_of = partial(_scores_of, network)
                 scores = scores_of(transferred(here.scores.completed, here.latents, dag, latents, scores_of))
             return Place(setting, dag, latents, scores, scores.bound(dag) + log_prior)
@@ -179,14 +173,9 @@ class Fitter:
         return float(self.problem.log_priors([setting])[0])
 
     def _estimator(self, setting: Mapping):
-        return copy(self._template).set_params(**setting)
+        return candidate_to_look_at(self._template, setting)
 
 
 def _scores_of(network, completed: CompletedRows) -> FamilyScores:
     """Scores of families under completed rows and the prior of a network's estimator."""
-    return FamilyScores(completed, lambda family: network.family_prior(family, completed.cardinalities))
-
-
-def _rest(setting: Mapping) -> Hashable:
-    """The parameters that a setting gives besides the graph."""
-    return value_key({name: value for name, value in setting.items() if name not in ("structure", "latents")})
+    return FamilyScores(completed, network, max_table_cells=network.max_table_cells)

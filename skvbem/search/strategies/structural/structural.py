@@ -18,7 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from skvbem.search.families.orders import Orders
 from skvbem.search.strategies.base import Problem, Strategy, gains
+from skvbem.search.strategies.landscapes import SummedGraphs
 from skvbem.search.strategies.starts import check_start, random_walk, setting_to_start_from
 from skvbem.search.strategies.structural.fitter import Fitter, Place
 from skvbem.spaces.rules import check_count
@@ -30,7 +32,7 @@ class StructuralVBEM(Strategy):
     """Climbs lower bounds that one q(x) gives on all neighbors at once, and fits from q(x) where it cannot climb on.
 
     For networks, over spaces of structures and of latents and their states, which are split and merged on the way.
-    Where nothing is hidden the bounds are the evidence, and this is hill climbing with a score for each family.
+    Where nothing is hidden the bounds are the evidence, and this is the climb of `Greedy`.
 
     Parameters
     ----------
@@ -45,6 +47,10 @@ class StructuralVBEM(Strategy):
         has two children, so that few climbs from an empty graph go far.
     n_kicks : int, default=5
         Moves of that walk.
+    n_orders : int, default=24
+        How often to begin anew where nothing is hidden: from the best graph of an order of the nodes, in turns drawn at
+        random and that of the best graph so far with `n_kicks` nodes moved, climbed by moves of single nodes. That
+        takes hundredths of a second.
     n_finalists : int, default=10
         Settings that are tried in the end, as any strategy tries them: those whose bounds were highest once fitted.
 
@@ -52,7 +58,8 @@ class StructuralVBEM(Strategy):
     -----
     What guides is the lower bound plus the log prior of the setting; the score that ranks is that of the finalists
     alone. They are in the table of the search, with the start, and its posterior is over them. A fit on the way starts
-    from one q(x); the finalists are fitted from all starts of the estimator.
+    from one q(x); the finalists are fitted from all starts of the estimator. Where nothing is hidden no fit is needed,
+    and the table has the hundred best graphs met, among them all neighbors of the ten best.
 
     `search` returns how many settings were bounded (``n_bounded``) and fitted from q(x) (``n_refitted``).
 
@@ -73,15 +80,19 @@ class StructuralVBEM(Strategy):
     n_refits: int = 5
     n_restarts: int = 5
     n_kicks: int = 5
+    n_orders: int = 24
     n_finalists: int = 10
 
     def __post_init__(self):
         check_start(self.start, "StructuralVBEM")
-        for name in ("n_tabu", "n_refits", "n_restarts", "n_kicks", "n_finalists"):
+        for name in ("n_tabu", "n_refits", "n_restarts", "n_kicks", "n_orders", "n_finalists"):
             check_count(getattr(self, name), f"The {name!r} of StructuralVBEM")
 
     def search(self, problem: Problem) -> dict:
         """Climb bounds, fit where they lead no higher, and climb on from there."""
+        graphs = SummedGraphs.of(problem)
+        if graphs is not None:
+            return self._search_graphs(graphs)
         fitter = Fitter(problem)
         start = setting_to_start_from(self.start, problem.space, problem.rng)
         problem.scores([start])
@@ -94,6 +105,24 @@ class StructuralVBEM(Strategy):
         ranked = sorted(fitter.met.values(), key=lambda met: -met[0])
         problem.scores([setting for _, setting in ranked[: self.n_finalists]])
         return {"n_bounded": fitter.n_bounded, "n_refitted": len(fitter.met)}
+
+    def _search_graphs(self, graphs: SummedGraphs) -> dict:
+        """Climb from the start, and from the best graphs of orders."""
+        problem = graphs.problem
+        start = graphs.at(setting_to_start_from(self.start, problem.space, problem.rng))
+        summit = best = graphs.climb(start, self.n_tabu)
+        if self.n_orders and not problem.is_over:
+            orders = Orders(graphs.graphs)
+            for k in problem.until_over(range(self.n_orders)):
+                orders.add(graphs.parents_of(summit))
+                near = graphs.parents_of(best)
+                anew = orders.near(near, self.n_kicks, problem.rng) if k % 2 else orders.drawn(problem.rng)
+                order = orders.climbed(anew, problem.until_over)
+                summit = graphs.climb(graphs.spot(orders.parents(order)), self.n_tabu)
+                best = summit if gains(summit.value, best.value) else best
+        graphs.explore()
+        graphs.conclude()
+        return {"n_bounded": graphs.n_valued, "n_refitted": 0}
 
     def _climb(self, fitter: Fitter, here: Place) -> Place:
         """The fitted place from where no bound leads higher, and none of the most promising neighbors once fitted."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
-from skvbem.search.strategies.structural.family_scores import FamilyScores
+from skvbem.search.families.family_scores import FamilyScores
 
 # How much of a state goes to the new one where something tells them apart, the rest elsewhere: no state is ruled out.
 _SHARE = 0.9

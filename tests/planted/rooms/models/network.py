@@ -35,4 +35,7 @@ ERRORS = {
             "chosen = potential[(np.arange(n), *(0 * states[v] for v in known))]",
         )
     ],
+    "of many joint states of a row the improbable ones are kept": [
+        ("order = np.lexsort((-values, row))", "order = np.lexsort((values, row))")
+    ],
 }

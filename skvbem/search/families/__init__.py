@@ -1,0 +1,1 @@
+"""Scores that are sums over families of nodes: where they are that, how they are computed, and moves among graphs."""

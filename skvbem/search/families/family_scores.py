@@ -1,0 +1,179 @@
+r"""Scores that are sums over families: H(q) + ln BD of the counts that rows completed by one q(x) give.
+
+Where nothing is hidden every row is complete as it is, H(q) is nothing, and the sum is the evidence itself. A penalized
+likelihood is a sum over families too: the maximized log likelihood of a node given its parents, less the penalty for
+the free parameters of its table.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import inf
+from typing import Protocol
+
+import numpy as np
+
+from skvbem._kernels._local_scores import score_families
+from skvbem._numerics import log_rising
+from skvbem.families.dirichlet import EqualConcentration
+from skvbem.graphs.dag import DAG
+from skvbem.models.network.completed_rows import CompletedRows
+
+# Families whose scores are remembered, some 200 bytes each.
+_MAX_REMEMBERED_FAMILIES = 100_000
+
+
+class FamilyPrior(Protocol):
+    """The Dirichlet priors of all families that a node may have."""
+
+    def equal_concentration(self, node: Hashable) -> EqualConcentration | None:
+        """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
+
+    def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
+        """Concentrations of a family (*parents, node), axes in this order; ValueError if it has none."""
+
+
+class MaximizedLikelihood:
+    """The prior that adds no counts: with it the score of a family is its maximized log likelihood."""
+
+    def equal_concentration(self, node: Hashable) -> EqualConcentration:
+        """No counts, in any cell."""
+        return EqualConcentration(0.0, "cell")
+
+    def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
+        """No counts, in any cell."""
+        return np.zeros(tuple(cardinalities[member] for member in family))
+
+
+class FamilyScores:
+    """The bound that one q(x) gives on the evidence of every graph; each family is scored once.
+
+    Parameters
+    ----------
+    completed : CompletedRows
+    prior : FamilyPrior
+    per_parameter : float, default=0.0
+        Nats that each free parameter costs: none but with a maximized likelihood.
+    max_table_cells : float, default=inf
+        Cells of the largest table; a family of a larger one scores -inf.
+    most : int
+        Families remembered; those asked for longest ago are forgotten first.
+    """
+
+    def __init__(
+        self,
+        completed: CompletedRows,
+        prior: FamilyPrior,
+        *,
+        per_parameter: float = 0.0,
+        max_table_cells: float = inf,
+        most: int = _MAX_REMEMBERED_FAMILIES,
+    ):
+        self.completed, self.prior, self.per_parameter = completed, prior, per_parameter
+        self._max_table_cells, self._most = max_table_cells, most
+        self.nodes = tuple(completed.cardinalities)
+        self._sizes = [int(size) for size in completed.cardinalities.values()]
+        narrow = np.min_scalar_type(-max(self._sizes, default=1))
+        self._codes = np.ascontiguousarray(completed.codes, dtype=narrow)
+        self._remembered: OrderedDict[tuple[int, int], float] = OrderedDict()
+        self.n_scored = 0
+
+    def family(self, node: Hashable, parents: Iterable[Hashable]) -> float:
+        """The score of one family, nats."""
+        place = self.completed.place
+        mask = 0
+        for parent in parents:
+            mask |= 1 << place[parent]
+        return self.score(place[node], mask)
+
+    def bound(self, dag: DAG) -> float:
+        """H(q) plus the scores of a graph's families: a lower bound on its evidence, exact where nothing is hidden."""
+        return self.completed.entropy + sum(self.family(node, dag.parents(node)) for node in dag.nodes)
+
+    def score(self, child: int, parents: int) -> float:
+        """The score of one family by the places of its nodes in the completed rows, the parents a mask of bits."""
+        return self._asked(child, parents, [-1])[0]
+
+    def grown(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:
+        """The scores of a family with one parent more, for each of some nodes.
+
+        Parameters
+        ----------
+        child : int
+            Place of the node.
+        parents : int
+            Mask of the places of its parents.
+        further : sequence of int
+            Places of nodes that are no parents.
+
+        Returns
+        -------
+        ndarray of shape (n_further,)
+        """
+        return np.array(self._asked(child, parents, further), dtype=float)
+
+    def _asked(self, child: int, parents: int, further: Sequence[int]) -> list[float]:
+        keys = [(child, parents | 1 << more if more >= 0 else parents) for more in further]
+        new = [k for k, key in enumerate(keys) if key not in self._remembered]
+        fresh = dict(zip(new, self._scored(child, parents, [further[k] for k in new]).tolist())) if new else {}
+        self.n_scored += len(new)
+        values = []
+        for k, key in enumerate(keys):
+            if k in fresh:
+                self._remembered[key] = fresh[k]
+            else:
+                self._remembered.move_to_end(key)
+            values.append(self._remembered[key])
+        while len(self._remembered) > self._most:
+            self._remembered.popitem(last=False)
+        return values
+
+    def _scored(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:
+        """Scores of families that are not remembered."""
+        members = [place for place in range(parents.bit_length()) if parents >> place & 1]
+        n_rows = float(np.prod([self._sizes[place] for place in members], dtype=float))
+        rows = n_rows * np.array([self._sizes[more] if more >= 0 else 1.0 for more in further])
+        n_states = self._sizes[child]
+        scores = np.full(len(further), -inf)
+        fits = np.flatnonzero(rows * n_states <= self._max_table_cells)
+        equal = self.prior.equal_concentration(self.nodes[child])
+        if equal is None:
+            for k in fits.tolist():
+                above = [*members, further[k]] if further[k] >= 0 else members
+                scores[k] = self._scored_by_tables(child, above)
+            return scores
+        cells = {"cell": np.ones_like(rows), "row": np.full_like(rows, n_states), "table": rows * n_states}
+        of_cell = equal.total / cells[equal.over][fits]
+        fitting = np.empty(len(fits))
+        score_families(
+            self._codes,
+            np.array(self._sizes, dtype=np.int64),
+            self.completed.weight,
+            child,
+            np.array(members, dtype=np.int64),
+            np.array(further, dtype=np.int64)[fits],
+            np.ascontiguousarray(of_cell),
+            np.ascontiguousarray(of_cell * n_states),
+            fitting,
+        )
+        scores[fits] = fitting - self.per_parameter * (n_states - 1) * rows[fits]
+        return scores
+
+    def _scored_by_tables(self, child: int, parents: Sequence[int]) -> float:
+        """The score of a family under concentrations given cell by cell; -inf if it has none."""
+        family = tuple(self.nodes[place] for place in (*sorted(parents), child))
+        try:
+            prior = self.prior.family_prior(family, self.completed.cardinalities)
+        except ValueError:
+            return -inf
+        counts = self.completed.counts(family)
+        of_rows = log_rising(prior.sum(axis=-1), counts.sum(axis=-1))
+        return float(log_rising(prior, counts).sum() - of_rows.sum())
+
+    def __reduce__(self):
+        return _made, (self.completed, self.prior, self.per_parameter, self._max_table_cells, self._most)
+
+
+def _made(completed, prior, per_parameter, max_table_cells, most) -> FamilyScores:
+    return FamilyScores(completed, prior, per_parameter=per_parameter, max_table_cells=max_table_cells, most=most)

@@ -1,0 +1,132 @@
+"""Which scores of a search are sums over families of nodes, and the sums themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from math import log
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skvbem.evidence import SCORES, EvidenceScorer
+from skvbem.evidence.base import Score
+from skvbem.models.network.completed_rows import CompletedRows
+from skvbem.search._candidates import candidate_to_look_at
+from skvbem.search.families.family_scores import FamilyScores, MaximizedLikelihood
+from skvbem.spaces.settings import value_key
+
+#: What a score has to be, to be a sum over families, before anything else.
+NEEDS_EVIDENCE = "needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG"
+
+
+class NotASum(ValueError):
+    """The reason why a score is no sum over families: what a strategy would need."""
+
+
+class FamilySums:
+    """The scores of a search that are sums over families: of networks without latents, on rows without missing cells.
+
+    Parameters
+    ----------
+    estimator : estimator
+    reading : NetworkReading or None
+        Of all candidates; None if they read X in different ways.
+    scorers : mapping of str to callable
+    """
+
+    def __init__(self, estimator: BaseEstimator, reading: Any, scorers: Mapping[str, Any]):
+        self._estimator, self._reading, self._scorers = estimator, reading, scorers
+        self._remembered: dict[Hashable, FamilyScores] = {}
+
+    def scores(self, setting: Mapping, name: str) -> FamilyScores:
+        """The families whose scores sum up to the score of that name, for a setting and others of unlike graphs.
+
+        Raises
+        ------
+        NotASum
+            If it is no such sum.
+        """
+        return self._scores(self._given(setting), rest(setting), name)
+
+    def record(self, setting: Mapping) -> dict[str, Any] | None:
+        """What is known of a candidate whose scores are all sums, by fields of a `Record`; None where one is not."""
+        try:
+            estimator, key = self._given(setting), rest(setting)
+            every = {name: self._scores(estimator, key, name) for name in self._scorers}
+        except NotASum:
+            return None
+        if self._may_be_refused or estimator.method == "map":  # whether there is a mode depends on the graph
+            return None
+        network = estimator.network(self._reading)
+        network.check_size()
+        values = {name: scores.bound(network.dag) for name, scores in every.items()}
+        if not np.isfinite(list(values.values())).all():
+            return None  # a fit says why
+        return {
+            "values": values,
+            "errors": {name: 0.0 for name, scorer in self._scorers.items() if SCORES[scorer.kind].random},
+            "n_free_parameters": network.dag.n_free_parameters(network.cardinalities),
+        }
+
+    @cached_property
+    def _may_be_refused(self) -> bool:
+        """Whether a score has a say in what data and options it takes, though its value is known."""
+        return any(
+            scorer.options or not (SCORES[scorer.kind].sums_over_rows or self._reading.has_whole_weights)
+            for scorer in self._scorers.values()
+        )
+
+    @cached_property
+    def _is_complete(self) -> bool:
+        return not (self._reading.rows.codes < 0).any()
+
+    def _given(self, setting: Mapping) -> Any:
+        """The estimator of a setting, to look at."""
+        if self._reading is None or not hasattr(self._estimator, "network"):
+            raise NotASum(NEEDS_EVIDENCE)
+        return candidate_to_look_at(self._estimator, setting)
+
+    def _scores(self, estimator, key: Hashable, name: str) -> FamilyScores:
+        network = estimator.network(self._reading)
+        if network.latents:
+            raise NotASum("needs complete data; there are latents")
+        score = self._summed(name)
+        key = key, score.is_penalized_likelihood, score.penalty_discount
+        if key not in self._remembered:
+            self._remembered[key] = self._made(estimator, network, score)
+        return self._remembered[key]
+
+    def _summed(self, name: str) -> Score:
+        """The score of a name, if it is a sum over the families of complete rows."""
+        if not self._is_complete:
+            raise NotASum("needs complete data; some cells are missing")
+        scorer = self._scorers[name]
+        score = SCORES[scorer.kind] if isinstance(scorer, EvidenceScorer) else None
+        is_penalized = score is not None and score.is_penalized_likelihood and not scorer.options
+        if score is None or not (is_penalized or score.exact_if_complete):
+            penalized = ", ".join(repr(each.name) for each in SCORES.values() if each.is_penalized_likelihood)
+            exact = ", ".join(each.name for each in SCORES.values() if each.exact_if_complete)
+            raise NotASum(f"needs a score that is a sum over families: {penalized}, or one of {exact}")
+        return score
+
+    def _made(self, estimator, network, score: Score) -> FamilyScores:
+        if estimator.learn_prior:
+            raise NotASum("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
+        estimator._validate_params()
+        network.check_prior()
+        completed = CompletedRows.of_complete(self._reading.rows, network.cardinalities)
+        if not score.is_penalized_likelihood:
+            return FamilyScores(completed, network, max_table_cells=network.max_table_cells)
+        return FamilyScores(
+            completed,
+            MaximizedLikelihood(),
+            per_parameter=0.5 * log(self._reading.rows.total_weight) - (score.penalty_discount or 0.0),
+            max_table_cells=network.max_table_cells,
+        )
+
+
+def rest(setting: Mapping) -> Hashable:
+    """The parameters that a setting gives besides the graph."""
+    return value_key({name: value for name, value in setting.items() if name not in ("structure", "latents")})
