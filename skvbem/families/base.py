@@ -164,8 +164,14 @@ class ConjugateFamily(ABC):
 
     def log_density_as_prior(self, point: Any, basis: str = "natural") -> np.ndarray:
         """Log density of a prior at a point, nats, hidden hyperparameters integrated out."""
-        density = self.log_density(point, basis)
-        return density if self.hyperprior is None else density + self.hyperprior.expect(self.natural(point))[1]
+        return self.log_density(point, basis) + self.log_normalizer_of_hyperparameters(self.natural(point))
+
+    def log_normalizer_of_hyperparameters(self, natural: np.ndarray) -> np.ndarray:
+        """ln Z of hidden hyperparameters at natural parameters (n_cells, ...), nats; 0 where none are hidden.
+
+        At a point it is what the logarithm of the base lacks of that of the prior density.
+        """
+        return np.zeros(natural.shape[1:]) if self.hyperprior is None else self.hyperprior.expect(natural)[1]
 
     def kl(self, other: Self, expected_natural: np.ndarray | None = None) -> np.ndarray:
         """KL(self || other), nats, summed over the block; the expected natural parameters may be given if known."""

@@ -11,18 +11,21 @@ ERRORS = {
     ],
     "paths forget the hyperparameters of where they begin": [
         (
-            "slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0,",
-            "slope = slope + np.where(prior.leaves_hyperparameters(statistics) | True, 0.0,",
+            "slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, of_hyperparameters)",
+            "slope = slope + 0.0 * of_hyperparameters",
         )
     ],
     "chains from the prior temper their hyperparameters": [
         (
-            "statistics += np.where(self.model.prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior",
+            "statistics += np.where(prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior",
             "statistics += there * of_prior",
         )
     ],
     "weights of chains forget hyperparameters": [
-        ("log_ratios[step] += log_z_after - log_z_before", "log_ratios[step] += 0.0 * log_z_after")
+        (
+            "log_ratios[step] += prior.log_normalizer_of_hyperparameters(at_there)",
+            "log_ratios[step] += prior.log_normalizer_of_hyperparameters(at_here)",
+        )
     ],
     "starts from the prior have no density of their own": [
         (
@@ -32,8 +35,8 @@ ERRORS = {
     ],
     "draws importance is sampled with forget the hyperprior": [
         (
-            "log_weights += prior.hyperprior.expect(log_points)[1]",
-            "log_weights += 0.0 * prior.hyperprior.expect(log_points)[1]",
+            "log_weights += prior.log_normalizer_of_hyperparameters(log_points)  #",
+            "log_weights += 0.0 * prior.log_normalizer_of_hyperparameters(log_points)  #",
         )
     ],
     "maximum likelihood asks the hyperprior": [
