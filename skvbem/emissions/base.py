@@ -46,6 +46,7 @@ import numpy as np
 
 from skvbem.families import Dirichlet, Gamma
 from skvbem.families.base import ConjugateFamily
+from skvbem.families.normal_hyperpriors import HiddenMeanPrecision
 
 # Doubles that a block should hold: so many that they stay in cache, and that threads seldom wait for the interpreter.
 _BLOCK_DOUBLES = 3 * 2**16
@@ -289,6 +290,19 @@ def as_matrix(of_rows: np.ndarray) -> np.ndarray:
     return of_rows.swapaxes(-1, -2).reshape(-1, of_rows.shape[-2])
 
 
+#: What a parameter of a prior says that is hidden itself, and learned from all components.
+HIERARCHICAL = "hierarchical"
+#: Hyperprior of the weight of means, in data.
+WEIGHT_OF_MEANS = HiddenMeanPrecision(shape=0.5, rate=0.5)
+#: The floor under a hidden covariance, as a share of that of the data.
+FLOOR_OF_COVARIANCE = 1e-6
+
+
+def is_hierarchical(value: Any) -> bool:
+    """Whether a parameter of a prior says that it is hidden."""
+    return isinstance(value, str) and value == HIERARCHICAL
+
+
 class NormalPriorEmission(Emission):
     """Measurements whose components have a mean and a precision of some shape.
 
@@ -303,7 +317,7 @@ class NormalPriorEmission(Emission):
         n_components: int,
         *,
         mean_prior=None,
-        mean_precision_prior: float = 1.0,
+        mean_precision_prior: float | str = 1.0,
         degrees_of_freedom_prior: float | None = None,
         covariance_prior=None,
     ) -> Any:
@@ -314,20 +328,24 @@ class NormalPriorEmission(Emission):
         n_components : int
         mean_prior : array_like of shape (d,), optional
             The mean of the data if None.
-        mean_precision_prior : float, default=1.0
-            Weight of `mean_prior`, in data.
+        mean_precision_prior : float or "hierarchical", default=1.0
+            Weight of `mean_prior`, in data; hidden, with a Gamma prior, if "hierarchical".
         degrees_of_freedom_prior : float, optional
-            More than d - 1 if the precision is a matrix. d if None.
-        covariance_prior : array_like, optional
+            More than d - 1 if the precision is a matrix. If None, d there (d + 2 under a hidden covariance), and 1 for
+            each variance of components whose columns are independent (3 under a hidden one).
+        covariance_prior : array_like or "hierarchical", optional
             (d, d), (d,) or a number, as the shape of the precision is; `degrees_of_freedom_prior` times its inverse is
             the prior mean of a precision. That of the data if None, correlations shrunk toward 0 by d / (n + d).
+            If "hierarchical", hidden, with a Wishart prior (see `skvbem.families.normal_hyperpriors`).
         """
         mean = self.mean
         if mean_prior is not None:
             mean = self._in_units(np.asarray(mean_prior, dtype=float) - self.origin)
-        dof = float(self.n_columns if degrees_of_freedom_prior is None else degrees_of_freedom_prior)
-        covariance = None if covariance_prior is None else np.asarray(covariance_prior, dtype=float)
-        return self._prior(n_components, mean, float(mean_precision_prior), dof, covariance)
+        hidden = is_hierarchical(covariance_prior)
+        dof = self._default_dof(hidden) if degrees_of_freedom_prior is None else float(degrees_of_freedom_prior)
+        weight = WEIGHT_OF_MEANS if is_hierarchical(mean_precision_prior) else float(mean_precision_prior)
+        covariance = covariance_prior if hidden or covariance_prior is None else np.asarray(covariance_prior, float)
+        return self._prior(n_components, mean, weight, dof, covariance)
 
     @abstractmethod
     def hyperparameters(self, family: Any) -> dict[str, np.ndarray]:
@@ -346,10 +364,19 @@ class NormalPriorEmission(Emission):
         """A point (d,), given by its distance from the origin, in the emission's units."""
 
     @abstractmethod
+    def _default_dof(self, hidden: bool) -> float:
+        """Degrees of freedom of a prior that says none, under a hidden covariance and under a known one."""
+
+    @abstractmethod
     def _prior(
-        self, n_components: int, mean: np.ndarray, mean_precision: float, dof: float, covariance: np.ndarray | None
+        self,
+        n_components: int,
+        mean: np.ndarray,
+        mean_precision: float | HiddenMeanPrecision,
+        dof: float,
+        covariance: np.ndarray | str | None,
     ) -> Any:
-        """The prior with a mean in the emission's units and a covariance in those of the data."""
+        """The prior with a mean in the emission's units and a covariance in those of the data, or a hidden one."""
 
 
 class RatePriorEmission(Emission):

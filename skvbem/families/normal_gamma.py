@@ -251,6 +251,11 @@ class NormalGamma(FlatFamily):
         return principal_submatrix(curvature, free)
 
     @property
+    def square_cells(self) -> np.ndarray:
+        """The cells of the square of each precision, (n_components, n_precisions)."""
+        return self._places(self.coordinates)[3]
+
+    @property
     def probability_shift(self) -> np.ndarray:
         """What to add to the coordinates: to degrees of freedom the number of means on a precision, less 2."""
         shift = np.zeros(len(self.coordinates))

@@ -76,6 +76,11 @@ class Product(ConjugateFamily):
         parts = zip(self.blocks, self.split(statistics))
         return np.concatenate([block.with_hyperparameters(u) for block, u in parts])
 
+    def given_hyperparameters(self, statistics: np.ndarray) -> Self:
+        """The product of the blocks given hyperparameters of these statistics."""
+        parts = zip(self.blocks, self.split(statistics))
+        return type(self)(tuple(block.given_hyperparameters(u) for block, u in parts), self.n_cells)
+
     @property
     def n_free_parameters(self) -> int:
         """Number of free parameters of all blocks."""
@@ -99,6 +104,11 @@ class Product(ConjugateFamily):
         """A(self + statistics) - A(self), nats, summed over blocks."""
         parts = zip(self.blocks, self.split(statistics))
         return np.sum([block.log_normalizer_increment(u) for block, u in parts], axis=0)
+
+    def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:  # type: ignore[override]
+        """A(posterior) - A(self), nats, summed over blocks."""
+        parts = zip(self.blocks, posterior.blocks, self.split(added))
+        return np.sum([block.log_normalizer_gain(of_posterior, u) for block, of_posterior, u in parts], axis=0)
 
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters, (n_cells, ...)."""

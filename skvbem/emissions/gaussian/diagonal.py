@@ -19,10 +19,12 @@ from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import NormalPriorEmission, Step, by_row
+from skvbem.emissions.base import FLOOR_OF_COVARIANCE, NormalPriorEmission, Step, by_row
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalGamma, NormalPoint
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.normal_hyperpriors import HiddenMeanPrecision, HiddenScale, normal_gamma_prior
 
 _LOG_2PI = np.log(2 * np.pi)
 #: Largest precision times square, in units, for which the square is expanded.
@@ -89,20 +91,26 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         return away / self.unit
 
+    def _default_dof(self, hidden: bool) -> float:
+        """Of each variance 3 where the prior's is hidden; else 1."""
+        return 3.0 if hidden else 1.0
+
     def _prior(
-        self, n_components: int, mean: np.ndarray, mean_precision: float, dof: float, covariance: np.ndarray | None
-    ) -> NormalGamma:
+        self,
+        n_components: int,
+        mean: np.ndarray,
+        mean_precision: float | HiddenMeanPrecision,
+        dof: float,
+        covariance: np.ndarray | str | None,
+    ) -> NormalGamma | Hierarchical:
         """Normal-Gamma distributions; a precision that d columns share has d times the degrees of freedom."""
-        d, p = self.n_columns, self.n_precisions
-        variance = np.ones(p)
-        if covariance is not None:
-            variance = np.broadcast_to(covariance, p) / self.unit[:p] ** 2
-        return NormalGamma.from_parameters(
-            mean=np.tile(mean, (n_components, 1)),
-            mean_precision=np.full((n_components, d), mean_precision),
-            degrees_of_freedom=np.full((n_components, p), dof * (d // p)),
-            scale=np.tile(variance * (d // p), (n_components, 1)),
-        )
+        p, shared = self.n_precisions, self.n_columns // self.n_precisions
+        variance: np.ndarray | HiddenScale = np.full(p, float(shared))
+        if isinstance(covariance, str):
+            variance = HiddenScale(float(shared), dof * variance, FLOOR_OF_COVARIANCE * variance)
+        elif covariance is not None:
+            variance = np.broadcast_to(covariance, p) / self.unit[:p] ** 2 * shared
+        return normal_gamma_prior(n_components, mean, mean_precision, dof * shared, variance)
 
     def measure(self, values: np.ndarray) -> np.ndarray:
         """Measurements in units from the origin, (n_columns, n_rows)."""
