@@ -294,8 +294,9 @@ def as_matrix(of_rows: np.ndarray) -> np.ndarray:
 HIERARCHICAL = "hierarchical"
 #: Hyperprior of the weight of means, in data.
 WEIGHT_OF_MEANS = HiddenMeanPrecision(shape=0.5, rate=0.5)
-#: The floor under a hidden covariance, as a share of that of the data.
-FLOOR_OF_COVARIANCE = 1e-6
+# The floor under a hidden scale: for each row, as a share of the variance of the data, and at most. Less than it would
+# leave a component of rows that are all alike so narrow that rounding could lower its bound.
+_FLOOR_OF_ROW, _HIGHEST_FLOOR = 1e-7, 0.01
 
 
 def is_hierarchical(value: Any) -> bool:
@@ -306,11 +307,13 @@ def is_hierarchical(value: Any) -> bool:
 class NormalPriorEmission(Emission):
     """Measurements whose components have a mean and a precision of some shape.
 
-    An `origin` and the `mean` of the data above it, in the emission's units, are fields of its subclasses.
+    An `origin`, the `mean` of the data above it, in the emission's units, and their `total_weight` are fields of its
+    subclasses.
     """
 
     origin: np.ndarray
     mean: np.ndarray
+    total_weight: float
 
     def default_prior(
         self,
@@ -362,6 +365,11 @@ class NormalPriorEmission(Emission):
     @abstractmethod
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         """A point (d,), given by its distance from the origin, in the emission's units."""
+
+    @property
+    def _floor(self) -> float:
+        """What a hidden scale has at least, as a share of the variance of the data."""
+        return min(_FLOOR_OF_ROW * self.total_weight, _HIGHEST_FLOOR)
 
     @abstractmethod
     def _default_dof(self, hidden: bool) -> float:

@@ -32,7 +32,7 @@ from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import FLOOR_OF_COVARIANCE, NormalPriorEmission
+from skvbem.emissions.base import NormalPriorEmission
 from skvbem.emissions.gaussian.dense_step import (
     MAX_EXPANDED_COLUMNS,
     DenseStep,
@@ -63,12 +63,15 @@ class DenseGaussian(NormalPriorEmission):
         The mean of the data in the frame, nearly 0.
     tied : bool
         Whether all components share one precision matrix.
+    total_weight : float
+        Of the data, rows.
     """
 
     origin: np.ndarray
     whitener: np.ndarray
     mean: np.ndarray
     tied: bool = False
+    total_weight: float = 1.0
 
     @classmethod
     def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, tied: bool = False) -> Self:
@@ -76,7 +79,7 @@ class DenseGaussian(NormalPriorEmission):
         moments = weighted_moments(values, weight)
         whitener = np.linalg.inv(np.linalg.cholesky(moments.correlation)) / moments.deviation
         whitener = np.tril(whitener)
-        return cls(moments.origin, whitener, whitener @ moments.mean, tied)
+        return cls(moments.origin, whitener, whitener @ moments.mean, tied, moments.total_weight)
 
     @property
     def n_columns(self) -> int:
@@ -146,7 +149,7 @@ class DenseGaussian(NormalPriorEmission):
         d = self.n_columns
         scale: np.ndarray | HiddenScale = np.eye(d)
         if isinstance(covariance, str):
-            scale = HiddenScale(float(d), dof * np.eye(d), FLOOR_OF_COVARIANCE * np.eye(d))
+            scale = HiddenScale(float(d), dof * np.eye(d), self._floor * np.eye(d))
         elif covariance is not None:
             scale = self.in_frame(covariance)
         return normal_wishart_prior(n_components, mean, mean_precision, dof, scale, shared=self.tied)

@@ -19,7 +19,7 @@ from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import FLOOR_OF_COVARIANCE, NormalPriorEmission, Step, by_row
+from skvbem.emissions.base import NormalPriorEmission, Step, by_row
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalGamma, NormalPoint
@@ -43,12 +43,15 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         All the same if `spherical`.
     spherical : bool
         Whether the columns of a component share one precision.
+    total_weight : float
+        Of the data, rows.
     """
 
     origin: np.ndarray
     mean: np.ndarray
     unit: np.ndarray
     spherical: bool = False
+    total_weight: float = 1.0
 
     @classmethod
     def for_data(
@@ -60,7 +63,7 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         if spherical:
             largest = unit.max()
             unit = np.full(len(unit), largest * np.sqrt(np.mean((unit / largest) ** 2)))
-        return cls(moments.origin, moments.mean / unit, unit, spherical)
+        return cls(moments.origin, moments.mean / unit, unit, spherical, moments.total_weight)
 
     @property
     def n_columns(self) -> int:
@@ -107,7 +110,7 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         p, shared = self.n_precisions, self.n_columns // self.n_precisions
         variance: np.ndarray | HiddenScale = np.full(p, float(shared))
         if isinstance(covariance, str):
-            variance = HiddenScale(float(shared), dof * variance, FLOOR_OF_COVARIANCE * variance)
+            variance = HiddenScale(float(shared), dof * variance, self._floor * variance)
         elif covariance is not None:
             variance = np.broadcast_to(covariance, p) / self.unit[:p] ** 2 * shared
         return normal_gamma_prior(n_components, mean, mean_precision, dof * shared, variance)
