@@ -296,7 +296,7 @@ HIERARCHICAL = "hierarchical"
 WEIGHT_OF_MEANS = HiddenMeanPrecision(shape=0.5, rate=0.5)
 # The floor under a hidden scale: for each row, as a share of the variance of the data, and at most. Less than it would
 # leave a component of rows that are all alike so narrow that rounding could lower its bound.
-_FLOOR_OF_ROW, _HIGHEST_FLOOR = 1e-7, 0.01
+_FLOOR_OF_ROW, _HIGHEST_FLOOR = 1e-6, 0.1
 
 
 def is_hierarchical(value: Any) -> bool:

@@ -18,8 +18,6 @@ from skvbem.models.labels.model import LabelModel
 
 # Log likelihoods that chains side by side may hold.
 _MAX_LOG_LIKELIHOODS_AT_ONCE = 2**21
-# Logarithms of probabilities that are next to none, from which a step still leads somewhere.
-_LOWEST = -690.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +138,7 @@ class GibbsSampler:
         mode = prior.mode()
         near_prior = prior.with_hyperparameters(np.zeros(len(prior.coordinates)))
         width = 1 / np.sqrt(np.diag(prior.information(mode, prior.coordinates + near_prior)))
-        free = prior.to_unconstrained(prior.from_natural(np.maximum(log_point, _LOWEST)))
+        free = prior.to_unconstrained(prior.from_natural(log_point))
         log_prior = self._log_prior(log_point)
         shape = (len(strengths), log_point.shape[1])
         log_ratios, accepted = np.empty(shape), np.empty(shape, dtype=bool)
