@@ -75,17 +75,18 @@ class GammaHyperprior(Hyperprior):
     def posterior(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shapes and rates of q(nu) at natural parameters, (n_groups, ...)."""
         rate = self._like(self.rate, natural) - self.loadings @ natural
-        return np.broadcast_to(self._like(self.shape + self.power, natural), rate.shape), rate
+        return np.zeros(rate.shape) + self._like(self.shape + self.power, natural), rate
 
     def expect(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `Hyperprior`."""
         shape, rate = self.posterior(natural)
-        prior_rate = self._like(self.rate, natural)
-        log_z = -self._like(self.power, natural) * np.log(prior_rate) - shape * np.log1p(
-            (rate - prior_rate) / prior_rate
-        )
-        constant = self.constant + float(log_rising(self.shape, self.power).sum())
-        return self.loadings.T @ (shape / rate), log_z.sum(axis=0) + constant
+        grown = shape * np.log(rate / self._like(self.rate, natural))
+        return self.loadings.T @ (shape / rate), self._log_gain - grown.sum(axis=0)
+
+    @cached_property
+    def _log_gain(self) -> float:
+        """The part of ln Z that no parameter changes, nats."""
+        return self.constant + float((log_rising(self.shape, self.power) - self.power * np.log(self.rate)).sum())
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""

@@ -23,17 +23,20 @@ where B is no wider than the floor, and its mass a little below 1. So a lower bo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import BlockHyperpriors, GammaHyperprior, Hyperprior, WishartHyperprior
 from skvbem.families.normal_gamma import NormalGamma
 from skvbem.families.normal_wishart import NormalWishart
+
+# Loadings up to this many cells are dense.
+_DENSE = 2**14
 
 
 class HiddenScale(NamedTuple):
@@ -106,7 +109,7 @@ def normal_wishart_prior(
         hyperpriors.append(WishartHyperprior(dof, dof * np.linalg.inv(scale.mean), power, squares, n_cells))
     if isinstance(mean_precision, HiddenMeanPrecision):
         loading = family(1.0, 0.0, np.zeros((len(mean),) * 2)).coordinates
-        hyperpriors.append(_weight_of_means(mean_precision, n_components * len(mean) / 2, loading))
+        hyperpriors.append(_gamma_hyperprior([_weight_of_means(mean_precision, n_components * len(mean) / 2, loading)]))
     return _prior(family, mean_precision, degrees_of_freedom, scale, np.eye(len(mean)), hyperpriors)
 
 
@@ -138,27 +141,33 @@ def normal_gamma_prior(
             np.tile(of_precisions, (n_components, 1)),
         )
 
-    hyperpriors: list[Hyperprior] = []
+    no_width = family(0.0, 0.0, np.zeros(n_precisions))
+    n_cells, groups = len(no_width.coordinates), []
     if isinstance(scale, HiddenScale):
-        no_width = family(0.0, 0.0, np.zeros(n_precisions))
         cells = no_width.square_cells
-        which = np.broadcast_to(np.arange(n_precisions), cells.shape)
-        loadings = csr_array(
-            (np.ones(cells.size), (which.ravel(), cells.ravel())), (n_precisions, len(no_width.coordinates))
-        )
+        places = np.broadcast_to(np.arange(n_precisions), cells.shape).ravel(), cells.ravel()
         shape = np.full(n_precisions, scale.degrees_of_freedom / 2)
         power = np.full(n_precisions, n_components * degrees_of_freedom / 2)
-        hyperpriors.append(GammaHyperprior(shape, shape / scale.mean, power, loadings))
+        loadings = csr_array((np.ones(cells.size), places), (n_precisions, n_cells))
+        groups.append((shape, shape / scale.mean, power, loadings))
     if isinstance(mean_precision, HiddenMeanPrecision):
         loading = family(1.0, 0.0, np.zeros(n_precisions)).coordinates
-        hyperpriors.append(_weight_of_means(mean_precision, n_components * len(mean) / 2, loading))
+        groups.append(_weight_of_means(mean_precision, n_components * len(mean) / 2, loading))
+    hyperpriors: list[Hyperprior] = [_gamma_hyperprior(groups)] if groups else []
     return _prior(family, mean_precision, degrees_of_freedom, scale, np.ones(n_precisions), hyperpriors)
 
 
-def _weight_of_means(prior: HiddenMeanPrecision, power: float, loading: np.ndarray) -> GammaHyperprior:
-    """The hyperprior of the weight of means, whose statistics are a multiple of the loading (n_cells,)."""
-    of_one = (np.array([x]) for x in (prior.shape, prior.rate, power))
-    return GammaHyperprior(*of_one, csr_array(loading[None]))
+def _weight_of_means(prior: HiddenMeanPrecision, power: float, loading: np.ndarray) -> tuple:
+    """Shape, rate, power and loadings of the weight of means, whose statistics are a multiple of one loading."""
+    return *(np.array([x]) for x in (prior.shape, prior.rate, power)), csr_array(loading[None])
+
+
+def _gamma_hyperprior(groups: Sequence[tuple]) -> GammaHyperprior:
+    """One hyperprior of groups of Gamma variables; loadings of few cells are dense, which is faster."""
+    shape, rate, power = (np.concatenate(parts) for parts in list(zip(*groups))[:3])
+    loadings = vstack([of_group for *_, of_group in groups], format="csr")
+    dense = np.prod(loadings.shape) <= _DENSE
+    return GammaHyperprior(shape, rate, power, loadings.toarray() if dense else loadings)
 
 
 def _prior(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -40,7 +41,8 @@ class Product(ConjugateFamily):
 
     def split(self, cells: np.ndarray) -> list[np.ndarray]:
         """The cells of each block."""
-        return np.split(cells, np.cumsum(self.n_cells)[:-1])
+        ends = accumulate(self.n_cells)
+        return [cells[end - n : end] for n, end in zip(self.n_cells, ends)]
 
     def __add__(self, statistics: np.ndarray) -> Self:
         added = zip(self.blocks, self.split(statistics))

@@ -12,6 +12,7 @@ The expanded square costs one matrix product. Its rounding error is about 1e-16 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -205,7 +206,8 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     def _split(self, natural: np.ndarray) -> list[np.ndarray]:
         """Mean precisions, degrees of freedom, sums and squares of cells (..., cells per component)."""
         d, p = self.n_columns, self.n_precisions
-        return np.split(natural, [d, d + p, 2 * d + p], axis=-1)
+        ends = (0, d, d + p, 2 * d + p, 2 * (d + p))
+        return [natural[..., first:last] for first, last in pairwise(ends)]
 
     @property
     def cells_per_component(self) -> int:

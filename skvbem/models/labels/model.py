@@ -132,10 +132,12 @@ class EmissionAscent(Generic[_Model]):
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
         prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
-        live = np.flatnonzero((prior + statistics).is_valid)
+        posterior = prior + statistics
+        live = np.flatnonzero(posterior.is_valid)
         if prior.hyperprior is not None and len(live) < statistics.shape[1]:
             started = prior.with_hyperparameters(statistics)
-            live = np.flatnonzero((prior + started).is_valid)
+            posterior = prior + started
+            live = np.flatnonzero(posterior.is_valid)
             if self.hyperprior is not None:
                 statistics[:] = started
         for step in range(n_steps):
@@ -143,7 +145,8 @@ class EmissionAscent(Generic[_Model]):
                 break
             at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
             try:
-                natural, penalty = self.form.of(prior, at)
+                known = posterior if step == 0 and at is statistics else None
+                natural, penalty = self.form.of(prior, at, known)
             except NoInteriorModeError:
                 raise self.failure() from None
             expected, log_normalizer = self._expected(natural)
