@@ -46,7 +46,9 @@ import numpy as np
 
 from skvbem.families import Dirichlet, Gamma
 from skvbem.families.base import ConjugateFamily
+from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.normal_hyperpriors import HiddenMeanPrecision
+from skvbem.families.rate_hyperpriors import hidden_rate_prior
 
 # Doubles that a block should hold: so many that they stay in cache, and that threads seldom wait for the interpreter.
 _BLOCK_DOUBLES = 3 * 2**16
@@ -387,22 +389,29 @@ class NormalPriorEmission(Emission):
         """The prior with a mean in the emission's units and a covariance in those of the data, or a hidden one."""
 
 
+# Hyperprior of the rate of rates: its shape, and the floor under it, as a share of that of the data.
+_SHAPE_OF_RATES, _FLOOR_OF_RATES = 0.5, 1e-6
+
+
 class RatePriorEmission(Emission):
     """Columns of one rate each, measured in a `unit`."""
 
     unit: np.ndarray
 
-    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma:
+    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma | Hierarchical:
         """Gamma distributions of the rates, by default of shape 1 and with the rates of all data as their means.
 
         Parameters
         ----------
         n_components : int
         shape : float or array_like of shape (n_columns,)
-        rate : float or array_like of shape (n_columns,), optional
-            Such that `shape` / `rate` is the prior mean in the units of the data; that of the data if None.
+        rate : float, array_like of shape (n_columns,) or "hierarchical", optional
+            Such that `shape` / `rate` is the prior mean in the units of the data; that of the data if None. If
+            "hierarchical", hidden, one for each column (see `skvbem.families.rate_hyperpriors`).
         """
         shape = np.broadcast_to(np.asarray(shape, dtype=float), self.unit.shape)
+        if is_hierarchical(rate):
+            return hidden_rate_prior(n_components, shape, _SHAPE_OF_RATES, shape, _FLOOR_OF_RATES)
         rate = shape if rate is None else np.asarray(rate, dtype=float) * self._unit_of_rate
         rate = np.broadcast_to(rate, self.unit.shape)
         return Gamma.from_parameters(np.tile(shape, (n_components, 1)), np.tile(rate, (n_components, 1)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skvbem import VBHMM, VBMixture, blocks_of
-from skvbem.emissions import COVARIANCE_TYPES, Gaussian
+from skvbem.emissions import COVARIANCE_TYPES, Exponential, Gaussian, Poisson
 
 approx = pytest.approx
 
@@ -189,3 +189,21 @@ def test_the_default_degrees_of_freedom_are_those_of_one_variance(rng):
 def test_another_word_is_refused(name, X):
     with pytest.raises(ValueError, match=f"'{name}' parameter of Gaussian must be"):
         VBMixture(2, emission=Gaussian(**{name: "learned"})).fit(X)
+
+
+def test_rates(rng):
+    """Of counts and of waiting times, zeros among them; a unit makes no difference but its own."""
+    counts = np.concatenate([rng.poisson([1.0, 9.0], (30, 2)), rng.poisson([8.0, 2.0], (20, 2))])
+    model = VBMixture(2, emission=Poisson(rate_prior="hierarchical"), n_init=2, random_state=0).fit(counts)
+    assert np.sort(model.counts_).round().tolist() == approx([20, 30], abs=2)
+    found = model.log_evidence(counts, kind="importance_gibbs", n_draws=512, n_completions=64)
+    assert found.value > model.lower_bound_
+    times = np.concatenate([rng.exponential([1.0, 9.0], (60, 2)), rng.exponential([30.0, 0.2], (40, 2))])
+    times[:20, 0] = 0.0
+    one, ten = (
+        VBMixture(2, emission=Exponential(rate_prior="hierarchical"), n_init=2, random_state=0).fit(times * unit)
+        for unit in (1.0, 10.0)
+    )
+    assert one.lower_bound_ - ten.lower_bound_ == approx(times.size * np.log(10.0), abs=1e-3)
+    with pytest.raises(ValueError, match="'rate_prior' parameter of Poisson must be"):
+        VBMixture(2, emission=Poisson(rate_prior="learned")).fit(counts)
