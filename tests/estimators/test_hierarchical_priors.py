@@ -185,6 +185,11 @@ def test_the_default_degrees_of_freedom_are_those_of_one_variance(rng):
     assert bounds["diag"] > bounds["full"]
 
 
+def test_as_many_degrees_of_freedom_as_make_one_covariance_are_refused(covariance_type, X):
+    with pytest.raises(ValueError, match=r"must be at most 1e\+06 where 'covariance_prior' is 'hierarchical'"):
+        VBMixture(2, emission=hierarchical(covariance_type, degrees_of_freedom_prior=1e7)).fit(X)
+
+
 @pytest.mark.parametrize("name", ["covariance_prior", "mean_precision_prior"])
 def test_another_word_is_refused(name, X):
     with pytest.raises(ValueError, match=f"'{name}' parameter of Gaussian must be"):

@@ -18,7 +18,6 @@ from typing import cast
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skvbem.families.base import ConjugateFamily
 from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, sample_distinct_rows, seeding_coordinates
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 
@@ -86,7 +85,7 @@ def joined_start(model: Mixture, data: MixtureData, *, rng: np.random.Generator)
     group = np.zeros(1, dtype=int)
     if len(rows) != 1:
         group = fcluster(linkage(coordinates, "ward"), n_groups, "maxclust") - 1
-    group = _joined(model, sampled, group)
+    group = _joined(model.with_known_hyperparameters(), sampled, group)
     among = np.arange(model.n_components)
     responsibilities = (1 - _ELSEWHERE) * (group[:, None] == among) + _ELSEWHERE / model.n_components
     return model.statistics_of(responsibilities, sampled)
@@ -95,7 +94,7 @@ def joined_start(model: Mixture, data: MixtureData, *, rng: np.random.Generator)
 def _joined(model: Mixture, data: MixtureData, group: np.ndarray) -> np.ndarray:
     """Groups (n_rows,) joined until there is one for each component."""
     sums = np.stack([_of_one(model, data, group == g) for g in range(group.max() + 1)], axis=1)
-    prior = _given_hyperparameters(model)
+    prior = model.prior.blocks[1]
     alone = prior.log_evidence(sums)
     gain = np.full((len(alone), len(alone)), -np.inf)  # of joining a group with one before it
     for g in range(1, len(alone)):
@@ -116,12 +115,7 @@ def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
     """Statistics (n_cells,) of the emission if some rows, and no others, belong to the first component."""
     first = (np.arange(model.n_components) == 0) * np.ones((int(rows.sum()), 1))
     chosen = replace(data, table=data.table[np.flatnonzero(rows)], weight=data.weight[rows])
-    return model.prior.split(model.statistics_of(first, chosen) - model.started(np.zeros(model.n_cells)))[1]
-
-
-def _given_hyperparameters(model: Mixture) -> ConjugateFamily:
-    """The prior of the emission, hidden hyperparameters at their prior means."""
-    return model.prior.given_hyperparameters(model.started(np.zeros(model.n_cells))).blocks[1]
+    return model.prior.split(model.statistics_of(first, chosen))[1]
 
 
 def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarray) -> np.ndarray:
