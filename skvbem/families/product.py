@@ -107,7 +107,7 @@ class Product(ConjugateFamily):
         parts = zip(self.blocks, self.split(statistics))
         return np.sum([block.log_normalizer_increment(u) for block, u in parts], axis=0)
 
-    def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:  # type: ignore[override]
+    def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:
         """A(posterior) - A(self), nats, summed over blocks."""
         parts = zip(self.blocks, posterior.blocks, self.split(added))
         return np.sum([block.log_normalizer_gain(of_posterior, u) for block, of_posterior, u in parts], axis=0)

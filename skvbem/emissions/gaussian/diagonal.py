@@ -109,12 +109,13 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     ) -> NormalGamma | Hierarchical:
         """Normal-Gamma distributions; a precision that d columns share has d times the degrees of freedom."""
         p, shared = self.n_precisions, self.n_columns // self.n_precisions
-        variance: np.ndarray | HiddenScale = np.full(p, float(shared))
+        of_data = np.full(p, float(shared))
+        scale: np.ndarray | HiddenScale = of_data
         if isinstance(covariance, str):
-            variance = HiddenScale(float(shared), dof * variance, self._floor * variance)
+            scale = HiddenScale(float(shared), dof * of_data, self._floor * of_data)
         elif covariance is not None:
-            variance = np.broadcast_to(covariance, p) / self.unit[:p] ** 2 * shared
-        return normal_gamma_prior(n_components, mean, mean_precision, dof * shared, variance)
+            scale = np.broadcast_to(covariance, p) / self.unit[:p] ** 2 * shared
+        return normal_gamma_prior(n_components, mean, mean_precision, dof * shared, scale)
 
     def measure(self, values: np.ndarray) -> np.ndarray:
         """Measurements in units from the origin, (n_columns, n_rows)."""

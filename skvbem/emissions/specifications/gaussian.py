@@ -26,7 +26,7 @@ COVARIANCE_TYPES: dict[str, tuple[Any, dict]] = {
 }
 
 # Most degrees of freedom under a covariance that is learned: digits are lost with more.
-_MOST_DEGREES_OF_FREEDOM = 1e6
+_MAX_DEGREES_OF_FREEDOM = 1e6
 # How far from the data a prior mean may be, and how much narrower than they a prior covariance, in standard deviations:
 # scales, differences of squares, keep ten digits then, as many as the law asks for that no step lowers the bound.
 _FARTHEST = 1e3
@@ -168,10 +168,10 @@ class Gaussian(NumericSpecification):
                 f"The 'degrees_of_freedom_prior' parameter of {type(self).__name__} must be above {least}, the number "
                 f"of measurements less one. Got {value!r} instead."
             )
-        if value is not None and value > _MOST_DEGREES_OF_FREEDOM and is_hierarchical(self.covariance_prior):
+        if value is not None and value > _MAX_DEGREES_OF_FREEDOM and is_hierarchical(self.covariance_prior):
             raise ValueError(
                 f"The 'degrees_of_freedom_prior' parameter of {type(self).__name__} must be at most "
-                f"{_MOST_DEGREES_OF_FREEDOM:g} where 'covariance_prior' is {HIERARCHICAL!r}: with more, all components "
+                f"{_MAX_DEGREES_OF_FREEDOM:g} where 'covariance_prior' is {HIERARCHICAL!r}: with more, all components "
                 f"have one covariance. Got {value!r} instead. Take covariance_type='tied', or give 'covariance_prior'."
             )
         return value
