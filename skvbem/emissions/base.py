@@ -47,6 +47,9 @@ import numpy as np
 
 from skvbem.families import Dirichlet, Gamma
 from skvbem.families.base import ConjugateFamily
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.normal_hyperpriors import HiddenMeanPrecision
+from skvbem.families.rate_hyperpriors import hidden_rate_prior
 
 # Doubles that a block should hold: so many that they stay in cache, and that threads seldom wait for the interpreter.
 _BLOCK_DOUBLES = 3 * 2**16
@@ -295,21 +298,37 @@ def as_matrix(of_rows: np.ndarray) -> np.ndarray:
     return of_rows.swapaxes(-1, -2).reshape(prod(lanes) * n_components, n_rows)
 
 
+#: What a parameter of a prior says that is hidden itself, and learned from all components.
+HIERARCHICAL = "hierarchical"
+#: Hyperprior of the weight of means, in data.
+WEIGHT_OF_MEANS = HiddenMeanPrecision(shape=0.5, rate=0.5)
+# The floor under a hidden scale: for each row, as a share of the variance of the data, and at most. Less than it would
+# leave a component of rows that are all alike so narrow that rounding could lower its bound.
+_FLOOR_OF_ROW, _HIGHEST_FLOOR = 1e-6, 0.1
+
+
+def is_hierarchical(value: Any) -> bool:
+    """Whether a parameter of a prior says that it is hidden."""
+    return isinstance(value, str) and value == HIERARCHICAL
+
+
 class NormalPriorEmission(Emission):
     """Measurements whose components have a mean and a precision of some shape.
 
-    An `origin` and the `mean` of the data above it, in the emission's units, are fields of its subclasses.
+    An `origin`, the `mean` of the data above it, in the emission's units, and their `total_weight` are fields of its
+    subclasses.
     """
 
     origin: np.ndarray
     mean: np.ndarray
+    total_weight: float
 
     def default_prior(
         self,
         n_components: int,
         *,
         mean_prior=None,
-        mean_precision_prior: float = 1.0,
+        mean_precision_prior: float | str = 1.0,
         degrees_of_freedom_prior: float | None = None,
         covariance_prior=None,
     ) -> Any:
@@ -320,20 +339,24 @@ class NormalPriorEmission(Emission):
         n_components : int
         mean_prior : array_like of shape (d,), optional
             The mean of the data if None.
-        mean_precision_prior : float, default=1.0
-            Weight of `mean_prior`, in data.
+        mean_precision_prior : float or "hierarchical", default=1.0
+            Weight of `mean_prior`, in data; hidden, with a Gamma prior, if "hierarchical".
         degrees_of_freedom_prior : float, optional
-            More than d - 1 if the precision is a matrix. d if None.
-        covariance_prior : array_like, optional
+            More than d - 1 if the precision is a matrix. If None, d there (d + 2 under a hidden covariance), and 1 for
+            each variance of components whose columns are independent (3 under a hidden one).
+        covariance_prior : array_like or "hierarchical", optional
             (d, d), (d,) or a number, as the shape of the precision is; `degrees_of_freedom_prior` times its inverse is
             the prior mean of a precision. That of the data if None, correlations shrunk toward 0 by d / (n + d).
+            If "hierarchical", hidden, with a Wishart prior (see `skvbem.families.normal_hyperpriors`).
         """
         mean = self.mean
         if mean_prior is not None:
             mean = self._in_units(np.asarray(mean_prior, dtype=float) - self.origin)
-        dof = float(self.n_columns if degrees_of_freedom_prior is None else degrees_of_freedom_prior)
-        covariance = None if covariance_prior is None else np.asarray(covariance_prior, dtype=float)
-        return self._prior(n_components, mean, float(mean_precision_prior), dof, covariance)
+        hidden = is_hierarchical(covariance_prior)
+        dof = self._default_dof(hidden) if degrees_of_freedom_prior is None else float(degrees_of_freedom_prior)
+        weight = WEIGHT_OF_MEANS if is_hierarchical(mean_precision_prior) else float(mean_precision_prior)
+        covariance = covariance_prior if hidden or covariance_prior is None else np.asarray(covariance_prior, float)
+        return self._prior(n_components, mean, weight, dof, covariance)
 
     @abstractmethod
     def hyperparameters(self, family: Any) -> dict[str, np.ndarray]:
@@ -351,11 +374,29 @@ class NormalPriorEmission(Emission):
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         """A point (d,), given by its distance from the origin, in the emission's units."""
 
+    @property
+    def _floor(self) -> float:
+        """What a hidden scale has at least, as a share of the variance of the data."""
+        return min(_FLOOR_OF_ROW * self.total_weight, _HIGHEST_FLOOR)
+
+    @abstractmethod
+    def _default_dof(self, hidden: bool) -> float:
+        """Degrees of freedom of a prior that says none, under a hidden covariance and under a known one."""
+
     @abstractmethod
     def _prior(
-        self, n_components: int, mean: np.ndarray, mean_precision: float, dof: float, covariance: np.ndarray | None
+        self,
+        n_components: int,
+        mean: np.ndarray,
+        mean_precision: float | HiddenMeanPrecision,
+        dof: float,
+        covariance: np.ndarray | str | None,
     ) -> Any:
-        """The prior with a mean in the emission's units and a covariance in those of the data."""
+        """The prior with a mean in the emission's units and a covariance in those of the data, or a hidden one."""
+
+
+# Hyperprior of the rate of rates: its shape, and the floor under it, as a share of that of the data.
+_SHAPE_OF_RATES, _FLOOR_OF_RATES = 0.5, 1e-6
 
 
 class RatePriorEmission(Emission):
@@ -363,17 +404,20 @@ class RatePriorEmission(Emission):
 
     unit: np.ndarray
 
-    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma:
+    def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma | Hierarchical:
         """Gamma distributions of the rates, by default of shape 1 and with the rates of all data as their means.
 
         Parameters
         ----------
         n_components : int
         shape : float or array_like of shape (n_columns,)
-        rate : float or array_like of shape (n_columns,), optional
-            Such that `shape` / `rate` is the prior mean in the units of the data; that of the data if None.
+        rate : float, array_like of shape (n_columns,) or "hierarchical", optional
+            Such that `shape` / `rate` is the prior mean in the units of the data; that of the data if None. If
+            "hierarchical", hidden, one for each column (see `skvbem.families.rate_hyperpriors`).
         """
         shape = np.broadcast_to(np.asarray(shape, dtype=float), self.unit.shape)
+        if is_hierarchical(rate):
+            return hidden_rate_prior(n_components, shape, _SHAPE_OF_RATES, shape, _FLOOR_OF_RATES)
         rate = shape if rate is None else np.asarray(rate, dtype=float) * self._unit_of_rate
         rate = np.broadcast_to(rate, self.unit.shape)
         return Gamma.from_parameters(np.tile(shape, (n_components, 1)), np.tile(rate, (n_components, 1)))

@@ -29,12 +29,15 @@ class Moments(NamedTuple):
         Standard deviations; where a column is constant, its size (1 if that is 0).
     correlation : ndarray of shape (d, d)
         Of the columns with missing cells at their means, shrunk toward the identity by d / (n + d).
+    total_weight : float
+        Rows, by their weights.
     """
 
     origin: np.ndarray
     mean: np.ndarray
     deviation: np.ndarray
     correlation: np.ndarray
+    total_weight: float
 
 
 def n_columns_of(values: np.ndarray | Blocks) -> int:
@@ -106,7 +109,7 @@ def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> 
     correlation = (1 - shrinkage) * cross / unit / unit[:, None]
     correlation[constant] = correlation[:, constant] = 0.0
     np.fill_diagonal(correlation, 1.0)
-    return Moments(origin, reach * mean, deviation, correlation)
+    return Moments(origin, reach * mean, deviation, correlation, n_rows)
 
 
 def _largest(values: np.ndarray | Blocks, origin: np.ndarray) -> np.ndarray:

@@ -284,7 +284,9 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         if last is not None and last.continues(reading.columns, model):
             return FitPlan(self._method, seed, self._start_from(last, model, data, reading)[:, None], limits)
         is_tournament = isinstance(self.init, str) and self.init == "tournament"
-        starts = self._starts(model, data, reading, seed)
+        # maximum likelihood asks no prior: neither do its starts
+        of_starts = model if self._form().prior_share else model.with_known_hyperparameters()
+        starts = self._starts(of_starts, data, reading, seed)
         return FitPlan(self._method, seed, starts, limits, is_tournament, self._inverse_temperatures())
 
     def _inverse_temperatures(self) -> tuple[float, ...]:

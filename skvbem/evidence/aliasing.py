@@ -65,10 +65,8 @@ def alias_gain(
     others = relabelings[(relabelings != np.arange(relabelings.shape[1])).any(axis=1)]
     if len(others) == 0:
         return 0.0
-    hyperprior = model.prior.hyperprior
     log_z = evaluation.expectation(natural, "alias=True")[1]
-    if hyperprior is not None:
-        log_z += float(hyperprior.expect(natural)[1])
+    log_z += float(model.prior.log_normalizer_of_hyperparameters(natural))
     best = 0.0
     for s in _EXPONENTS:
         log_overlaps = []
@@ -76,8 +74,7 @@ def alias_gain(
             batch = others[at : at + _LANES].T
             mixed = (1.0 - s) * natural[:, None] + s * natural[batch]
             log_overlap = model.expect(mixed, evaluation.data).log_normalizer - log_z
-            if hyperprior is not None:
-                log_overlap = log_overlap + hyperprior.expect(mixed)[1]
+            log_overlap = log_overlap + model.prior.log_normalizer_of_hyperparameters(mixed)
             if statistics is not None:
                 # no relabeling changes the prior
                 between = (1.0 - s) * statistics[:, None] + s * statistics[batch]

@@ -172,8 +172,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         log_sums = log_sums + log_hyperparameters(prior, statistics, log_points)
         log_proposal = logsumexp((log_parts - log_evidences)[:, None] + log_sums - log_n, axis=0)
         log_weights = points.log_likelihoods(data, log_points) - log_proposal
-        if prior.hyperprior is not None:  # the prior density, relative to the base as all others
-            log_weights += prior.hyperprior.expect(log_points)[1]
+        log_weights += prior.log_normalizer_of_hyperparameters(log_points)  # relative to the base, as all densities
         if relabelings is not None and not np.isfinite(relabelings.cost):
             log_weights += relabelings.correction(evaluation.fit("vb").statistics, log_points)
         return log_weights

@@ -114,7 +114,7 @@ def log_hyperparameters(prior, statistics: np.ndarray, log_points: np.ndarray) -
     """
     if prior.hyperprior is None:
         return 0.0
-    return prior.leaves_hyperparameters(statistics.T)[:, None] * prior.hyperprior.expect(log_points)[1]
+    return prior.leaves_hyperparameters(statistics.T)[:, None] * prior.log_normalizer_of_hyperparameters(log_points)
 
 
 def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int) -> Starts:

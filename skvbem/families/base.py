@@ -164,14 +164,35 @@ class ConjugateFamily(ABC):
 
     def log_density_as_prior(self, point: Any, basis: str = "natural") -> np.ndarray:
         """Log density of a prior at a point, nats, hidden hyperparameters integrated out."""
-        density = self.log_density(point, basis)
-        return density if self.hyperprior is None else density + self.hyperprior.expect(self.natural(point))[1]
+        return self.log_density(point, basis) + self.log_normalizer_of_hyperparameters(self.natural(point))
+
+    def log_normalizer_of_hyperparameters(self, natural: np.ndarray) -> np.ndarray:
+        """ln Z of hidden hyperparameters at natural parameters (n_cells, ...), nats; 0 where none are hidden.
+
+        At a point it is what the logarithm of the base lacks of that of the prior density.
+        """
+        return np.zeros(natural.shape[1:]) if self.hyperprior is None else self.hyperprior.expect(natural)[1]
+
+    def hyperparameters(self, natural: np.ndarray) -> np.ndarray:
+        """Expected statistics of hidden hyperparameters at natural parameters, of their shape; 0 if none are hidden."""
+        return np.zeros(natural.shape) if self.hyperprior is None else self.hyperprior.expect(natural)[0]
+
+    def given_hyperparameters(self, statistics: np.ndarray) -> ConjugateFamily:
+        """The prior given hyperparameters of these statistics (n_cells,); itself if none are hidden.
+
+        With hidden ones complete data have no evidence in closed form, given them they have.
+        """
+        return self
 
     def kl(self, other: Self, expected_natural: np.ndarray | None = None) -> np.ndarray:
         """KL(self || other), nats, summed over the block; the expected natural parameters may be given if known."""
         added = self.statistics_above(other)
         natural = self.expected_natural() if expected_natural is None else expected_natural
-        return self._inner(added, natural) - other.log_normalizer_increment(added)
+        return self._inner(added, natural) - other.log_normalizer_gain(self, added)
+
+    def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:
+        """A(posterior) - A(self), nats, of the posterior after statistics that were added; of the batch's shape."""
+        return self.log_normalizer_increment(added)
 
     def log_evidence(self, statistics: np.ndarray) -> np.ndarray:
         """Log marginal likelihood of complete data with these statistics under this prior, nats."""

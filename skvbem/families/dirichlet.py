@@ -25,6 +25,9 @@ from skvbem.families.parallel_generator import ParallelGenerator
 
 _RESOLUTION = np.finfo(float).eps
 
+# Logarithm of a probability that is next to none, from which a step still leads somewhere.
+_LOWEST = -690.0
+
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet(ConjugateFamily):
@@ -209,8 +212,8 @@ class Dirichlet(ConjugateFamily):
         return weights / self.per_cell(self.row_sums(weights))
 
     def from_natural(self, natural: np.ndarray) -> np.ndarray:
-        """The point with these logarithms."""
-        return np.exp(natural)
+        """The point with these logarithms, next to none of which is none."""
+        return np.exp(np.maximum(natural, _LOWEST))
 
     def jacobian(self, point: np.ndarray) -> np.ndarray:
         """Derivatives of ln theta: 1 for the cell itself, less theta, within each row."""

@@ -170,6 +170,11 @@ class Gamma(FlatFamily):
         return principal_submatrix(np.diag(coordinates[self._places[1]] * point.ravel()), free)
 
     @property
+    def rate_cells(self) -> np.ndarray:
+        """The cells of rates, (n_components, n_features)."""
+        return self._pair(np.arange(len(self.coordinates)))[1]
+
+    @property
     def probability_shift(self) -> np.ndarray:
         """What to add to the coordinates: -1 to shapes, nothing to rates."""
         return self._flat(*(np.full((self.n_components, self.n_features), x) for x in (-1.0, 0.0)))

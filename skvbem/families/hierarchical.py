@@ -110,10 +110,18 @@ class Hierarchical(ConjugateFamily):
             log_normalizer = (self.base + statistics).log_normalizer()
         return np.where(self.leaves_hyperparameters(statistics), 0.0, log_normalizer)
 
+    def log_normalizer_gain(self, posterior: Any, added: np.ndarray) -> np.ndarray:
+        """A(posterior), nats: that of the base is 0."""
+        return posterior.log_normalizer()
+
+    def given_hyperparameters(self, statistics: np.ndarray) -> FlatFamily:
+        """The density of the base's family that hyperparameters of these statistics make of it."""
+        return self.base + statistics
+
     def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
-        """Whether statistics leave hyperparameters to their prior, as there is no density without any of them."""
+        """Whether statistics leave hyperparameters to their prior: all are 0, or make no density without them."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return ~np.asarray((self.base + statistics).is_valid)
+            return ~(np.asarray((self.base + statistics).is_valid) & statistics.any(axis=0))
 
     def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics, those of hyperparameters at their prior means added where there is no density without them."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from skvbem._numerics import log_rising
+from skvbem._numerics import log_rising, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem.families._bartlett import bartlett
 from skvbem.families.parallel_generator import ParallelGenerator
 
 
@@ -57,7 +60,7 @@ class GammaHyperprior(Hyperprior):
         c and d.
     power : ndarray of shape (n_groups,)
         m, what p(theta | nu) has of ln nu.
-    loadings : ndarray of shape (n_groups, n_cells)
+    loadings : ndarray or sparse array of shape (n_groups, n_cells)
         S, such that S phi is never positive.
     constant : float
         What p(theta | nu) has besides, nats.
@@ -66,34 +69,35 @@ class GammaHyperprior(Hyperprior):
     shape: np.ndarray
     rate: np.ndarray
     power: np.ndarray
-    loadings: np.ndarray
+    loadings: np.ndarray | csr_array
     constant: float = 0.0
 
     def posterior(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shapes and rates of q(nu) at natural parameters, (n_groups, ...)."""
-        rate = self._like(self.rate, natural) - np.tensordot(self.loadings, natural, axes=1)
-        return np.broadcast_to(self._like(self.shape + self.power, natural), rate.shape), rate
+        rate = self._like(self.rate, natural) - self.loadings @ natural
+        return np.zeros(rate.shape) + self._like(self.shape + self.power, natural), rate
 
     def expect(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `Hyperprior`."""
         shape, rate = self.posterior(natural)
-        prior_rate = self._like(self.rate, natural)
-        log_z = -self._like(self.power, natural) * np.log(prior_rate) - shape * np.log1p(
-            (rate - prior_rate) / prior_rate
-        )
-        constant = self.constant + float(log_rising(self.shape, self.power).sum())
-        return np.tensordot(self.loadings.T, shape / rate, axes=1), log_z.sum(axis=0) + constant
+        grown = shape * np.log(rate / self._like(self.rate, natural))
+        return self.loadings.T @ (shape / rate), self._log_gain - grown.sum(axis=0)
+
+    @cached_property
+    def _log_gain(self) -> float:
+        """The part of ln Z that no parameter changes, nats."""
+        return self.constant + float((log_rising(self.shape, self.power) - self.power * np.log(self.rate)).sum())
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
         shape, rate = self.posterior(natural)
-        return np.tensordot(self.loadings.T, rng.standard_gamma(shape) / rate, axes=1)
+        return self.loadings.T @ (rng.standard_gamma(shape) / rate)
 
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
         size = (len(self.shape), *like.shape[1:])
         shape, rate = (np.broadcast_to(self._like(x, like), size) for x in (self.shape, self.rate))
-        return np.tensordot(self.loadings.T, rng.standard_gamma(shape) / rate, axes=1)
+        return self.loadings.T @ (rng.standard_gamma(shape) / rate)
 
     @property
     def prior_statistics(self) -> np.ndarray:
@@ -107,8 +111,94 @@ class GammaHyperprior(Hyperprior):
 
 
 @dataclass(frozen=True, eq=False)
+class WishartHyperprior(Hyperprior):
+    r"""A Wishart prior of the inverse scale B that Wishart distributed precisions share.
+
+    :math:`\Lambda_k \mid B \sim W(\nu_0, B^{-1})` and :math:`B \sim W(n_0, R^{-1})`, so that
+    :math:`\ln f = m \ln|B| - \tfrac12 \sum_k \operatorname{tr} B\Lambda_k + \mathrm{constant}` with
+    :math:`m = \tfrac12 \nu_0 K` of K precisions, and
+    :math:`q(B) = W(n_0 + 2 m, (R + \sum_k \langle\Lambda_k\rangle)^{-1})`.
+
+    Parameters
+    ----------
+    degrees_of_freedom : float
+        :math:`n_0`, more than d - 1.
+    scale : ndarray of shape (d, d)
+        R.
+    power : float
+        m, what p(theta | B) has of ln|B|.
+    squares : ndarray of int, shape (n_precisions, d (d + 1) / 2)
+        The cells of the packed square of each precision.
+    n_cells : int
+        Of the prior.
+    constant : float
+        What p(theta | B) has besides, nats.
+    """
+
+    degrees_of_freedom: float
+    scale: np.ndarray
+    power: float
+    squares: np.ndarray
+    n_cells: int
+    constant: float = 0.0
+
+    def expect(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `Hyperprior`."""
+        factor, dof = self._factor(natural), self._posterior_dof
+        inverse = np.linalg.inv(factor)
+        log_det = 2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+        return self._cells(dof * (inverse.swapaxes(-1, -2) @ inverse)), self._log_gain - dof / 2 * log_det
+
+    def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
+        """See `Hyperprior`."""
+        return self._drawn(self._posterior_dof, self._factor(natural), rng)
+
+    def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
+        """See `Hyperprior`."""
+        factor = np.linalg.cholesky(self.scale)
+        return self._drawn(self.degrees_of_freedom, np.broadcast_to(factor, like.shape[1:] + factor.shape), rng)
+
+    @property
+    def prior_statistics(self) -> np.ndarray:
+        """See `Hyperprior`."""
+        return self._cells(self.degrees_of_freedom * np.linalg.inv(self.scale))
+
+    @property
+    def _posterior_dof(self) -> float:
+        return self.degrees_of_freedom + 2 * self.power
+
+    @cached_property
+    def _log_gain(self) -> float:
+        """The part of ln Z that no precision changes, nats."""
+        d, dof = len(self.scale), self.degrees_of_freedom
+        lifted = float(log_rising((dof - np.arange(d)) / 2, self.power).sum())
+        return self.constant + lifted + self.power * d * np.log(2) + dof / 2 * float(np.linalg.slogdet(self.scale)[1])
+
+    def _factor(self, natural: np.ndarray) -> np.ndarray:
+        """Lower Cholesky factors of the scale of q(B), (..., d, d)."""
+        d = len(self.scale)
+        summed = np.moveaxis(natural[self.squares].sum(axis=0), 0, -1)
+        return safe_cholesky(self.scale + unpack_symmetric(-2 * summed / pairings(d), d))
+
+    def _drawn(self, dof: float, factor: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
+        """Statistics of draws from Wishart distributions whose inverse scales have these factors (..., d, d)."""
+        lower = bartlett(np.full((*factor.shape[:-2], 1), dof), len(self.scale), rng)[..., 0, :, :]
+        root = np.linalg.solve(factor.swapaxes(-1, -2), lower)
+        return self._cells(root @ root.swapaxes(-1, -2))
+
+    def _cells(self, inverse_scale: np.ndarray) -> np.ndarray:
+        """Statistics of inverse scales (..., d, d), (n_cells, ...)."""
+        statistics = np.zeros((self.n_cells, *inverse_scale.shape[:-2]))
+        statistics[self.squares] = np.moveaxis(pack_symmetric(inverse_scale), -1, 0)
+        return statistics
+
+
+@dataclass(frozen=True, eq=False)
 class BlockHyperpriors(Hyperprior):
     """Hyperpriors of some of the blocks of a product; the cells of other blocks have none.
+
+    Blocks may share cells: hyperparameters that are independent given the parameters, each of which has statistics
+    there, and their statistics add.
 
     Parameters
     ----------
@@ -125,7 +215,8 @@ class BlockHyperpriors(Hyperprior):
         """See `Hyperprior`."""
         statistics, log_z = np.zeros(natural.shape), np.zeros(natural.shape[1:])
         for cells, hyperprior in self.blocks:
-            statistics[cells], of_block = hyperprior.expect(natural[cells])
+            of_cells, of_block = hyperprior.expect(natural[cells])
+            statistics[cells] += of_cells
             log_z = log_z + of_block
         return statistics, log_z
 
@@ -133,14 +224,14 @@ class BlockHyperpriors(Hyperprior):
         """See `Hyperprior`."""
         statistics = np.zeros(natural.shape)
         for cells, hyperprior in self.blocks:
-            statistics[cells] = hyperprior.draw(natural[cells], rng)
+            statistics[cells] += hyperprior.draw(natural[cells], rng)
         return statistics
 
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
         statistics = np.zeros(like.shape)
         for cells, hyperprior in self.blocks:
-            statistics[cells] = hyperprior.draw_from_prior(like[cells], rng)
+            statistics[cells] += hyperprior.draw_from_prior(like[cells], rng)
         return statistics
 
     @property
@@ -148,5 +239,5 @@ class BlockHyperpriors(Hyperprior):
         """See `Hyperprior`."""
         statistics = np.zeros(self.n_cells)
         for cells, hyperprior in self.blocks:
-            statistics[cells] = hyperprior.prior_statistics
+            statistics[cells] += hyperprior.prior_statistics
         return statistics

@@ -140,7 +140,7 @@ class NormalGamma(FlatFamily):
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components and features."""
-        kappa, dof, scale = self.mean_precision, self.degrees_of_freedom, self.scale
+        (kappa, dof, _, _), scale = self._split(self.coordinates), self.scale
         of_precisions = log_gamma(dof / 2) - dof / 2 * (np.log(np.pi) + np.log(scale))
         return of_precisions.sum(axis=(0, 1)) + 0.5 * (_LOG_2PI - np.log(kappa)).sum(axis=(0, 1))
 
@@ -160,7 +160,9 @@ class NormalGamma(FlatFamily):
 
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
-        kappa, dof, mean, scale = self.mean_precision, self.degrees_of_freedom, self.mean, self.scale
+        kappa, dof, total, square = self._split(self.coordinates)
+        mean = total / kappa
+        scale = square - self._shared(mean * total)
         precision = dof / scale
         of_log = 0.5 * (digamma(dof / 2) - np.log(scale) - np.log(np.pi))
         return self._join(-0.5 * (precision * mean**2 + 1 / kappa), of_log, precision * mean, -0.5 * precision)
@@ -251,6 +253,11 @@ class NormalGamma(FlatFamily):
         return principal_submatrix(curvature, free)
 
     @property
+    def square_cells(self) -> np.ndarray:
+        """The cells of the square of each precision, (n_components, n_precisions)."""
+        return self._places(self.coordinates)[3]
+
+    @property
     def probability_shift(self) -> np.ndarray:
         """What to add to the coordinates: to degrees of freedom the number of means on a precision, less 2."""
         shift = np.zeros(len(self.coordinates))
@@ -279,7 +286,7 @@ class NormalGamma(FlatFamily):
         """Mean precisions, degrees of freedom, sums and squares, (n_components, n_features or n_precisions, ...)."""
         d, p = self.n_features, self.n_precisions
         cells = cells.reshape(-1, 2 * (d + p), *cells.shape[1:])
-        return np.split(cells, [d, d + p, 2 * d + p], axis=1)
+        return [cells[:, :d], cells[:, d : d + p], cells[:, d + p : 2 * d + p], cells[:, 2 * d + p :]]
 
     def _join(self, *parts: np.ndarray) -> np.ndarray:
         cells = np.concatenate(parts, axis=1)

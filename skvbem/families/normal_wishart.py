@@ -42,6 +42,7 @@ from skvbem._numerics import (
     safe_cholesky,
     unpack_symmetric,
 )
+from skvbem.families._bartlett import bartlett
 from skvbem.families._wishart_curvature import Factored, wishart_information, wishart_jacobian
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
@@ -227,16 +228,11 @@ class NormalWishart(FlatFamily):
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> NormalPoint:
         """Means and precisions drawn, by Bartlett's decomposition."""
         (kappa, dof, mean, _), d = self._moments, self.n_features
-        batch = dof.shape[:-1]
-        halves = np.moveaxis((dof[..., None] - np.arange(d)) / 2, [-2, -1], [0, 1])
-        noise = np.moveaxis(rng.standard_normal((dof.shape[-1], d, d, *batch)), [0, 1, 2], [-3, -2, -1])
-        lower = np.tril(noise, -1)
-        pivots = np.sqrt(2 * np.maximum(np.moveaxis(rng.standard_gamma(halves), [0, 1], [-2, -1]), 1e-300))
-        lower[..., np.arange(d), np.arange(d)] = pivots
+        lower = bartlett(dof, d, rng)
         # Lambda = (L^-T A)(L^-T A)^T, so that L A^-T is a root of its inverse
         root = np.linalg.solve(lower, self._factor.swapaxes(-1, -2)).swapaxes(-1, -2)
         half = self._inverse_factor.swapaxes(-1, -2) @ lower
-        noise = np.moveaxis(rng.standard_normal((*mean.shape[-2:], *batch)), [0, 1], [-2, -1])
+        noise = np.moveaxis(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), [0, 1], [-2, -1])
         drawn = (root @ noise[..., None])[..., 0]
         return _trail(mean + drawn / np.sqrt(kappa)[..., None], half @ half.swapaxes(-1, -2))
 
@@ -288,6 +284,11 @@ class NormalWishart(FlatFamily):
     def information(self, point: NormalPoint, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
         """Minus the second derivatives of coordinates . natural(point) by unconstrained coordinates."""
         return principal_submatrix(wishart_information(self._split(coordinates), Factored.at(point)), free)
+
+    @property
+    def square_cells(self) -> np.ndarray:
+        """The cells of the packed square of each precision, (n_precisions, d (d + 1) / 2)."""
+        return self._split(np.arange(len(self.coordinates)))[3]
 
     @property
     def probability_shift(self) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -40,7 +41,8 @@ class Product(ConjugateFamily):
 
     def split(self, cells: np.ndarray) -> list[np.ndarray]:
         """The cells of each block."""
-        return np.split(cells, np.cumsum(self.n_cells)[:-1])
+        ends = accumulate(self.n_cells)
+        return [cells[end - n : end] for n, end in zip(self.n_cells, ends)]
 
     def __add__(self, statistics: np.ndarray) -> Self:
         added = zip(self.blocks, self.split(statistics))
@@ -76,6 +78,11 @@ class Product(ConjugateFamily):
         parts = zip(self.blocks, self.split(statistics))
         return np.concatenate([block.with_hyperparameters(u) for block, u in parts])
 
+    def given_hyperparameters(self, statistics: np.ndarray) -> Self:
+        """The product of the blocks given hyperparameters of these statistics."""
+        parts = zip(self.blocks, self.split(statistics))
+        return type(self)(tuple(block.given_hyperparameters(u) for block, u in parts), self.n_cells)
+
     @property
     def n_free_parameters(self) -> int:
         """Number of free parameters of all blocks."""
@@ -99,6 +106,11 @@ class Product(ConjugateFamily):
         """A(self + statistics) - A(self), nats, summed over blocks."""
         parts = zip(self.blocks, self.split(statistics))
         return np.sum([block.log_normalizer_increment(u) for block, u in parts], axis=0)
+
+    def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:
+        """A(posterior) - A(self), nats, summed over blocks."""
+        parts = zip(self.blocks, posterior.blocks, self.split(added))
+        return np.sum([block.log_normalizer_gain(of_posterior, u) for block, of_posterior, u in parts], axis=0)
 
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters, (n_cells, ...)."""

@@ -102,6 +102,13 @@ class LatentModel(ABC):
         later.prior = prior
         return later
 
+    def with_known_hyperparameters(self) -> Self:
+        """The model whose hidden hyperparameters are known, and at their prior means; itself if none are hidden."""
+        if self.prior.hyperprior is None:
+            return self
+        of_prior = self.prior.with_hyperparameters(np.zeros(len(self.prior.coordinates)))
+        return self.with_prior(self.prior.given_hyperparameters(of_prior))
+
     @property
     def n_cells(self) -> int:
         """Numbers that statistics take."""

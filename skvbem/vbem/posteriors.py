@@ -41,10 +41,15 @@ class Form:
     prior_share: float = 1.0
     lowered_by: float = 0.0
 
-    def of(self, prior: ConjugateFamily, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Natural parameters, of the statistics' shape, and the penalty (n_lanes,), nats, of any family."""
+    def of(
+        self, prior: ConjugateFamily, statistics: np.ndarray, posterior: ConjugateFamily | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Natural parameters, of the statistics' shape, and the penalty (n_lanes,), nats, of any family.
+
+        The posterior, prior + statistics, may be given if it is known.
+        """
         if self.density:
-            posterior = prior + statistics
+            posterior = prior + statistics if posterior is None else posterior
             natural = posterior.expected_natural()
             return natural, -posterior.kl(prior, natural)
         point = self.point_of(prior, statistics)

@@ -274,7 +274,7 @@ def test_two_groups_of_a_family_are_that_family_where_columns_are_independent(fr
 
 
 def test_attributes_of_two_groups_of_measurements_are_by_group(frame):
-    two = [("tall", Gaussian(), [0]), ("wide", Gaussian("diag", mean_precision_prior=0.5), [1])]
+    two = [("tall", Gaussian(mean_precision_prior=1.0), [0]), ("wide", Gaussian("diag", mean_precision_prior=0.5), [1])]
     model = VBMixture(2, emission=two, n_init=2, random_state=0).fit(frame[["height", "weight"]])
     assert model.mean_precision_prior_ == {"tall": 1.0, "wide": 0.5}
     assert model.means_["tall"].shape == model.means_["wide"].shape == (2, 1)

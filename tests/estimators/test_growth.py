@@ -31,7 +31,7 @@ LARGER = {"coleman_panel": "categorical", "lsat6": "categorical", "lizards": "ca
 
 
 #: Of clumps: measurements that spread by 1.
-UNIT = Gaussian(covariance_prior=np.eye(2))
+UNIT = Gaussian(covariance_prior=np.eye(2), mean_precision_prior=1.0)
 
 
 def shared(name):
@@ -80,7 +80,7 @@ def test_moves_find_what_starts_miss():
 def test_clumps_are_counted(covariance_type, rng):
     X = clumps(rng, 5)
     prior = {"full": np.eye(2), "tied": np.eye(2), "diag": [1, 1], "spherical": 1}[covariance_type]
-    emission = Gaussian(covariance_type, covariance_prior=prior)
+    emission = Gaussian(covariance_type, covariance_prior=prior, mean_precision_prior=1.0)
     auto = VBMixture("auto", emission=emission, random_state=0).fit(X)
     assert auto.n_components_ == 5
     assert sorted(auto.counts_.round()) == approx([80] * 5, abs=1)
@@ -271,7 +271,7 @@ def compiled():
     def make(values, emission, n_components):
         estimator = VBMixture(n_components, emission=emission)
         reading = estimator.read(values)
-        model = estimator._model(reading)
+        model = estimator._model(reading).with_known_hyperparameters()
         return model, reading.compiled(model)
 
     return make

@@ -10,6 +10,7 @@ from skvbem.families import Dirichlet, Gamma, Product
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.families.rate_hyperpriors import hidden_rate_prior
 
 approx = pytest.approx
 
@@ -160,3 +161,15 @@ def test_a_product_has_the_hyperparameters_of_its_blocks(prior, rng):
     assert product.is_valid
     started = product.with_hyperparameters(np.zeros(15))
     assert (product + started).is_valid
+
+
+def test_hidden_rates_are_the_hierarchy_written_out(rng):
+    """As the one of these tests, which is written out, but for the floor."""
+    shape, mean = np.array([1.5, 0.7]), np.array([2.0, 0.4])
+    prior = hidden_rate_prior(3, shape, 0.5, mean, 0.0)
+    defined = rates_of_unknown_scale(shape, 3, [0.5, 0.5], 0.5 / mean)
+    natural = prior.natural(rng.gamma(1.0, size=(3, 2)))
+    assert prior.coordinates == approx(defined.coordinates)
+    for found, expected in zip(prior.hyperprior.expect(natural), defined.hyperprior.expect(natural)):
+        assert found == approx(expected)
+    assert hidden_rate_prior(3, shape, 0.5, mean, 1e-6).base.rate == approx(np.full((3, 2), 1e-6))

@@ -12,6 +12,9 @@ from peers.hmm_learn_base import LAST, RUN, Covariances, Model, Symbols, constru
 
 from skvbem.emissions import Categorical, Gaussian
 
+# Priors of nothing hidden, as those of hmmlearn are.
+_KNOWN = {"mean_precision_prior": 1.0, "covariance_prior": None}
+
 
 class _MaximumLikelihood(Model):
     """Models whose default priors are flat: maximum likelihood."""
@@ -96,6 +99,9 @@ class GaussianHMM(Covariances, _MaximumLikelihood):
         n_components=1, covariance_type="diag", min_covar=1e-3, **_PRIORS, means_prior=0, means_weight=0,
         covars_prior=1e-2, covars_weight=1, **RUN, **learned("stmc"), **LAST,
     )  # fmt: skip
+
+    def _settings(self):
+        return super()._settings() | {"emission": Gaussian(self.covariance_type, **_KNOWN)}
 
     def _published(self, fit):
         return super()._published(fit) | {"means_": fit.means_, "_covars_": fit.covariances_}
@@ -211,7 +217,7 @@ class VariationalGaussianHMM(Covariances, _Variational):
     def _settings(self):
         given = {theirs: self._prior(theirs) for theirs in self._ours}
         prior = {self._ours[name]: self._alike(value, name) for name, value in given.items() if value is not None}
-        return super()._settings() | {"emission": Gaussian(self.covariance_type, **prior)}
+        return super()._settings() | {"emission": Gaussian(self.covariance_type, **_KNOWN | prior)}
 
     def _published(self, fit):
         found, fitted = super()._published(fit), fit._fitted_

@@ -42,6 +42,8 @@ from skvbem.emissions.gaussian.dense_step import (
 )
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalPoint, NormalWishart
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.normal_hyperpriors import HiddenMeanPrecision, HiddenScale, normal_wishart_prior
 
 # Share of the variance of standardized columns, in some direction, that is taken for rounding.
 _COLLINEAR = 1e-12
@@ -61,12 +63,15 @@ class DenseGaussian(NormalPriorEmission):
         The mean of the data in the frame, nearly 0.
     tied : bool
         Whether all components share one precision matrix.
+    total_weight : float
+        Of the data, rows.
     """
 
     origin: np.ndarray
     whitener: np.ndarray
     mean: np.ndarray
     tied: bool = False
+    total_weight: float = 1.0
 
     @classmethod
     def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, *, tied: bool = False) -> Self:
@@ -74,7 +79,7 @@ class DenseGaussian(NormalPriorEmission):
         moments = weighted_moments(values, weight)
         whitener = np.linalg.inv(np.linalg.cholesky(moments.correlation)) / moments.deviation
         whitener = np.tril(whitener)
-        return cls(moments.origin, whitener, whitener @ moments.mean, tied)
+        return cls(moments.origin, whitener, whitener @ moments.mean, tied, moments.total_weight)
 
     @property
     def n_columns(self) -> int:
@@ -128,20 +133,26 @@ class DenseGaussian(NormalPriorEmission):
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         return self.whitener @ away
 
+    def _default_dof(self, hidden: bool) -> float:
+        """The fewest with which a covariance has a mean where the prior's is hidden; else d."""
+        return self.n_columns + 2.0 if hidden else float(self.n_columns)
+
     def _prior(
-        self, n_components: int, mean: np.ndarray, mean_precision: float, dof: float, covariance: np.ndarray | None
-    ) -> NormalWishart:
+        self,
+        n_components: int,
+        mean: np.ndarray,
+        mean_precision: float | HiddenMeanPrecision,
+        dof: float,
+        covariance: np.ndarray | str | None,
+    ) -> NormalWishart | Hierarchical:
         """Normal-Wishart distributions."""
-        n_precisions, scale = 1 if self.tied else n_components, np.eye(self.n_columns)
-        if covariance is not None:
+        d = self.n_columns
+        scale: np.ndarray | HiddenScale = np.eye(d)
+        if isinstance(covariance, str):
+            scale = HiddenScale(float(d), dof * np.eye(d), self._floor * np.eye(d))
+        elif covariance is not None:
             scale = self.in_frame(covariance)
-        return NormalWishart.from_parameters(
-            mean=np.tile(mean, (n_components, 1)),
-            mean_precision=np.full(n_components, mean_precision),
-            degrees_of_freedom=np.full(n_precisions, dof),
-            scale=np.tile(scale, (n_precisions, 1, 1)),
-            shared=self.tied,
-        )
+        return normal_wishart_prior(n_components, mean, mean_precision, dof, scale, shared=self.tied)
 
     def survey(self, values: np.ndarray, before: DenseTable | None = None) -> DenseTable:
         """A table without rows that knows how far the rows reach, and those of a survey before."""

@@ -12,6 +12,7 @@ The expanded square costs one matrix product. Its rounding error is about 1e-16 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -23,6 +24,8 @@ from skvbem.emissions.base import NormalPriorEmission, Step, by_row
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalGamma, NormalPoint
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.normal_hyperpriors import HiddenMeanPrecision, HiddenScale, normal_gamma_prior
 
 _LOG_2PI = np.log(2 * np.pi)
 #: Largest precision times square, in units, for which the square is expanded.
@@ -41,12 +44,15 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         All the same if `spherical`.
     spherical : bool
         Whether the columns of a component share one precision.
+    total_weight : float
+        Of the data, rows.
     """
 
     origin: np.ndarray
     mean: np.ndarray
     unit: np.ndarray
     spherical: bool = False
+    total_weight: float = 1.0
 
     @classmethod
     def for_data(
@@ -58,7 +64,7 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         if spherical:
             largest = unit.max()
             unit = np.full(len(unit), largest * np.sqrt(np.mean((unit / largest) ** 2)))
-        return cls(moments.origin, moments.mean / unit, unit, spherical)
+        return cls(moments.origin, moments.mean / unit, unit, spherical, moments.total_weight)
 
     @property
     def n_columns(self) -> int:
@@ -89,20 +95,27 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         return away / self.unit
 
+    def _default_dof(self, hidden: bool) -> float:
+        """Of each variance 3 where the prior's is hidden; else 1."""
+        return 3.0 if hidden else 1.0
+
     def _prior(
-        self, n_components: int, mean: np.ndarray, mean_precision: float, dof: float, covariance: np.ndarray | None
-    ) -> NormalGamma:
+        self,
+        n_components: int,
+        mean: np.ndarray,
+        mean_precision: float | HiddenMeanPrecision,
+        dof: float,
+        covariance: np.ndarray | str | None,
+    ) -> NormalGamma | Hierarchical:
         """Normal-Gamma distributions; a precision that d columns share has d times the degrees of freedom."""
-        d, p = self.n_columns, self.n_precisions
-        variance = np.ones(p)
-        if covariance is not None:
-            variance = np.broadcast_to(covariance, p) / self.unit[:p] ** 2
-        return NormalGamma.from_parameters(
-            mean=np.tile(mean, (n_components, 1)),
-            mean_precision=np.full((n_components, d), mean_precision),
-            degrees_of_freedom=np.full((n_components, p), dof * (d // p)),
-            scale=np.tile(variance * (d // p), (n_components, 1)),
-        )
+        p, shared = self.n_precisions, self.n_columns // self.n_precisions
+        of_data = np.full(p, float(shared))
+        scale: np.ndarray | HiddenScale = of_data
+        if isinstance(covariance, str):
+            scale = HiddenScale(float(shared), dof * of_data, self._floor * of_data)
+        elif covariance is not None:
+            scale = np.broadcast_to(covariance, p) / self.unit[:p] ** 2 * shared
+        return normal_gamma_prior(n_components, mean, mean_precision, dof * shared, scale)
 
     def measure(self, values: np.ndarray) -> np.ndarray:
         """Measurements in units from the origin, (n_columns, n_rows)."""
@@ -194,7 +207,8 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     def _split(self, natural: np.ndarray) -> list[np.ndarray]:
         """Mean precisions, degrees of freedom, sums and squares of cells (..., cells per component)."""
         d, p = self.n_columns, self.n_precisions
-        return np.split(natural, [d, d + p, 2 * d + p], axis=-1)
+        ends = (0, d, d + p, 2 * d + p, 2 * (d + p))
+        return [natural[..., first:last] for first, last in pairwise(ends)]
 
     @property
     def cells_per_component(self) -> int:

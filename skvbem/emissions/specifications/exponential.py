@@ -19,8 +19,9 @@ class Exponential(RateSpecification):
     ----------
     shape_prior : float or array-like of shape (n_columns,), default=1.0
         Shape of the Gamma prior of each rate.
-    rate_prior : float or array-like of shape (n_columns,), default=None
-        `shape_prior` / `rate_prior` is the prior mean of a rate; by default one over the mean of X.
+    rate_prior : float, array-like of shape (n_columns,) or "hierarchical", default=None
+        `shape_prior` / `rate_prior` is the prior mean of a rate; by default one over the mean of
+        X. "hierarchical" has it learned from all components, column by column.
 
     See Also
     --------

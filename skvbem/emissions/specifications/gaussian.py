@@ -10,6 +10,7 @@ import numpy as np
 
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks
+from skvbem.emissions.base import HIERARCHICAL, is_hierarchical
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.emissions.specifications.base import NumericSpecification, Parameters, finite
@@ -24,6 +25,8 @@ COVARIANCE_TYPES: dict[str, tuple[Any, dict]] = {
     "spherical": (DiagonalGaussian, {"spherical": True}),
 }
 
+# Most degrees of freedom under a covariance that is learned: digits are lost with more.
+_MAX_DEGREES_OF_FREEDOM = 1e6
 # How far from the data a prior mean may be, and how much narrower than they a prior covariance, in standard deviations:
 # scales, differences of squares, keep ten digits then, as many as the law asks for that no step lowers the bound.
 _FARTHEST = 1e3
@@ -39,13 +42,15 @@ class Gaussian(NumericSpecification):
         component.
     mean_prior : array-like of shape (n_columns,), default=None
         Prior mean of the means; by default the mean of X.
-    mean_precision_prior : float, default=1.0
-        How many rows `mean_prior` weighs.
+    mean_precision_prior : float or "hierarchical", default=1.0
+        How many rows `mean_prior` weighs; "hierarchical" has it learned from how far apart the components are.
     degrees_of_freedom_prior : float, default=None
-        Of precisions; more than the number of columns less one, by default that number.
-    covariance_prior : array-like, default=None
+        Of precisions, more than d - 1 where d columns share a matrix. By default d there, and 1 for each variance of
+        "diag" and "spherical"; d + 2 and 3 under a hierarchical `covariance_prior`.
+    covariance_prior : array-like or "hierarchical", default=None
         Prior covariance of a component, (d, d) for "full" and "tied", (d,) for "diag", a number for "spherical". By
-        default the covariance of X, its correlations shrunk towards 0 a little where rows are few.
+        default the covariance of X, its correlations shrunk towards 0 a little where rows are few. "hierarchical" has
+        it learned from all components.
 
     See Also
     --------
@@ -71,7 +76,7 @@ class Gaussian(NumericSpecification):
 
     _parameter_constraints: ClassVar[dict] = {
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
-        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
+        "mean_precision_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({HIERARCHICAL})],
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
     }
 
@@ -163,11 +168,17 @@ class Gaussian(NumericSpecification):
                 f"The 'degrees_of_freedom_prior' parameter of {type(self).__name__} must be above {least}, the number "
                 f"of measurements less one. Got {value!r} instead."
             )
+        if value is not None and value > _MAX_DEGREES_OF_FREEDOM and is_hierarchical(self.covariance_prior):
+            raise ValueError(
+                f"The 'degrees_of_freedom_prior' parameter of {type(self).__name__} must be at most "
+                f"{_MAX_DEGREES_OF_FREEDOM:g} where 'covariance_prior' is {HIERARCHICAL!r}: with more, all components "
+                f"have one covariance. Got {value!r} instead. Take covariance_type='tied', or give 'covariance_prior'."
+            )
         return value
 
-    def _mean_precision(self) -> float:
+    def _mean_precision(self) -> float | str:
         value = self.mean_precision_prior
-        if not 1e-100 <= value <= 1e12:
+        if not isinstance(value, str) and not 1e-100 <= value <= 1e12:
             raise ValueError(
                 f"The 'mean_precision_prior' parameter of {type(self).__name__} must lie between 1e-100 and 1e12 rows. "
                 f"Got {value!r} instead."
@@ -181,18 +192,19 @@ class Gaussian(NumericSpecification):
         mean = finite(owner, "mean_prior", self.mean_prior, (emission.n_columns,))
         with np.errstate(over="ignore"):
             away = float(np.abs(emission.seeding_coordinates(emission.prepare(mean[None]))).max())
-        if away > _FARTHEST or self.mean_precision_prior * away**2 > _FARTHEST**2:
+        rows = 1.0 if isinstance(self.mean_precision_prior, str) else self.mean_precision_prior
+        if away > _FARTHEST or rows * away**2 > _FARTHEST**2:
             raise ValueError(
                 f"The 'mean_prior' parameter of {owner} must lie within {_FARTHEST:g} standard deviations of the mean "
                 f"of X, fewer where 'mean_precision_prior' is above 1. Got {shown(self.mean_prior)}, which is "
-                f"{away:.3g} away, and a 'mean_precision_prior' of {self.mean_precision_prior:g}."
+                f"{away:.3g} away, and a 'mean_precision_prior' of {self.mean_precision_prior}."
             )
         return mean
 
-    def _covariance(self, emission: Any) -> np.ndarray | None:
+    def _covariance(self, emission: Any) -> np.ndarray | str | None:
         owner, value, d = type(self).__name__, self.covariance_prior, emission.n_columns
-        if value is None:
-            return None
+        if value is None or is_hierarchical(value):
+            return value
         shape = {"full": (d, d), "tied": (d, d), "diag": (d,), "spherical": ()}[self.covariance_type]
         covariance = finite(owner, "covariance_prior", value, shape)
         if covariance.ndim == 2:

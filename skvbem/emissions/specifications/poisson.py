@@ -18,8 +18,9 @@ class Poisson(CountCells, RateSpecification):
     ----------
     shape_prior : float or array-like of shape (n_columns,), default=1.0
         Shape of the Gamma prior of each rate.
-    rate_prior : float or array-like of shape (n_columns,), default=None
+    rate_prior : float, array-like of shape (n_columns,) or "hierarchical", default=None
         `shape_prior` / `rate_prior` is the prior mean of a rate; by default the mean of X.
+        "hierarchical" has it learned from all components, column by column.
 
     See Also
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from skvbem.emissions.base import is_hierarchical
 from skvbem.emissions.specifications.base import NumericSpecification
 
 
@@ -15,8 +16,9 @@ class RateSpecification(NumericSpecification):
     ----------
     shape_prior : float or array-like of shape (n_columns,), default=1.0
         Shape of the prior of each rate.
-    rate_prior : float or array-like of shape (n_columns,), default=None
-        `shape_prior` / `rate_prior` is the prior mean of a rate; by default the rate of X.
+    rate_prior : float, array-like of shape (n_columns,) or "hierarchical", default=None
+        `shape_prior` / `rate_prior` is the prior mean of a rate; by default the rate of X. "hierarchical" has it
+        learned from all components.
     """
 
     def __init__(self, shape_prior=1.0, rate_prior=None):
@@ -26,6 +28,9 @@ class RateSpecification(NumericSpecification):
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Shape and rate of Gamma distributions."""
         parameters = {"shape": "shape_prior", "rate": "rate_prior"}
+        given = {option: getattr(self, name) for option, name in parameters.items()}
         return {
-            option: self.positive(name, names) for option, name in parameters.items() if getattr(self, name) is not None
+            option: value if option == "rate" and is_hierarchical(value) else self.positive(parameters[option], names)
+            for option, value in given.items()
+            if value is not None
         }

@@ -186,7 +186,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     _label = "state"
     _method = HMMMethod()
     _fitted_type = FittedHMM
-    # Of a search that names none: that of networks and mixtures is drawn here, path by path, and has an error bar.
+    # Of a search that names none: that of networks is drawn here, path by path, and has an error bar.
     default_score = "lower_bound"
 
     _parameter_constraints: ClassVar[dict] = {

@@ -54,6 +54,13 @@ class FittedEmissions(Fitted):
         point = self.form.point_of(self.model.prior, self.statistics)
         return self.model.prior.with_exact_zeros(point) if self.form.prior_share == 0.0 else point
 
+    @cached_property
+    def prior_as_found(self) -> Product:
+        """The prior, hidden hyperparameters as they are expected under q(theta), or at the point."""
+        prior = self.model.prior
+        natural = self.posterior.expected_natural() if self.form.density else prior.natural(self.point)
+        return prior.given_hyperparameters(prior.hyperparameters(natural))
+
     def imputed(self, block: Any, responsibilities: np.ndarray) -> list[np.ndarray]:
         """Rows of each group with missing cells filled: under VB by predictive means, else by means at the point."""
         point = self.emission.predictive_point(self.posterior.blocks[-1]) if self.form.density else self.point[-1]
@@ -65,7 +72,7 @@ class FittedEmissions(Fitted):
 
     def hyperparameters(self) -> dict[str, Any]:
         """What the emissions show besides `parameters_`, by attribute; by group too where several have an attribute."""
-        prior, posterior = self.model.prior.blocks[-1], self.posterior.blocks[-1] if self.form.density else None
+        prior, posterior = self.prior_as_found.blocks[-1], self.posterior.blocks[-1] if self.form.density else None
         parts = getattr(self.emission, "parts", (self.emission,))
         attributes: dict[str, dict[str, Any]] = {}
         for k, (group, part, parameters) in enumerate(zip(self.groups.groups, parts, self.parameters())):

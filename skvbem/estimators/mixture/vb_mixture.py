@@ -170,6 +170,8 @@ class VBMixture(EmissionEstimator):
     _label = "component"
     _method = MixtureMethod()
     _fitted_type = FittedMixture
+    # Of a search that names none: that of networks is refused where hyperparameters are hidden.
+    default_score = "lower_bound"
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],

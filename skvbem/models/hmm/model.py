@@ -260,7 +260,7 @@ class HMM(LabelModel):
             pairs += (left * data.pair_weight[rows]) @ smoothed.swapaxes(-1, -2)
             first += smoothed @ begins[rows]
             before = smoothed[..., -1:]
-        return self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes))
+        return self.started(self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes)))
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the states in another order."""

@@ -18,8 +18,6 @@ from skvbem.models.labels.model import LabelModel
 
 # Log likelihoods that chains side by side may hold.
 _MAX_LOG_LIKELIHOODS_AT_ONCE = 2**21
-# Logarithms of probabilities that are next to none, from which a step still leads somewhere.
-_LOWEST = -690.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +43,8 @@ class GibbsSampler:
         prior, statistics = self.model.prior, np.ascontiguousarray(statistics, dtype=float)
         natural = (prior + prior.with_hyperparameters(statistics)).expected_natural()
         slope = self.log_z(natural, data) + prior.log_evidence(statistics)
-        if prior.hyperprior is not None:
-            slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, prior.hyperprior.expect(natural)[1])
+        of_hyperparameters = prior.log_normalizer_of_hyperparameters(natural)
+        slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, of_hyperparameters)
         return Path(statistics, natural, slope)
 
     def certain_statistics(self, data: Any, rng: np.random.Generator) -> np.ndarray:
@@ -78,22 +76,15 @@ class GibbsSampler:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
         log_z = [
             self.log_z((1 - t) * path.natural + t * log_point, workspace)
-            + self._hyperparameters_at(path, t, log_point)[1]
+            + self.model.prior.log_normalizer_of_hyperparameters(self._natural_of_hyperparameters(path, t, log_point))
             for t in temperatures
         ]
         return np.stack(log_z)
 
-    def _hyperparameters_at(self, path: Path, t: float, log_point: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
-        """Natural parameters of q(nu) at an inverse temperature, and its ln Z, nats; 0 where none are hidden.
-
-        Chains that start from the prior keep p(nu | theta) all along.
-        """
-        prior = self.model.prior
-        if prior.hyperprior is None:
-            return log_point, 0.0
-        from_prior = prior.leaves_hyperparameters(path.statistics)
-        natural = np.where(from_prior, log_point, (1 - t) * path.natural + t * log_point)
-        return natural, prior.hyperprior.expect(natural)[1]
+    def _natural_of_hyperparameters(self, path: Path, t: float, log_point: np.ndarray) -> np.ndarray:
+        """Natural parameters of q(nu) at an inverse temperature; chains from the prior keep p(nu | theta) all along."""
+        from_prior = self.model.prior.leaves_hyperparameters(path.statistics)
+        return np.where(from_prior, log_point, (1 - t) * path.natural + t * log_point)
 
     def log_likelihoods(self, data: Any, log_points: np.ndarray) -> np.ndarray:
         """ln p(data | theta), nats, of many points (n_cells, n_points)."""
@@ -109,7 +100,7 @@ class GibbsSampler:
         self, workspace: Any, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gibbs chains along paths of their own; see `skvbem.capabilities.Annealing`."""
-        rngs, rows, hyperprior = generators(streams), workspace.one_by_one, self.model.prior.hyperprior
+        rngs, rows, prior = generators(streams), workspace.one_by_one, self.model.prior
         log_ratios = np.empty((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
         for step, (here, there) in enumerate(pairwise(temperatures)):
@@ -118,12 +109,12 @@ class GibbsSampler:
             after, drawn = self.completed((1 - there) * path.natural + there * log_point, rows, rngs)
             log_ratios[step] = (after - before if here != there else 0.0) + (there - here) * slope
             statistics = (1 - there) * path.statistics + there * drawn
-            if hyperprior is not None:
-                log_z_before = self._hyperparameters_at(path, here, log_point)[1]
-                natural, log_z_after = self._hyperparameters_at(path, there, log_point)
-                log_ratios[step] += log_z_after - log_z_before
-                of_prior = hyperprior.draw(natural, ParallelGenerator(rngs))
-                statistics += np.where(self.model.prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior
+            if prior.hyperprior is not None:
+                at_here, at_there = (self._natural_of_hyperparameters(path, t, log_point) for t in (here, there))
+                log_ratios[step] += prior.log_normalizer_of_hyperparameters(at_there)
+                log_ratios[step] -= prior.log_normalizer_of_hyperparameters(at_here)
+                of_prior = prior.hyperprior.draw(at_there, ParallelGenerator(rngs))
+                statistics += np.where(prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior
                 drawn = drawn + of_prior
             log_point[:] = self._points_after(statistics, rngs)
         move_on(streams, rngs)
@@ -147,7 +138,7 @@ class GibbsSampler:
         mode = prior.mode()
         near_prior = prior.with_hyperparameters(np.zeros(len(prior.coordinates)))
         width = 1 / np.sqrt(np.diag(prior.information(mode, prior.coordinates + near_prior)))
-        free = prior.to_unconstrained(prior.from_natural(np.maximum(log_point, _LOWEST)))
+        free = prior.to_unconstrained(prior.from_natural(log_point))
         log_prior = self._log_prior(log_point)
         shape = (len(strengths), log_point.shape[1])
         log_ratios, accepted = np.empty(shape), np.empty(shape, dtype=bool)
@@ -185,8 +176,7 @@ class GibbsSampler:
     def _log_prior(self, natural: np.ndarray) -> np.ndarray:
         """ln p(theta) but for a constant, nats, (n_lanes,), hidden hyperparameters integrated out."""
         prior = self.model.prior
-        log_prior = (prior.coordinates[:, None] * natural).sum(axis=0)
-        return log_prior if prior.hyperprior is None else log_prior + prior.hyperprior.expect(natural)[1]
+        return (prior.coordinates[:, None] * natural).sum(axis=0) + prior.log_normalizer_of_hyperparameters(natural)
 
     def _points_after(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""

@@ -81,6 +81,12 @@ class LabelModel(LatentModel):
         first = self.n_cells - len(component)
         return [first + np.flatnonzero((component == k) | (component == -1)) for k in range(self.n_components)]
 
+    def started(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics of rows (n_cells, ...) with those of hidden hyperparameters at their prior means: a start."""
+        if self.prior.hyperprior is None:
+            return statistics
+        return statistics + self.prior.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
+
     def magnitude(self, data: LabeledRows) -> float:
         """Size of the terms whose sum is the log normalizer, nats."""
         blocks = data.blocks(self.emission.block_rows(self.n_components))
@@ -129,15 +135,21 @@ class EmissionAscent(Generic[_Model]):
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
         prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
-        if self.hyperprior is not None:
-            statistics[:] = prior.with_hyperparameters(statistics)
-        live = np.flatnonzero((prior + statistics).is_valid)
+        posterior = prior + statistics
+        live = np.flatnonzero(posterior.is_valid)
+        if prior.hyperprior is not None and len(live) < statistics.shape[1]:
+            started = prior.with_hyperparameters(statistics)
+            posterior = prior + started
+            live = np.flatnonzero(posterior.is_valid)
+            if self.hyperprior is not None:
+                statistics[:] = started
         for step in range(n_steps):
             if not len(live):
                 break
             at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
             try:
-                natural, penalty = self.form.of(prior, at)
+                known = posterior if step == 0 and at is statistics else None
+                natural, penalty = self.form.of(prior, at, known)
             except NoInteriorModeError:
                 raise self.failure() from None
             expected, log_normalizer = self._expected(natural)

@@ -99,10 +99,15 @@ def pairs_by_evidence(model: Mixture, fewer: Mixture, statistics: np.ndarray, mo
 
     The entropy of the assignments is left out, which favors pairs that share rows: those worth a try.
     """
-    parts = Components.of(model, statistics)
+    parts, prior = Components.of(model, statistics), fewer.prior
+    if prior.hyperprior is not None:  # taken as they are expected: with hidden ones joined data have no evidence
+        expected = model.prior.hyperparameters((model.prior + statistics).expected_natural())
+        parts = Components.of(model, statistics - expected)
+        shared = Components.of(model, expected).without(np.array([model.n_components - 1]))
+        prior = prior.given_hyperparameters(shared.statistics(fewer))
     pairs = [(j, k) for k in range(len(parts)) for j in range(k)]
     evidence = [
-        fewer.prior.log_evidence(np.stack([parts.joined(*pair).statistics(fewer) for pair in chunk], axis=1))
+        prior.log_evidence(np.stack([parts.joined(*pair).statistics(fewer) for pair in chunk], axis=1))
         for chunk in (pairs[at : at + _PAIRS_AT_ONCE] for at in range(0, len(pairs), _PAIRS_AT_ONCE))
     ]
     order = np.argsort(-np.concatenate([np.zeros(0), *evidence]), kind="stable")

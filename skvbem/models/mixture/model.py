@@ -251,7 +251,7 @@ class Mixture(LabelModel):
                     step.add(chunk.table[rows], weighted, total)
                 first += len(piece)
             n_before += len(chunk)
-        return np.concatenate([self.weights.statistics(counts[:, None])[:, 0], step.statistics(total)])
+        return self.started(np.concatenate([self.weights.statistics(counts[:, None])[:, 0], step.statistics(total)]))
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""

@@ -85,7 +85,7 @@ def joined_start(model: Mixture, data: MixtureData, *, rng: np.random.Generator)
     group = np.zeros(1, dtype=int)
     if len(rows) != 1:
         group = fcluster(linkage(coordinates, "ward"), n_groups, "maxclust") - 1
-    group = _joined(model, sampled, group)
+    group = _joined(model.with_known_hyperparameters(), sampled, group)
     among = np.arange(model.n_components)
     responsibilities = (1 - _ELSEWHERE) * (group[:, None] == among) + _ELSEWHERE / model.n_components
     return model.statistics_of(responsibilities, sampled)
@@ -133,4 +133,4 @@ def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarra
         weighted += _ELSEWHERE / n_components * weight
         counts += weighted.sum(axis=-1).T
         step.add(block, weighted.swapaxes(-1, -2), total)
-    return np.concatenate([model.weights.statistics(counts), step.statistics(total)])
+    return model.started(np.concatenate([model.weights.statistics(counts), step.statistics(total)]))
