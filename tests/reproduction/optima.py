@@ -38,6 +38,8 @@ THERE, NEAR = 0.01, 1.0
 _SAME = 1e-5
 # Starts that run side by side in one fit of the library.
 _BATCH = 25
+# Nats still to come at which a start is left; one that has passed the best known by then is run to the end.
+_TOL = 5e-3
 
 
 # --- the records ------------------------------------------------------------------------------------------------------
@@ -82,7 +84,7 @@ class Best:
 
     def value(self, name: str) -> float:
         """The objective, nats."""
-        return self.records[name]["objective"] if name in self.records else -np.inf
+        return self.records.get(name, {}).get("objective", -np.inf)
 
     def parts(self, problem: Problem) -> starts.Parts | None:
         """The solution of a problem."""
@@ -104,32 +106,23 @@ class Best:
 
     def offer(self, problem: Problem, model, way: str) -> bool:
         """Take a fit for the best known if it is proper and better, run to the end first; whether it was."""
-        known = self.value(problem.name)
-        if not problem.is_proper(model) or problem.objective(model) < known - 0.5:
+        if not problem.is_proper(model) or problem.objective(model) <= self.value(problem.name) + _SAME:
             return False
-        model = (
-            starts.fit_from(problem, starts.parts_of(problem, model), tol=1e-8)
-            if problem.objective(model) > known - 1e-3
-            else model
-        )
-        value = problem.objective(model)
-        if not problem.is_proper(model) or value <= known + _SAME:
-            return False
+        longer = starts.fit_from(problem, starts.parts_of(problem, model), tol=1e-8)
+        if problem.is_proper(longer) and problem.objective(longer) > problem.objective(model):
+            model = longer
         record = self.records.setdefault(problem.name, {"name": problem.name, "half": problem.half})
-        record |= {"objective": round(value, 6), "found_by": way}
-        self.solutions[problem.name] = {
-            "name": problem.name,
-            "parts": encoded(starts.parts_of(problem, model)),
-        }
+        record |= {"objective": round(problem.objective(model), 6), "found_by": way}
+        parts = encoded(starts.parts_of(problem, model))
+        self.solutions[problem.name] = {"name": problem.name, "parts": parts}
         return True
 
     def save(self) -> None:
         """Write both files; values that are better in the file by now stay."""
-        on_disk = read(self.paths[0])
-        for name, record in on_disk.items():
-            if record.get("objective", -np.inf) > self.value(name):
-                self.records[name] = record
-                self.solutions[name] = read(self.paths[1])[name]
+        on_disk = Best(*self.paths)
+        for name, record in on_disk.records.items():
+            if on_disk.value(name) > self.value(name):
+                self.records[name], self.solutions[name] = record, on_disk.solutions[name]
         for records, path in zip((self.records, self.solutions), self.paths):
             write(records, path)
 
@@ -149,7 +142,7 @@ def ways(problem: Problem, best: Best) -> dict[str, Callable]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 seed = int(rng.integers(2**31))
-                yield problem.fit(init=init, n_init=_BATCH, random_state=seed), _BATCH
+                yield problem.fit(init=init, n_init=_BATCH, tol=_TOL, random_state=seed), _BATCH
 
         return fit
 
@@ -158,7 +151,7 @@ def ways(problem: Problem, best: Best) -> dict[str, Callable]:
             for _ in range(n):
                 parts = make(rng)
                 if parts is not None:
-                    yield starts.fit_from(problem, parts), 1
+                    yield starts.fit_from(problem, parts, tol=_TOL), 1
 
         return fits
 
@@ -248,7 +241,7 @@ def shortfalls(fits: dict[str, dict], best: dict[str, dict], problems: list[Prob
 
 def summary(fits: dict[str, dict], best: dict[str, dict], half: str | None = None) -> list[tuple[str, ...]]:
     """Rows of the table, for each kind of problems and for all: share there, share near, 90 % and largest, seconds."""
-    problems = [p for p in PROBLEMS.values() if p.name in fits and p.name in best and half in (None, p.half)]
+    problems = [p for p in chosen([], half) if p.name in fits and "objective" in best.get(p.name, {})]
     groups: dict[str, list[Problem]] = {}
     for problem in problems:
         groups.setdefault(problem.group, []).append(problem)
@@ -293,7 +286,7 @@ def show(labels: list[str], by_problem: bool, only: list[str], half: str | None)
             print(*map(", ".join, summary(records[label], best, part)), sep="\n")
         if by_problem:
             for problem in chosen(only, half):
-                if problem.name in records[label] and problem.name in best:
+                if problem.name in records[label] and "objective" in best.get(problem.name, {}):
                     missed = shortfalls(records[label], best, [problem])[0]
                     cells = " ".join(f"{each:.3f}" for each in missed)
                     print(f"{problem.half:7}{problem.name:60}{best[problem.name]['objective']:14.4f}  {cells}")
