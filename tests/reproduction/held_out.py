@@ -63,7 +63,7 @@ def table_of(name: str, dequantized: bool) -> np.ndarray:
     """The standardized table, each cell spread over the interval that it was rounded from if that is asked for."""
     X = real_tables.raw(name)
     if dequantized:
-        X = X + real_tables.resolutions(X) * (np.random.default_rng(0).random(X.shape) - 0.5)
+        X = real_tables.spread(X)
     return real_tables.standardized(X)
 
 

@@ -73,3 +73,8 @@ def standardized(X: np.ndarray) -> np.ndarray:
 def resolutions(X: np.ndarray) -> np.ndarray:
     """The least difference between two values of each column: what it was rounded to, where it was."""
     return np.array([np.diff(np.unique(column)).min() for column in X.T])
+
+
+def spread(X: np.ndarray) -> np.ndarray:
+    """The table with each cell drawn evenly from the interval that it was rounded from."""
+    return X + resolutions(X) * (np.random.default_rng(0).random(X.shape) - 0.5)
