@@ -10,6 +10,8 @@ five seeds and in which CPU seconds, is kept in optima_fits.jsonl under a label 
     PYTHONPATH=tests python -P -m reproduction.optima measure --label NAME [--half tuning] [--only TEXT ...]
     PYTHONPATH=tests python -P -m reproduction.optima table --label NAME [NAME ...] [--problems]
 
+``--fits FILE`` keeps what was measured elsewhere.
+
 A maximum likelihood with a spike (`Problem.is_proper`) has missed its problem, however large it is. Time is CPU time of
 one thread: set OMP_NUM_THREADS=1 and OPENBLAS_NUM_THREADS=1.
 """
@@ -277,9 +279,9 @@ def chosen(only: list[str], half: str | None) -> list[Problem]:
     ]
 
 
-def show(labels: list[str], by_problem: bool, only: list[str], half: str | None) -> None:
+def show(records: dict, labels: list[str], by_problem: bool, only: list[str], half: str | None) -> None:
     """The tables of the documentation."""
-    best, records = read(BEST), read_fits()
+    best = read(BEST)
     for label in labels or sorted(records):
         for part in ("tuning", "held", None) if half is None else (half,):
             print(f"\n{label}, {part or 'all'}", ", ".join(HEADER), sep="\n")
@@ -299,6 +301,7 @@ def main() -> None:
     parser.add_argument("--label", nargs="*", default=[])
     parser.add_argument("--half", choices=("tuning", "held"))
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--fits", type=Path, default=FITS)
     parser.add_argument("--problems", action="store_true", help="print every problem, too")
     asked = parser.parse_args()
     if asked.command == "best":
@@ -308,12 +311,11 @@ def main() -> None:
         for problem in chosen(asked.only, asked.half):
             if problem.is_here:
                 record = measure(problem)
-                records = read_fits()
+                records = read_fits(asked.fits)
                 records.setdefault(label, {})[problem.name] = record
-                write_fits(records)
-        show([label], asked.problems, asked.only, asked.half)
-    else:
-        show(asked.label, asked.problems, asked.only, asked.half)
+                write_fits(records, asked.fits)
+    if asked.command != "best":
+        show(read_fits(asked.fits), asked.label, asked.problems, asked.only, asked.half)
 
 
 if __name__ == "__main__":
