@@ -103,7 +103,8 @@ class Best:
 
     def tried(self, problem: Problem, n_starts: int) -> None:
         """Count starts."""
-        record = self.records.setdefault(problem.name, {"name": problem.name, "half": problem.half})
+        record = self.records.setdefault(problem.name, {"name": problem.name})
+        record |= {"half": problem.half}
         record["n_starts"] = record.get("n_starts", 0) + n_starts
 
     def offer(self, problem: Problem, model, way: str) -> bool:
@@ -113,8 +114,8 @@ class Best:
         longer = starts.fit_from(problem, starts.parts_of(problem, model), tol=1e-8)
         if problem.is_proper(longer) and problem.objective(longer) > problem.objective(model):
             model = longer
-        record = self.records.setdefault(problem.name, {"name": problem.name, "half": problem.half})
-        record |= {"objective": round(problem.objective(model), 6), "found_by": way}
+        record = self.records.setdefault(problem.name, {"name": problem.name})
+        record |= {"half": problem.half, "objective": round(problem.objective(model), 6), "found_by": way}
         parts = encoded(starts.parts_of(problem, model))
         self.solutions[problem.name] = {"name": problem.name, "parts": parts}
         return True

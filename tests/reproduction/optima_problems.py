@@ -1,7 +1,7 @@
 """The problems of `optima`: real tables, models with everything of their priors said, and where their starts may go.
 
 A problem has one objective, the lower bound or the log likelihood, whatever the defaults of the library are: priors
-are spelled out, so that what is recorded of a problem stays true when a default changes. Half of them, by their names,
+are spelled out, so that what is recorded of a problem stays true when a default changes. Half of them, of each kind,
 are marked "tuning"; whoever chooses defaults looks at no others.
 """
 
@@ -213,7 +213,7 @@ class Problem:
     @property
     def half(self) -> str:
         """Whether defaults may be tuned on it, "tuning", or not, "held"."""
-        return ("tuning", "held")[zlib.crc32(self.name.encode()) & 1]
+        return HALVES[self.name]
 
     @property
     def is_network(self) -> bool:
@@ -456,3 +456,19 @@ def _chains() -> Iterator[Problem]:
 
 #: All problems by name.
 PROBLEMS = {problem.name: problem for make in (_mixtures, _networks, _chains) for problem in make()}
+
+
+def _halves() -> dict[str, str]:
+    """Of the problems of a group and method every other one, in an order that depends on their names alone."""
+    members: dict[tuple[str, str], list[str]] = {}
+    for problem in PROBLEMS.values():
+        members.setdefault((problem.group, problem.method), []).append(problem.name)
+    return {
+        name: ("tuning", "held")[at % 2]
+        for names in members.values()
+        for at, name in enumerate(sorted(names, key=lambda name: zlib.crc32(name.encode())))
+    }
+
+
+#: Whether a problem is one to tune on, by name.
+HALVES = _halves()
