@@ -52,12 +52,17 @@ def drawn(kind: str, d: int, draw: int) -> np.ndarray:
     """Rows of one mixture, (500, d), and never its labels."""
     rng = np.random.default_rng([TYPES.index(kind), d, draw])
     covariances = drawn_covariances(kind, d, rng)
-    while True:
-        means = np.array([rng.multivariate_normal(np.zeros(d), each / _KAPPA) for each in covariances])
-        if all(_distance(means, covariances, a, b) >= _APART for a, b in combinations(range(N_COMPONENTS), 2)):
-            break
+    means = drawn_means(covariances, rng)
     label = rng.integers(N_COMPONENTS, size=N_SAMPLES)
     return np.array([rng.multivariate_normal(means[k], covariances[k]) for k in label])
+
+
+def drawn_means(covariances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Means (n_components, d) that are far enough from each other."""
+    while True:
+        means = np.array([rng.multivariate_normal(np.zeros(len(each)), each / _KAPPA) for each in covariances])
+        if all(_distance(means, covariances, a, b) >= _APART for a, b in combinations(range(len(means)), 2)):
+            return means
 
 
 def _distance(means: np.ndarray, covariances: np.ndarray, a: int, b: int) -> float:

@@ -39,7 +39,9 @@ THERE, NEAR = 0.01, 1.0
 # A value that passes the best known by less is the same optimum, run a little farther.
 _SAME = 1e-5
 # Starts that run side by side in one fit of the library.
-_BATCH = 25
+_BATCH = 50
+# Starts of each other kind, and moves, in a visit to a problem.
+_OTHERS, _MOVES = 5, 15
 # Nats still to come at which a start is left; one that has passed the best known by then is run to the end.
 _TOL = 5e-3
 
@@ -116,6 +118,7 @@ class Best:
             model = longer
         record = self.records.setdefault(problem.name, {"name": problem.name})
         record |= {"half": problem.half, "objective": round(problem.objective(model), 6), "found_by": way}
+        record["found_at"] = record.get("n_starts", 0)
         parts = encoded(starts.parts_of(problem, model))
         self.solutions[problem.name] = {"name": problem.name, "parts": parts}
         return True
@@ -149,7 +152,7 @@ def ways(problem: Problem, best: Best) -> dict[str, Callable]:
 
         return fit
 
-    def each(make: Callable, n: int = _BATCH // 5) -> Callable:
+    def each(make: Callable, n: int = _OTHERS) -> Callable:
         def fits(rng):
             for _ in range(n):
                 parts = make(rng)
@@ -162,7 +165,7 @@ def ways(problem: Problem, best: Best) -> dict[str, Callable]:
     found: dict[str, Callable] = {f"starts, {init}": many(init) for init in inits}
     found |= {name: each(lambda rng, make=make: make(problem, rng)) for name, make in from_parts.items()}
     if best.parts(problem) is not None:
-        found["moves"] = each(lambda rng: starts.moved(problem, best.parts(problem), rng), 2 * _BATCH // 5)
+        found["moves"] = each(lambda rng: starts.moved(problem, best.parts(problem), rng), _MOVES)
     for step, make, name in ((-1, starts.split_parts, "a state more"), (1, starts.joined_parts, "a state less")):
         neighbor = best.neighbor(problem, step)
         if neighbor is not None:
@@ -171,7 +174,7 @@ def ways(problem: Problem, best: Best) -> dict[str, Callable]:
 
 
 def raise_best(minutes: float, only: list[str], half: str | None) -> None:
-    """Visit problems, those with the fewest of their starts first, until the time is up."""
+    """Visit problems, those with the fewest starts since their best known was found first, until the time is up."""
     deadline, best = time.monotonic() + 60 * minutes, Best()
     problems = [problem for problem in chosen(only, half) if problem.is_here]
     visits = dict.fromkeys((problem.name for problem in problems), 0)
@@ -195,7 +198,8 @@ def _tried(problem: Problem, best: Best) -> int:
 
 
 def _share(problem: Problem, best: Best) -> float:
-    return _tried(problem, best) / problem.n_starts_wanted
+    since = _tried(problem, best) - best.records.get(problem.name, {}).get("found_at", 0)
+    return since / problem.n_starts_wanted
 
 
 # --- what default fits reach ------------------------------------------------------------------------------------------
@@ -248,24 +252,27 @@ def summary(fits: dict[str, dict], best: dict[str, dict], half: str | None = Non
     groups: dict[str, list[Problem]] = {}
     for problem in problems:
         groups.setdefault(problem.group, []).append(problem)
-    rows = []
-    for group, members in (*groups.items(), ("all", problems)):
-        if members:
-            missed = shortfalls(fits, best, members).ravel()
-            seconds = sum(sum(fits[p.name]["seconds"]) for p in members)
-            rows.append(
-                (
-                    group,
-                    str(len(members)),
-                    f"{100 * np.mean(missed <= THERE):.1f} %",
-                    f"{100 * np.mean(missed <= NEAR):.1f} %",
-                    f"{np.sort(missed)[int(0.9 * len(missed))]:.2f}",
-                    f"{missed[np.isfinite(missed)].max():.1f}",
-                    str(int(np.isinf(missed).sum())),
-                    f"{seconds:.1f}",
-                )
-            )
-    return rows
+    return [(group, *_figures(members, fits, best)) for group, members in (*groups.items(), ("all", problems))]
+
+
+def page_rows(fits: dict[str, dict], best: dict[str, dict]) -> list[tuple[str, ...]]:
+    """Rows of the documentation: all problems by kind, and both halves of all."""
+    halves = [(f"all, {half}", *summary(fits, best, half)[-1][1:]) for half in ("tuning", "held")]
+    return [*summary(fits, best), *((row[0].replace(",", ""), *row[1:]) for row in halves)]
+
+
+def _figures(problems: list[Problem], fits: dict[str, dict], best: dict[str, dict]) -> tuple[str, ...]:
+    missed = np.sort(shortfalls(fits, best, problems).ravel())
+    seconds = sum(sum(fits[p.name]["seconds"]) for p in problems)
+    return (
+        str(len(problems)),
+        f"{100 * np.mean(missed <= THERE):.1f} %",
+        f"{100 * np.mean(missed <= NEAR):.1f} %",
+        f"{missed[int(0.9 * len(missed))]:.2f}",
+        f"{missed[np.isfinite(missed)].max():.1f}",
+        str(int(np.isinf(missed).sum())),
+        f"{seconds:.1f}",
+    )
 
 
 HEADER = ("problems", "number", "within 0.01", "within 1 nat", "90 % miss by", "at most", "spikes", "CPU seconds")
