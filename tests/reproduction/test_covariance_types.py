@@ -1,12 +1,14 @@
 """What holds of the choice of covariance types, in the record of a run, and a part of that run again."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from reproduction import covariance_types as study
 
 approx = pytest.approx
+PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "optima.rst"
 RECORDS = study.read()
 
 
@@ -55,3 +57,12 @@ def test_the_record_is_complete():
     for emission in {emission for emission, *_ in RECORDS}:
         keys = {key for key in RECORDS if key[0] == emission}
         assert keys == {(emission, kind, d, draw) for kind in study.TYPES for d in study.N_COLUMNS for draw in draws}
+
+
+def test_the_page_shows_the_record():
+    if not PAGE.exists():
+        pytest.skip("no documentation beside the tests")
+    page = PAGE.read_text("utf-8")
+    for emission in {emission for emission, *_ in RECORDS}:
+        for row in study.table(RECORDS, emission):
+            assert ", ".join(row) in page

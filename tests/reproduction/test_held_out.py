@@ -1,10 +1,13 @@
 """What holds of held-out scores, in the record of a run, and a fold of that run again."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from reproduction import held_out, real_tables
 
 approx = pytest.approx
+PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "optima.rst"
 RECORDS = held_out.read()
 CONTESTANTS = ("fixed", held_out.PEER)
 
@@ -50,3 +53,15 @@ def test_a_difference_is_paired():
     ours, theirs = (np.array(RECORDS["iris", who, "full", False]["scores"]) for who in CONTESTANTS)
     assert rows == approx(ours - theirs)
     assert held_out.mean_and_error(np.array([1.0, 2.0, 3.0])) == approx((2.0, 1 / np.sqrt(3)))
+
+
+def test_the_page_shows_the_record():
+    if not PAGE.exists():
+        pytest.skip("no documentation beside the tests")
+    page = PAGE.read_text("utf-8")
+    for contestant in CONTESTANTS[:-1]:
+        for dequantized in (False, True):
+            for row in held_out.comparison(RECORDS, contestant, dequantized=dequantized):
+                assert ", ".join(row) in page
+        for row in held_out.digits_rows(RECORDS, contestant):
+            assert ", ".join(row) in page

@@ -1,6 +1,7 @@
 """What holds of the best known optima and of default fits, in the records of runs, and a part of those runs again."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from reproduction import optima, optima_starts, real_tables
 from reproduction.optima_problems import PROBLEMS, Problem, rows_of
 
 approx = pytest.approx
+PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "optima.rst"
 BEST, SOLUTIONS = optima.read(optima.BEST), optima.read(optima.SOLUTIONS)
 KNOWN = [problem for problem in PROBLEMS.values() if "objective" in BEST.get(problem.name, {})]
 #: One problem of each group, whose fit takes milliseconds.
@@ -193,3 +195,12 @@ def test_shortfalls_of_spikes_have_no_end():
     fits = {problem.name: {"objectives": [-10.5, -9.0, -5.0], "proper": [True, True, False], "seconds": [1, 1, 1]}}
     assert optima.shortfalls(fits, best, [problem]).tolist() == [[0.5, 0.0, np.inf]]
     assert optima.summary(fits, best)[-1][1:] == ("1", "33.3 %", "66.7 %", "inf", "0.5", "1", "3.0")
+
+
+def test_the_page_shows_the_record():
+    if not PAGE.exists():
+        pytest.skip("no documentation beside the tests")
+    page = PAGE.read_text("utf-8")
+    for fits in optima.read_fits().values():
+        for row in optima.page_rows(fits, BEST):
+            assert ", ".join(row) in page
