@@ -8,9 +8,11 @@ five seeds and in which CPU seconds, is kept in optima_fits.jsonl under a label 
 
     PYTHONPATH=tests python -P -m reproduction.optima best --minutes 30 [--only TEXT ...]
     PYTHONPATH=tests python -P -m reproduction.optima measure --label NAME [--half tuning] [--only TEXT ...]
+    PYTHONPATH=tests python -P -m reproduction.optima measure --label OLD NEW --python OLD/bin/python NEW/bin/python
     PYTHONPATH=tests python -P -m reproduction.optima table --label NAME [NAME ...] [--problems]
 
-``--fits FILE`` keeps what was measured elsewhere.
+Two installed versions fit every problem in turns, so that what else the machine does slows both. ``--fits FILE`` keeps
+what was measured elsewhere.
 
 A maximum likelihood with a spike (`Problem.is_proper`) has missed its problem, however large it is. Time is CPU time of
 one thread: set OMP_NUM_THREADS=1 and OPENBLAS_NUM_THREADS=1.
@@ -21,6 +23,8 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import subprocess
+import sys
 import time
 import warnings
 import zlib
@@ -219,6 +223,31 @@ def measure(problem: Problem, seeds=SEEDS, **options) -> dict:
     return {"name": problem.name, "objectives": objectives, "seconds": seconds, "proper": proper}
 
 
+def serve() -> None:
+    """Measure problems as their names come on standard input."""
+    for line in sys.stdin:
+        print(json.dumps(measure(PROBLEMS[json.loads(line)])), flush=True)
+
+
+class Version:
+    """An installed version in a process of its own."""
+
+    def __init__(self, python: str):
+        serving = "from reproduction import optima; optima.serve()"
+        self.process = subprocess.Popen(
+            [python, "-P", "-c", serving], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def measure(self, name: str) -> dict:
+        """What its default fits reach on a problem."""
+        self.process.stdin.write(json.dumps(name) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{name!r} failed; its error stands above.")
+        return json.loads(line)
+
+
 def read_fits(path: Path = FITS) -> dict[str, dict[str, dict]]:
     """Records of fits by label and name."""
     records: dict[str, dict[str, dict]] = {}
@@ -252,7 +281,8 @@ def summary(fits: dict[str, dict], best: dict[str, dict], half: str | None = Non
     groups: dict[str, list[Problem]] = {}
     for problem in problems:
         groups.setdefault(problem.group, []).append(problem)
-    return [(group, *_figures(members, fits, best)) for group, members in (*groups.items(), ("all", problems))]
+    every = (*groups.items(), ("all", problems))
+    return [(group, *_figures(members, fits, best)) for group, members in every if members]
 
 
 def page_rows(fits: dict[str, dict], best: dict[str, dict]) -> list[tuple[str, ...]]:
@@ -269,7 +299,7 @@ def _figures(problems: list[Problem], fits: dict[str, dict], best: dict[str, dic
         f"{100 * np.mean(missed <= THERE):.1f} %",
         f"{100 * np.mean(missed <= NEAR):.1f} %",
         f"{missed[int(0.9 * len(missed))]:.2f}",
-        f"{missed[np.isfinite(missed)].max():.1f}",
+        f"{missed[np.isfinite(missed)].max(initial=0.0):.1f}",
         str(int(np.isinf(missed).sum())),
         f"{seconds:.1f}",
     )
@@ -307,6 +337,7 @@ def main() -> None:
     parser.add_argument("command", choices=("best", "measure", "table"))
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--label", nargs="*", default=[])
+    parser.add_argument("--python", nargs="*", default=[])
     parser.add_argument("--half", choices=("tuning", "held"))
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--fits", type=Path, default=FITS)
@@ -315,12 +346,12 @@ def main() -> None:
     if asked.command == "best":
         raise_best(asked.minutes, asked.only, asked.half)
     elif asked.command == "measure":
-        (label,) = asked.label
+        versions = [Version(python) for python in asked.python or [sys.executable]]
         for problem in chosen(asked.only, asked.half):
             if problem.is_here:
-                record = measure(problem)
                 records = read_fits(asked.fits)
-                records.setdefault(label, {})[problem.name] = record
+                for label, version in zip(asked.label, versions, strict=True):
+                    records.setdefault(label, {})[problem.name] = version.measure(problem.name)
                 write_fits(records, asked.fits)
     if asked.command != "best":
         show(read_fits(asked.fits), asked.label, asked.problems, asked.only, asked.half)
