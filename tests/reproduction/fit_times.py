@@ -93,11 +93,11 @@ def table(records: dict[str, dict]) -> list[tuple[str, ...]]:
             rows.append(
                 (
                     case,
-                    f"{np.median(ours):.2g}",
-                    f"{np.median(theirs):.2g}",
+                    f"{np.median(ours):.3g}",
+                    f"{np.median(theirs):.3g}",
                     f"{np.median(ours / theirs):.2f}",
                     f"{min(record['gain']):+.2f} to {max(record['gain']):+.2f}",
-                    f"{np.median(vb):.2g}",
+                    f"{np.median(vb):.3g}",
                 )
             )
     return rows
