@@ -29,6 +29,8 @@ from skvbem.emissions import (
 )
 
 COVARIANCES = ("full", "tied", "diag", "spherical")
+#: Kinds whose prior has a hidden scale, as "hierarchical full".
+HIERARCHICAL = "hierarchical"
 # Where a variance, relative to that of the table, counts as stopped by the floor of maximum likelihood, which is 1e-6.
 _AT_FLOOR = 1.01e-6
 
@@ -192,7 +194,8 @@ class Problem:
         "mixture", "chain", "classes" (a network of one latent) or a name of `NETWORKS`.
     table : str
     kind : str
-        A covariance type, a family of columns, "mixed", or "process" (sticks broken in turn over full covariances).
+        A covariance type, a family of columns, either of them "hierarchical", "mixed", or "process" (sticks broken in
+        turn over full covariances).
     n_components : int
         Of each latent.
     method : str
@@ -227,6 +230,8 @@ class Problem:
             return "latent classes" if self.model == "classes" else "networks of two latents"
         if self.model == "chain":
             return "chains"
+        if self.kind.startswith(HIERARCHICAL):
+            return "hierarchical priors"
         return f"Gaussian {self.kind}" if self.kind in COVARIANCES else "other mixtures"
 
     @property
@@ -259,6 +264,8 @@ class Problem:
                 degrees_of_freedom_prior=4.0,
                 covariance_prior=np.eye(2),
             )
+        if self.kind.startswith(HIERARCHICAL):
+            return hierarchical(self.kind.split()[-1], d)
         if self.kind in (*COVARIANCES, "process"):
             return gaussian("full" if self.kind == "process" else self.kind, d)
         if self.kind == "mixed":  # the columns of speed
@@ -333,6 +340,19 @@ def gaussian(kind: str, d: int) -> Gaussian:
     return Gaussian(kind, mean_precision_prior=1.0, covariance_prior=None, degrees_of_freedom_prior=float(d))
 
 
+def hierarchical(kind: str, d: int) -> EmissionSpecification:
+    """The prior whose scale, and weight of the mean, are hidden."""
+    if kind == "poisson":
+        return Poisson(shape_prior=1.0, rate_prior=HIERARCHICAL)
+    degrees_of_freedom = d + 2.0 if kind in ("full", "tied") else 3.0
+    return Gaussian(
+        kind,
+        mean_precision_prior=HIERARCHICAL,
+        covariance_prior=HIERARCHICAL,
+        degrees_of_freedom_prior=degrees_of_freedom,
+    )
+
+
 def _mixtures() -> Iterator[Problem]:
     vb = {
         "full": {
@@ -377,6 +397,22 @@ def _mixtures() -> Iterator[Problem]:
         "bernoulli": {"lsat6": (2, 3), "gender_role": (3,)},
         "categorical": {"soybean_large": (6,), "zoo": (5,), "cheating": (3,)},
         "mixed": {"speed": (2, 3, 4)},
+        "hierarchical full": {
+            "iris": (2, 3, 4, 6),
+            "wine 6": (3, 5),
+            "wine": (3,),
+            "breast_cancer 6": (3, 5),
+            "diabetes 6": (3, 5),
+            "galaxies": (3, 6),
+            "faithful": (2, 4),
+            "crabs": (3, 5),
+            "engel": (3,),
+            "us_arrests": (3,),
+        },
+        "hierarchical tied": {"iris": (4,), "crabs": (4,)},
+        "hierarchical diag": {"iris": (4,), "wine": (3,), "breast_cancer 6": (4,)},
+        "hierarchical spherical": {"iris": (4,), "faithful": (5,)},
+        "hierarchical poisson": {"earthquakes": (3,), "fetal_lamb": (3,)},
     }
     ml = {
         "full": {

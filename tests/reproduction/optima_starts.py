@@ -33,7 +33,7 @@ def coordinates(problem: Problem) -> np.ndarray:
         is_number = problem.kind not in ("categorical", "bernoulli") and not (problem.kind == "mixed" and j == 1)
         if is_number:
             filled = np.where(np.isnan(column), np.nanmean(column), column)
-            roots = np.sqrt(filled) if problem.kind in ("poisson", "multinomial", "exponential") else filled
+            roots = np.sqrt(filled) if problem.kind.split()[-1] in ("poisson", "multinomial", "exponential") else filled
             columns.append((roots - roots.mean()) / (roots.std() or 1.0))
         else:
             columns.extend((column == level).astype(float) for level in np.unique(column[~np.isnan(column)]))
@@ -131,9 +131,10 @@ def peer_parts(problem: Problem, rng: np.random.Generator) -> Parts | None:
     X, k, seed = problem.rows.X, problem.n_components, int(rng.integers(2**31))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if problem.model == "mixture" and problem.kind in COVARIANCES and not np.isnan(X).any():
+        kind = problem.kind.split()[-1]
+        if problem.model == "mixture" and kind in COVARIANCES and not np.isnan(X).any():
             init = str(rng.choice(["kmeans", "k-means++", "random", "random_from_data"]))
-            peer = GaussianMixture(k, covariance_type=problem.kind, init_params=init, max_iter=500, random_state=seed)
+            peer = GaussianMixture(k, covariance_type=kind, init_params=init, max_iter=500, random_state=seed)
             return [peer.fit(X).predict_proba(X)]
         if problem.model == "chain" and GaussianHMM is not None and "sample_weight" not in problem.rows.options:
             lengths = problem.rows.options.get("lengths")

@@ -201,6 +201,7 @@ def test_the_page_shows_the_record():
     if not PAGE.exists():
         pytest.skip("no documentation beside the tests")
     page = PAGE.read_text("utf-8")
+    assert f"{len(PROBLEMS)} problems" in page
     for fits in optima.read_fits().values():
         for row in optima.page_rows(fits, BEST):
             assert ", ".join(row) in page
