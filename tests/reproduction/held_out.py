@@ -121,12 +121,17 @@ def measured(table: str, contestant: str, kind: str = "full", dequantized: bool 
 # --- the digits, whose ten kinds are known ----------------------------------------------------------------------------
 
 
+#: What is taken of the images.
+DIGITS = ("axes", "pixels", "spread pixels")
+
+
 def digits_of(columns: str) -> np.ndarray:
-    """The images: as ten principal components, or as those of the 64 pixels that ever differ."""
+    """The images: ten principal components, or those of the 64 pixels that ever differ, as they are or spread."""
     if columns == "axes":
         return table_of("digits", False)
     X = load_digits().data
-    return X[:, X.std(axis=0) > 0]
+    X = X[:, X.std(axis=0) > 0]
+    return X if columns == "pixels" else real_tables.spread(X)
 
 
 def measured_digits(columns: str, contestant: str, folds=None) -> dict:
@@ -217,7 +222,7 @@ def comparison(records: dict, contestant: str, peer: str = PEER, kind="full", de
 def digits_rows(records: dict, contestant: str) -> list[tuple[str, ...]]:
     """Rows of the table of digits, ten components, "diag": columns, adjusted Rand indices, nats a row."""
     lines = []
-    for columns in ("axes", "pixels"):
+    for columns in DIGITS:
         rows = difference(records, f"digits {columns}", contestant, kind="diag")
         if rows is not None:
             rand = [
@@ -247,8 +252,8 @@ def main() -> None:
     kind, dequantized = asked.covariance_type, asked.dequantized
     for contestant in (*asked.emission, *([PEER] if asked.command != "table" else [])):
         if asked.command == "digits":
-            for columns in ("axes", "pixels"):
-                if contestant != PEER or (f"digits {columns}", PEER, "diag", False) not in read(asked.output):
+            for columns in DIGITS:
+                if (f"digits {columns}", contestant, "diag", False) not in read(asked.output):
                     keep(measured_digits(columns, contestant), asked.output)
         if asked.command == "measure":
             for table in asked.tables:
