@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
-from numbers import Number
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ except ImportError:
         from pickle import dumps as _dumps  # functions of scripts cannot be sent then
 
 __all__ = [
+    "N_JOBS",
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
@@ -70,11 +71,20 @@ class Interval(_Interval):
         return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
 
 
+#: The constraint on `n_jobs`: workers, or counted from all of them backwards.
+N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
+
+
 def check_sample_weight(sample_weight, X) -> np.ndarray:
     """Weights that are float64, of shape (n_samples,), finite, not negative and not all zero.
 
     None means one for each row; a number means that number for each row. Raises ValueError otherwise.
     """
+    if np.ma.is_masked(sample_weight):
+        raise ValueError(
+            "Sample weights must be numbers, one for each row. Some are masked: give each row a weight, 0 to leave it "
+            "out, as by sample_weight.filled(0)."
+        )
     try:
         if not (sample_weight is None or isinstance(sample_weight, Number)):
             sample_weight = np.asarray(sample_weight, dtype=np.float64)

@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import prod
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -232,6 +233,10 @@ class Emission(ABC):
         """
         return float(weight.sum()) * self.n_columns
 
+    def work_without_rows(self, n_components: int) -> float:
+        """Multiplications that each step takes whatever the number of rows is, such as those that invert matrices."""
+        return 0.0
+
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
         return np.repeat(np.arange(n_components), self.cells_per_component)
@@ -280,13 +285,14 @@ def by_cell(by_lane: np.ndarray, single: bool) -> np.ndarray:
 
 def by_row(matrix: np.ndarray, n_components: int, single: bool) -> np.ndarray:
     """A matrix (n_lanes x n_components, n_rows) with components last, lanes first if there is not a `single` one."""
-    rows = matrix.reshape(-1, n_components, matrix.shape[-1]).swapaxes(-1, -2)
+    rows = matrix.reshape(len(matrix) // n_components, n_components, matrix.shape[-1]).swapaxes(-1, -2)
     return rows[0] if single else rows
 
 
 def as_matrix(of_rows: np.ndarray) -> np.ndarray:
     """Responsibilities as a matrix (n_lanes x n_components, n_rows)."""
-    return of_rows.swapaxes(-1, -2).reshape(-1, of_rows.shape[-2])
+    *lanes, n_rows, n_components = of_rows.shape
+    return of_rows.swapaxes(-1, -2).reshape(prod(lanes) * n_components, n_rows)
 
 
 class NormalPriorEmission(Emission):

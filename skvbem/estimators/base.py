@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
-from skvbem.errors import DataWarning
+from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.fitted import Fitted, FittedRun
 from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
@@ -344,6 +344,15 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
             scores, weights = scores[weights > 0], weights[weights > 0]
         return float(np.average(scores, weights=weights))
 
+    def _check_memory(self, what: str, n_numbers: float, least: str) -> None:
+        """Refuse an answer of more numbers than `max_memory` holds, before anything is allocated."""
+        n_bytes = 8.0 * n_numbers
+        if n_bytes > self.max_memory:
+            raise TooLargeError(
+                f"{what} would take at least {n_bytes:.3g} bytes; the 'max_memory' parameter of {type(self).__name__} "
+                f"allows {self.max_memory:.3g}. Ask for {least}, or raise it."
+            )
+
     def _form(self) -> posteriors.Form:
         if self.method == "map" and self.map_basis == "probability":
             return posteriors.MAP_IN_PROBABILITIES
@@ -444,7 +453,27 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
                 f"This {type(self).__name__} was pickled by skvbem {version} and is loaded by {_VERSION}: it may not "
                 "work. Fit it again."
             )
+        self._check_loaded(state)
         super().__setstate__(state)
+
+    def _check_loaded(self, state: Mapping) -> None:
+        """Refuse a state that is none of this class, or a fit whose arrays do not belong together."""
+        lacking = [name for name in self._get_param_names() if name not in state]
+        fitted = state.get("_fitted_")
+        try:
+            if lacking:
+                why = f"it lacks the parameter {lacking[0]!r}"
+            elif fitted is not None and type(fitted) is not self._fitted_type:
+                why = f"its fit is a {type(fitted).__name__}"
+            else:
+                why = "" if fitted is None else fitted.damage()
+        except Exception as error:  # whatever damaged objects raise when they are looked at
+            why = f"its fit cannot be read ({type(error).__name__}: {error})"
+        if why:
+            raise ValueError(
+                f"What was loaded is no {type(self).__name__}, or is damaged: {why}. Load an undamaged file, by the "
+                "version that wrote it, or fit anew."
+            )
 
 
 def warn_of_one_row(n_rows: int) -> None:
@@ -453,14 +482,21 @@ def warn_of_one_row(n_rows: int) -> None:
         warn("X has one row: the fit is mostly prior.", DataWarning)
 
 
+def check_level(method: str, value) -> None:
+    """Refuse what is no mass of a credible interval, for the `level` parameter of a method."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
+        raise ValueError(
+            f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95. Got {value!r} instead."
+        )
+
+
+def check_flag(name: str, method: str, value) -> None:
+    """Refuse what is neither true nor false, for a parameter of a method."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"The {name!r} parameter of {method} must be True or False. Got {value!r} instead.")
+
+
 def check_count(name: str, method: str, value) -> None:
     """Refuse what is no whole number of at least one, for a parameter of a method."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"The {name!r} parameter of {method} must be an int >= 1. Got {value!r} instead.")
-
-
-def feature_names(X) -> dict:
-    """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_`."""
-    holder = BaseEstimator()
-    validate_data(holder, X, skip_check_array=True)
-    return vars(holder)

@@ -40,6 +40,17 @@ class Fitted:
     def continues(self, columns, model) -> bool:
         """Whether statistics of a fit of another model to columns so read mean the same."""
 
+    def damage(self) -> str:
+        """What is wrong with a fit that was loaded, as far as its arrays can tell, or nothing."""
+        statistics, n_cells = self.statistics, self.model.n_cells
+        if getattr(statistics, "shape", None) != (n_cells,) or statistics.dtype != np.float64:
+            return f"its model has {n_cells} cells, and its statistics are not {n_cells} floats"
+        if not np.isfinite(statistics).all():
+            return "its statistics are not finite"
+        if self.form.density and not np.all(self.posterior.is_valid):
+            return "its statistics make no posterior density"
+        return ""
+
     @cached_property
     def posterior(self):
         """q(theta) of VB."""

@@ -35,6 +35,11 @@ class Reading(ABC):
         """What tells these rows, in any order, and how their values are read, from others."""
 
     @property
+    def fingerprint_in_order(self) -> str:
+        """What tells these rows, in this order, from others: for what is given row by row, as responsibilities are."""
+        return self.fingerprint
+
+    @property
     @abstractmethod
     def has_whole_weights(self) -> bool:
         """Whether everything counts a whole number of times."""

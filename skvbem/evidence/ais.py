@@ -17,6 +17,7 @@ two to four times as far as those from the prior here. The Metropolis sampler as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Real
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def anchored_ais(
     n_chains : int, default=48
         Dealt out to the starts; starts that would get fewer than four are left out.
     n_steps : int, default=128
-        Inverse temperatures after 0.
+        Inverse temperatures after 0; with one of them the weights are those of importance sampling from the starts.
     fractions : sequence of float, default=(0.5, 0.0)
         Of the uncertain expected counts of a VB fit, how much q(theta) keeps, 0 to 1.
     n_fits : int, default=8
@@ -77,7 +78,7 @@ def anchored_ais(
     ValueError
         If rows have weights that are no whole numbers.
     """
-    kind = "ais" if any(fractions) else "ais_prior"
+    kind = "ais" if np.any(fractions) else "ais_prior"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
     starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_chains)
@@ -176,8 +177,8 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
     -------
     ndarray of shape (n_steps + 1,)
     """
-    if not 0.0 < conditional_ess < 1.0:
-        raise ValueError(f"'conditional_ess' must lie between 0 and 1. Got {conditional_ess!r} instead.")
+    if not isinstance(conditional_ess, Real) or not 0.0 < conditional_ess < 1.0:
+        raise ValueError(f"'conditional_ess' must be a number between 0 and 1. Got {conditional_ess!r} instead.")
     annealing, data = evaluation.capability("annealing"), evaluation.data
     streams = evaluation.generator(_PILOT).integers(0, 2**64, size=(4, _N_PILOT), dtype=np.uint64)
     workspace, which = annealing.workspace(data, _N_PILOT), np.full(_N_PILOT, len(starts) - 1)

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -65,8 +67,10 @@ def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
     >>> nonlinear_schedule(4, bend=0.2).round(3).tolist()
     [0.0, 0.053, 0.143, 0.333, 1.0]
     """
-    if not (bend > 0.0 or bend < -1.0):
-        raise ValueError(f"'bend' must be above 0 (small steps first) or below -1 (small steps last). Got {bend!r}.")
+    if not isinstance(bend, Real) or not (bend > 0.0 or bend < -1.0):
+        raise ValueError(
+            f"'bend' must be a number above 0 (small steps first) or below -1 (small steps last). Got {bend!r}."
+        )
     fraction = np.linspace(0.0, 1.0, n_steps + 1)
     return fraction if np.isinf(bend) else bend * fraction / (1.0 - fraction + bend)
 
@@ -156,11 +160,17 @@ def run_tasks(
         pool.shutdown(cancel_futures=True)
 
 
-def check_at_least(kind: str, **counts: tuple[float, float]) -> None:
-    """Each of these options is at least the least that makes sense of it, given as (value, least)."""
+def check_at_least(kind: str, **counts: tuple[Any, int]) -> None:
+    """Each of these options is a whole number, and at least the least that makes sense of it, given as (value, least).
+
+    Raises
+    ------
+    ValueError
+        That names the score and the option.
+    """
     for name, (value, least) in counts.items():
-        if not value >= least:
-            raise ValueError(f"The score {kind!r} needs {name} >= {least}. Got {value!r} instead.")
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise ValueError(f"The score {kind!r} needs {name!r} to be an int >= {least}. Got {value!r} instead.")
 
 
 def summary(

@@ -9,6 +9,7 @@ multinomial allocations, and groups of rows that share no parameters are summed 
 from __future__ import annotations
 
 from skvbem.evidence.base import Evidence, check_whole_weights
+from skvbem.evidence.chains import check_at_least
 from skvbem.evidence.evaluation import Evaluation
 
 
@@ -29,6 +30,7 @@ def exact(evaluation: Evaluation, *, max_terms: int = 2**24) -> Evidence:
         If completed rows have no evidence in closed form: full or tied Gaussians with missing cells.
     """
     check_whole_weights(evaluation, "exact")
+    check_at_least("exact", max_terms=(max_terms, 1))
     value, n_terms = evaluation.capability("enumeration")(evaluation.data, max_terms)
     return Evidence(
         value,

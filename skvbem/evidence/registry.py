@@ -100,9 +100,13 @@ def get_score(name: str) -> Score:
 
     Raises
     ------
+    TypeError
+        If it is no string.
     ValueError
-        If there is none, with all names.
+        If there is no such score, with all names.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"A score is given by its name, a string such as 'ais'. Got {name!r}.")
     if name not in SCORES:
         raise ValueError(f"There is no score {name!r}. The scores are {', '.join(SCORES)}.")
     return SCORES[name]

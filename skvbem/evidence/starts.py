@@ -15,8 +15,9 @@ bias, whether or not a chain changes labels or modes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -128,8 +129,12 @@ def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int)
     n_fits : int
         Most VB fits that starts are made of, the best ones first.
     """
-    if not len(fractions) or not all(0.0 <= fraction <= 1.0 for fraction in fractions):
-        raise ValueError(f"Starts keep fractions between 0 and 1 of expected counts. Got {fractions!r} instead.")
+    each = list(fractions) if isinstance(fractions, Iterable) and not isinstance(fractions, str) else []
+    if not each or not all(isinstance(fraction, Real) and 0.0 <= fraction <= 1.0 for fraction in each):
+        raise ValueError(
+            "'fractions' must be a list of numbers from 0 to 1, the parts of expected counts that starts keep, such as "
+            f"(0.5, 0.0). Got {fractions!r} instead."
+        )
     model = evaluation.model
     certain = evaluation.capability("points").certain_statistics(evaluation.data, evaluation.generator(_ANYWHERE))
     fits = list(evaluation.fit("vb").optima.T[:n_fits]) if any(fractions) else []

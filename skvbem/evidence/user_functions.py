@@ -141,7 +141,18 @@ def evidence_table(
     >>> list(table)
     ['collapsed', 'lower_bound', 'bicp']
     """
+    _check_fit(estimator, "evidence_table")
+    if isinstance(kinds, str) or not isinstance(kinds, Iterable):
+        raise TypeError(
+            f"The 'kinds' parameter of evidence_table must be a list of names of scores, such as ['bic', 'ais']. Got "
+            f"{kinds!r}."
+        )
     options = {} if options is None else options
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            "The 'options' parameter of evidence_table must be a mapping of names of scores to their options, such as "
+            f"{{'ais': {{'n_chains': 64}}}}. Got {options!r}."
+        )
     scores = [get_score(kind) for kind in kinds]
     evaluation = estimator.evaluation(X, sample_weight, random_state)
     evidences, seconds, remarks = {}, {}, {}
@@ -185,6 +196,7 @@ class EvidenceScorer:
 
     def __call__(self, estimator, X, y=None, **fit_params) -> float:
         """The score of a fitted estimator on the data of its fit, nats; `fit_params` may hold `sample_weight`."""
+        _check_fit(estimator, f"The scorer {self.kind!r}", "log_evidence")
         return estimator.log_evidence(X, kind=self.kind, **fit_params, **self.options).value
 
 
@@ -250,6 +262,7 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
     Certificate
         With `lower`, `upper` and their `gap`, nats.
     """
+    _check_fit(estimator, "certify_evidence")
     if tables is None:
         evaluation, log_point = estimator.simulated(X, sample_weight, random_state)
     else:
@@ -258,6 +271,15 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
     for doubt in certificate.lower.doubts:
         warnings.warn(doubt, EvidenceWarning, stacklevel=2)
     return certificate
+
+
+def _check_fit(estimator, who: str, method: str = "evaluation") -> None:
+    """Refuse what is no estimator whose evidence can be asked for."""
+    if isinstance(estimator, type) or not hasattr(estimator, method):
+        given = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+        raise TypeError(
+            f"{who} takes a fitted estimator of this library, such as VBMixture(2).fit(X). Got {given} instead."
+        )
 
 
 __all__ = [

@@ -20,6 +20,9 @@ from typing import Any, Self
 
 import numpy as np
 
+# Of each term of a sum, what rounding may add to it.
+_ROUNDING = 8 * np.finfo(float).eps
+
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
@@ -78,6 +81,17 @@ class LatentModel(ABC):
     def magnitude(self, data: Any) -> float:
         """Size of the terms whose sum is the log normalizer, nats: the scale of its rounding."""
 
+    def rounding(self, form: Any, statistics: np.ndarray) -> np.ndarray:
+        """How far rounding may move the objective of a form of q(theta) at statistics (n_cells, n_lanes), nats.
+
+        Statistics times natural parameters are what cancels in it. These products are far larger than the sum where a
+        component is narrow beside its distance from the origin and counts much: squares about the origin then hold few
+        digits of those about its mean.
+        """
+        natural, _ = form.of(self.prior, statistics)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _ROUNDING * np.abs(statistics * natural).sum(axis=0)
+
     def updated(self, statistics: np.ndarray) -> Self:
         """The model whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
         return self.with_prior(self.prior + statistics)
@@ -98,5 +112,5 @@ def in_words(log_n: float) -> str:
     """A number of any size, from its logarithm, for a message."""
     if log_n < log(1e15):
         return f"{exp(log_n):.4g}"
-    power = floor(log_n / log(10.0))
+    power = floor((log_n - log(0.9995)) / log(10.0))  # what two digits round to 10.00 of a power is 1.00 of the next
     return f"{exp(log_n - power * log(10.0)):.2f}e+{power}"

@@ -13,7 +13,16 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
-from skvbem._compat import CallbackSupportMixin, HasMethods, Interval, IterationReport, StrOptions, fit_context, warn
+from skvbem._compat import (
+    N_JOBS,
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    IterationReport,
+    StrOptions,
+    fit_context,
+    warn,
+)
 from skvbem.errors import SearchWarning
 from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.search import _posterior
@@ -153,7 +162,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         "refit": ["boolean", str, callable],
         "prior": "no_validation",
         "averaging": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "error_score": [StrOptions({"raise"}), Real],

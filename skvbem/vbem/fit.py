@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.vbem.driver import Ascent, Run, run
+from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
 from skvbem.vbem.posteriors import VB, Form
 from skvbem.vbem.starts import tournament
 
@@ -114,12 +114,16 @@ def best_of(
 
 
 def continued(fit: Fit, further: Fit) -> Fit:
-    """One fit from a fit and a run that went on from where it ended; its starts are those of the fit."""
+    """One fit from a fit and a run that went on from where it ended; its starts are those of the fit.
+
+    A run that began lower, its components in another order, has a trace of its own: no trace falls.
+    """
+    went_on = further.trace[0] >= fit.objective - RELATIVE_SLACK * abs(fit.objective)
     return replace(
         fit,
         statistics=further.statistics,
         objective=further.objective,
-        trace=fit.trace + further.trace,
+        trace=fit.trace + further.trace if went_on else further.trace,
         n_iter=fit.n_iter + further.n_iter,
         converged=further.converged,
         optima=further.optima,

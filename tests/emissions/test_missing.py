@@ -5,9 +5,11 @@ import pytest
 from emissions.members import PROBLEMS
 from scipy import integrate, optimize, stats
 
+from skvbem import VBHMM
 from skvbem.emissions import Gaussian, Multinomial
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.moments import weighted_means, weighted_moments
+from skvbem.evidence import certify_evidence
 from skvbem.testing import check_emission
 from skvbem.testing.emissions import missing_cell_is_the_sum
 
@@ -186,3 +188,28 @@ def test_a_column_or_table_without_observed_cells_is_taken(rng):
 def test_multinomial_rows_are_whole_or_missing():
     with pytest.raises(ValueError, match=r"Row 1 of multinomial counts has a missing cell.*leave out the whole row"):
         Multinomial().for_data(np.array([[1.0, 2.0], [np.nan, 1.0]]))
+
+
+@pytest.mark.parametrize("name", sorted(PROBLEMS))
+@pytest.mark.parametrize("n_lanes", [None, 2])
+def test_a_block_without_rows_says_nothing(name, n_lanes, rng):
+    """As of sequences in which nothing was observed."""
+    problem = PROBLEMS[name](rng)
+    table = problem.emission.prepare(problem.values)
+    natural, none = problem.emission.default_prior(problem.n_components).expected_natural(), table[:0]
+    lanes = () if n_lanes is None else (n_lanes,)
+    step = problem.emission.step(natural if n_lanes is None else np.stack([natural] * n_lanes, axis=1), table)
+    log_likelihood = step.log_likelihood(none)
+    assert log_likelihood.shape == (*lanes, 0, problem.n_components)
+    total = step.zeros()
+    step.add(none, np.zeros(log_likelihood.shape), total)
+    assert not step.statistics(total).any()
+
+
+def test_sequences_in_which_nothing_was_observed_have_an_evidence_of_one():
+    rows = np.array([[3.0, 1.0], [0.0, 4.0], [2.0, 2.0]])
+    for emission in ("multinomial", "poisson", "gaussian"):
+        model = VBHMM(2, emission=emission, n_init=1, random_state=0).fit([rows, rows + 1.0])
+        found = certify_evidence(model, [np.full((4, 2), np.nan)], n_chains=2, n_steps=4)
+        assert found.lower.value == approx(0.0, abs=1e-12)
+        assert found.upper.value == approx(0.0, abs=1e-12)

@@ -590,7 +590,10 @@ def test_missing_markers(missing_values):
 
 
 def test_no_threads():
-    refused(ValueError, "n_jobs == 0", model(n_jobs=0).fit, X)
+    text = (
+        "The 'n_jobs' parameter of VBDiscreteDAG must be an int in the range [1, inf), an int in the range (-inf, -1]"
+    )
+    refused(ValueError, text, model(n_jobs=0).fit, X)
 
 
 # --- asking (49) ------------------------------------------------------------------------------------------------------
@@ -659,9 +662,9 @@ def test_seeds_of_samples(random_state):
     refused(ValueError, text, model().fit(X).sample, 3, random_state)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 2, np.nan])
+@pytest.mark.parametrize("level", [0, 1, -0.5, 2, np.nan, None, "x", True])
 def test_levels_of_intervals(level):
-    text = "The 'level' parameter of summary must lie between 0 and 1. Got"
+    text = "The 'level' parameter of summary must be a number between 0 and 1, such as 0.95. Got"
     refused(ValueError, text, model().fit(X).summary, level=level)
 
 

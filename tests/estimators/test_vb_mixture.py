@@ -252,7 +252,7 @@ BAD = {
     "a negative count": ({"poisson": "visits"}, {"visits": -1.0}, "counts are whole numbers >= 0"),
     "a negative time": ({"exponential": "visits"}, {"visits": -1.0}, "waiting times are >= 0"),
     "no zero and one": ({"bernoulli": "visits"}, {"visits": 2.0}, "it must hold 0 and 1"),
-    "no square": ({"gaussian": "visits"}, {"visits": 1e200}, "holds 1e.200, whose square is no float"),
+    "no square": ({"gaussian": "visits"}, {"visits": 1e200}, "holds 1e.200. Numbers beyond 1e.140 have products"),
     "infinity": ({"gaussian": "visits"}, {"visits": np.inf}, "Column 'visits' of X holds infinity"),
 }
 

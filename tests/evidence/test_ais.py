@@ -228,7 +228,7 @@ def test_adaptive_schedules(rng):
     kept = ratios.mean(axis=1) ** 2 / (ratios**2).mean(axis=1)
     assert 0.8 < np.median(kept[:-1]) < 0.97
     for fraction in (0.0, 1.0, 1.5):
-        with pytest.raises(ValueError, match="'conditional_ess' must lie between 0 and 1"):
+        with pytest.raises(ValueError, match="'conditional_ess' must be a number between 0 and 1"):
             adaptive_schedule(evaluation, starts, fraction)
 
 

@@ -86,7 +86,7 @@ def test_nothing_hidden_is_exact():
 
 def test_options_are_checked():
     evaluation = evaluation_of(Problem(LC2, facts.TWENTY_ROWS, uniform_prior(LC2)))
-    with pytest.raises(ValueError, match=r"needs n_sweeps >= 0. Got -1 instead"):
+    with pytest.raises(ValueError, match=r"needs 'n_sweeps' to be an int >= 0. Got -1 instead"):
         collapsed(evaluation, n_sweeps=-1)
 
 

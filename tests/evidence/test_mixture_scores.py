@@ -181,7 +181,7 @@ def test_what_is_drawn_is_the_same_for_any_number_of_threads_and_other_draws_sco
     trace = values[0].details["trace"]
     assert values[0].value != max(trace)
     assert len(trace) == 5
-    with pytest.raises(ValueError, match=r"needs n_draws >= 2\. Got 1"):
+    with pytest.raises(ValueError, match=r"needs 'n_draws' to be an int >= 2\. Got 1"):
         get_score("collapsed")(evaluation, n_draws=1)
 
 

@@ -23,9 +23,11 @@ from faulty import (
     within,
     workers_below,
 )
+from laws.geometric import Geometric
 
-from skvbem import BipartiteSpace, StructureSearchCV, VBDiscreteDAG
+from skvbem import VBHMM, BipartiteSpace, StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import make_bipartite
+from skvbem.emissions import EMISSIONS, register_emission
 from skvbem.errors import SearchWarning
 from skvbem.evidence import scorer
 from skvbem.search.checkpoint.checkpoint import Checkpoint
@@ -36,6 +38,7 @@ from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, Record, digest
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.execution.workers import Packed, Shared, Workers, try_batch
+from skvbem.spaces import coerce_space
 
 
 @pytest.fixture
@@ -327,3 +330,37 @@ def test_workers_are_used_where_they_pay():
             patched.setattr(runner_module, "is_pool_warm", lambda is_warm=is_warm: is_warm)
             assert runner._workers_pay(n_waiting, n_here=20) == pays
     assert not Runner(job_of(), n_jobs=1)._workers_pay(100, 20)
+
+
+def test_workers_know_emissions_by_the_names_that_were_registered_here():
+    X = np.array([[3.0], [0.0], [1.0], [7.0]])
+    register_emission("geometric", Geometric)
+    try:
+        sent = pickle.dumps(Packed.of(job_of(X=X)))
+    finally:
+        del EMISSIONS["geometric"]
+    with pytest.raises(ValueError, match=r"Got 'geometric' instead\. .* or registered in this process"):
+        VBMixture(emission="geometric").fit(X)
+    try:
+        job = pickle.loads(sent).job  # as a worker that never registered it
+        assert np.array_equal(job.X, X)
+        assert list(VBMixture(emission="geometric", n_init=1).fit(job.X).groups_) == ["geometric"]
+    finally:
+        EMISSIONS.pop("geometric", None)
+
+
+@pytest.mark.parametrize("model", [VBMixture, VBHMM], ids=lambda each: each.__name__)
+def test_rows_in_another_order_are_other_data_where_starts_are_given_row_by_row(model):
+    """Responsibilities belong to rows by their places; all other starts are the same for any order of rows."""
+    X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    given = np.eye(2)[[0, 1, 0, 1]]
+
+    def fingerprint(rows, estimator, space):
+        return Readings.for_space(estimator, coerce_space(space), rows, {}).fingerprint()
+
+    turned = X[::-1] if model is VBMixture else X[[1, 0, 2, 3]]
+    for estimator, space in ((model(2, init=given), {"tol": [1e-3, 1e-4]}), (model(2), {"init": [given, given[::-1]]})):
+        assert fingerprint(X, estimator, space) != fingerprint(turned, estimator, space)
+        assert fingerprint(X, estimator, space) == fingerprint(X.copy(), estimator, space)
+    if model is VBMixture:
+        assert fingerprint(X, model(2), {"tol": [1e-3]}) == fingerprint(turned, model(2), {"tol": [1e-3]})

@@ -236,6 +236,10 @@ class DenseGaussian(NormalPriorEmission):
         means = self.origin + point.mean @ self.unwhitener.T
         return {"means": means, "covariances": covariance, "precisions": precision}
 
+    def work_without_rows(self, n_components: int) -> float:
+        """Multiplications that invert the precision matrices of all components."""
+        return float(self.n_columns) ** 3 * (1 if self.tied else n_components)
+
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to; -1 where it belongs to all."""
         if not self.tied:

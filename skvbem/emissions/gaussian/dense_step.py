@@ -79,7 +79,7 @@ class DenseTable:
     @cached_property
     def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
         """Rows with the same missing columns, and these columns."""
-        if self.pattern is None:
+        if self.pattern is None or not len(self.pattern):
             return [(slice(None), ())]
         order = np.argsort(self.pattern, kind="stable")
         starts = np.flatnonzero(np.diff(self.pattern[order], prepend=-1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import Parameter, signature
 
 from skvbem.emissions.specifications.base import EmissionSpecification
@@ -21,6 +22,7 @@ EMISSIONS: dict[str, type[EmissionSpecification]] = {
     "multinomial": Multinomial,
     "poisson": Poisson,
 }
+_LIBRARY = frozenset(EMISSIONS)
 #: Families of columns of numbers, and of all others, where nothing is said.
 FOR_NUMBERS, FOR_CATEGORIES = "gaussian", "categorical"
 
@@ -28,8 +30,8 @@ FOR_NUMBERS, FOR_CATEGORIES = "gaussian", "categorical"
 def register_emission(name: str, specification: type[EmissionSpecification]) -> type[EmissionSpecification]:
     """Make an emission known by a name, so that ``emission=name`` and mappings of names to columns find it.
 
-    An object, ``emission=MyEmission()``, needs no name. Names are known in the process that registered them: where
-    workers of a search are other processes, give an object, or register in a module that they import.
+    An object, ``emission=MyEmission()``, needs no name. A search tells its workers the names that are known where it
+    runs; in any other process give an object, or register in a module that is imported there.
 
     Parameters
     ----------
@@ -67,6 +69,17 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
     if EMISSIONS.setdefault(name, specification) is not specification:
         raise ValueError(f"The name {name!r} is that of {EMISSIONS[name].__name__}. Take another name.")
     return specification
+
+
+def registered_emissions() -> dict[str, type[EmissionSpecification]]:
+    """Emissions by name that are not the library's own, for other processes; see `know_emissions`."""
+    return {name: each for name, each in EMISSIONS.items() if name not in _LIBRARY}
+
+
+def know_emissions(emissions: Mapping[str, type[EmissionSpecification]]) -> None:
+    """Make the emissions of another process known here, names that are known already left as they are."""
+    for name, specification in emissions.items():
+        EMISSIONS.setdefault(name, specification)
 
 
 def _check_made_by_its_name(specification: type[EmissionSpecification]) -> None:

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
-from skvbem.estimators.base import check_count, feature_names, has_posterior
+from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, Forecast
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
 from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import show
@@ -105,7 +106,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     missing_values : scalar or list, default=np.nan
         Values that mean "missing" besides NaN, None, pandas.NA and null.
     max_memory : float, default=4e9
-        Most bytes that the parameters of all states in all starts may take.
+        Most bytes that the parameters of all states in all starts may take, and steps that are drawn or forecast.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts and draws. The same seed gives the same result for any `n_jobs`.
     n_jobs : int, default=None
@@ -146,7 +147,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
-        The objective along the run of the best start.
+        The objective along the run of the best start; it never falls.
     restarts_ : Restarts
         Where every start ended.
     n_iter_ : int
@@ -320,12 +321,12 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         sequences = self._located(X, **where)
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         if columns is not None:
-            validate_data(self, sequences.rows, skip_check_array=True, reset=False)
+            check_names(sequences.table, self)
         table, lengths, weight, order, place = self._weighted_sequences(sequences, sample_weight)
         names = {}
         if columns is None:
             columns, values = self._learned_columns(table)
-            names = feature_names(sequences.rows)
+            names = names_of_fit(table)
         else:
             values = columns.values(table)
         if (np.diff(place) != 1).any():
@@ -391,6 +392,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         errors : ndarray of shape (n_sequences,)
             If asked for.
         """
+        check_flag("return_error", "score_samples", return_error)
         fitted, _, data = self.asked(X, sequence_id, lengths)
         scores, errors = fitted.log_predictive(data, self.predictive, self.n_draws)
         return (scores, errors) if return_error else scores
@@ -514,6 +516,13 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         """
         check_count("n_steps", "forecast", n_steps)
         fitted, reading, data = self.asked(X, sequence_id, lengths)
+        levels = [len(of_column) for group in fitted.groups.groups for of_column in group.levels]
+        numbers = 2 * fitted.model.n_components + sum(levels) + len(fitted.groups.names) - len(levels)
+        self._check_memory(
+            f"A forecast of {n_steps:.3g} steps for {len(reading.lengths)} sequences",
+            len(reading.lengths) * int(n_steps) * numbers,
+            "fewer steps",
+        )
         last = np.cumsum(reading.lengths) - 1
         states = fitted.ahead(self._filtered(fitted, data)[last], int(n_steps))
         return Forecast(states, fitted.expected_values(states))
@@ -602,7 +611,9 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             raise ValueError(
                 f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {show(lengths)} instead."
             )
-        fitted = self._fitted_
+        fitted, n_steps = self._fitted_, sum(steps.tolist())
+        numbers = n_steps * (2 * len(fitted.groups.names) + 2)
+        self._check_memory(f"{n_steps:.3g} steps drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, states = fitted.sample(steps.astype(np.int64), rng)
         X = as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn)))

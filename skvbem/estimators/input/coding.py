@@ -144,7 +144,7 @@ def _code_objects(name: str, column: Column) -> Coding:
             unfit = first_unhashable(block)
             raise TypeError(
                 f"Column {name!r} of X holds {show(unfit)}, a {type(unfit).__name__}; a category argument must be a "
-                "string, a boolean or a number."
+                "string, a boolean or a number. Give each item of such cells a column of its own."
             ) from None
     dtype = cells.dtype.newbyteorder("=") if cells.dtype.kind in "US" else None
     values = [as_plain(value) for _, value in appearance]

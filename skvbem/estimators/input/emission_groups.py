@@ -22,6 +22,10 @@ from skvbem.graphs.names import did_you_mean
 
 #: `covariance_type` of estimators where nobody says it.
 DEFAULT_COVARIANCE_TYPE = "full"
+# What may be meant by a name that is not known.
+_FROM_OUTSIDE = (
+    " One from outside is given as an object, which needs no name, or registered in this process by register_emission."
+)
 # Where `credible_intervals` of a hidden Markov model has what belongs to no group.
 _OF_THE_CHAIN = "chain"
 
@@ -88,7 +92,8 @@ class EmissionReader:
             items = list(emission)
             self._check_names([name for name, _, _ in items])
         else:
-            raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.")
+            outside = _FROM_OUTSIDE if isinstance(emission, str) else ""
+            raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.{outside}")
         groups = [EmissionGroup(name, self._specification(of), self._columns(name, at)) for name, of, at in items]
         self._check_partition(groups)
         return groups
@@ -123,7 +128,7 @@ class EmissionReader:
             )
         raise ValueError(
             f"{self._whose} names the family {show(family)}.{did_you_mean(family, EMISSIONS)} Families are "
-            f"{listed(map(repr, EMISSIONS))}."
+            f"{listed(map(repr, EMISSIONS))}.{_FROM_OUTSIDE}"
         )
 
     def _check_covariance_type(self, emission: EmissionSpecification) -> None:

@@ -15,7 +15,7 @@ from skvbem.estimators.input.tables import Column, Table, is_missing_value, show
 
 # Rows looked at together.
 _BLOCK = 2**12
-# Squares of larger numbers, and of smaller ones that are not 0, leave the floats.
+# Sums of products of larger numbers, and of columns that hold none but smaller ones and 0, leave the floats.
 _MAX_MAGNITUDE, _MIN_MAGNITUDE = 1e140, 1e-140
 _UNIT = " Measure it in another unit."
 
@@ -176,9 +176,16 @@ def _refuse_column(name: str, values: np.ndarray, specification: EmissionSpecifi
             f"Column {name!r} of X holds {largest:g}; {specification.if_larger}, or give the column to "
             f"{FOR_NUMBERS!r} in the 'emission' parameter."
         )
-    extreme = (size > _MAX_MAGNITUDE) | ((size > 0) & (largest < _MIN_MAGNITUDE))
-    if extreme.any():
-        raise ValueError(f"Column {name!r} of X holds {values[extreme.argmax()]:g}, whose square is no float.{_UNIT}")
+    if largest > _MAX_MAGNITUDE:
+        raise ValueError(
+            f"Column {name!r} of X holds {values[np.nanargmax(size)]:g}. Numbers beyond {_MAX_MAGNITUDE:g} have "
+            f"products whose sums leave the floats.{_UNIT}"
+        )
+    if 0 < largest < _MIN_MAGNITUDE:
+        raise ValueError(
+            f"Column {name!r} of X holds no number larger than {largest:g}. Where all are below {_MIN_MAGNITUDE:g} "
+            f"their products leave the floats.{_UNIT}"
+        )
     if is_fit and np.isnan(values).all():
         raise _empty(name)
 

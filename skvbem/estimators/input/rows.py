@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
@@ -101,6 +102,12 @@ class TableReading(Reading):
         return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
 
     @property
+    def fingerprint_in_order(self) -> str:
+        """The text that tells these rows, in this order, from others."""
+        hashes = [row_hashes(values, slice(None)) for values, _ in self.blocks]
+        return f"{self.fingerprint} {_in_order(*hashes, *([] if self.is_weighted is None else [self.is_weighted]))}"
+
+    @property
     def has_whole_weights(self) -> bool:
         """Whether every row or sequence counts a whole number of times."""
         return all(weight is None or bool((weight == np.floor(weight)).all()) for _, weight in self.blocks)
@@ -116,6 +123,14 @@ class TableReading(Reading):
         """The reading with values that a model drew, the same cells missing."""
         ((values, weight),) = self.blocks
         return replace(self, blocks=[(self.columns.refilled(values, drawn), weight)])
+
+
+def _in_order(*arrays: np.ndarray) -> str:
+    """A text that tells arrays, element by element, from others."""
+    digest = sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _of_group(k: int, block: tuple) -> tuple:
@@ -175,6 +190,12 @@ class SequenceReading(Reading):
         of_rows = mixed(row_hashes(self.values, slice(None)) + mixed(time * _MULTIPLIER))
         of_sequences = np.add.reduceat(of_rows, firsts)[:, None]
         return f"{fingerprint([of_sequences], self.weight)} {self.columns.meaning()}"
+
+    @property
+    def fingerprint_in_order(self) -> str:
+        """The text that tells these rows, in this order, from others."""
+        places = [] if self.order is None else [self.order]
+        return f"{self.fingerprint} {_in_order(row_hashes(self.values, slice(None)), self.lengths, *places)}"
 
     @property
     def has_whole_weights(self) -> bool:

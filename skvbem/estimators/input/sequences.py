@@ -127,7 +127,7 @@ def refuse_lengths_as_y(y, sequences: Sequences, method: str) -> None:
         given = np.asarray(() if y is None else y)
     except ValueError:
         return
-    looks_so = given.ndim == 1 and given.dtype.kind in "iu" and given.sum() == sequences.n_rows
+    looks_so = given.ndim == 1 and given.dtype.kind in "iu" and sum(given.tolist()) == sequences.n_rows
     if looks_so and 0 < len(given) != sequences.n_rows and len(given) != len(sequences.lengths):
         raise ValueError(
             f"The second argument of {method} is y, as everywhere in scikit-learn, and ignored. Name what adds up to "
@@ -310,6 +310,8 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
         missing = int(at[0]) if len(at) else None
         _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
         position = np.argsort(np.argsort(first))[inverse.ravel()]
+    if np.ma.is_masked(sequence_id):
+        missing = int(np.argmax(np.ma.getmaskarray(sequence_id)))
     if missing is not None:
         raise ValueError(f"'sequence_id' of row {missing} is missing. Every row must say to which sequence it belongs.")
     lengths = np.bincount(position)
@@ -318,16 +320,17 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
 
 def _checked_lengths(lengths, n_rows: int) -> np.ndarray:
     checked = np.asarray(lengths)
-    if checked.ndim != 1 or checked.dtype.kind not in "iu":
+    if checked.ndim != 1 or checked.dtype.kind not in "iu" or np.ma.is_masked(lengths):
         raise ValueError(
             f"'lengths' must be a list of whole numbers, the rows of each sequence. Got {show(lengths)} instead."
         )
     bad = np.flatnonzero(checked < 1)
     if len(bad):
         raise ValueError(f"'lengths' must be >= 1 each. That of sequence {bad[0]} is {checked[bad[0]]}.")
-    if checked.sum() != n_rows:
+    total = sum(checked.tolist())  # of 64 bits it could come round to the right number
+    if total != n_rows:
         raise ValueError(
-            f"'lengths' add up to {checked.sum()}, but X has {n_rows} rows. Cross-validation splits the rows of X, not "
+            f"'lengths' add up to {total}, but X has {n_rows} rows. Cross-validation splits the rows of X, not "
             f"'lengths'. {_REMEDY}"
         )
     return checked

@@ -33,6 +33,7 @@ class Table:
     """Columns with names, read on demand.
 
     names : the column names if all are strings, else x0, x1, ... as in scikit-learn.
+    has_own_names : whether the names are those of a data frame.
     array : the same cells as one array, where the columns are those of one; never to be written to.
     source : what the user has, of which these are rows, or columns.
     """
@@ -45,8 +46,8 @@ class Table:
         array: np.ndarray | None = None,
         source=None,
     ):
-        named = all(isinstance(name, str) for name in names)
-        self.names = list(names) if named else [f"x{j}" for j in range(len(names))]
+        self.has_own_names = all(isinstance(name, str) for name in names)
+        self.names = list(names) if self.has_own_names else [f"x{j}" for j in range(len(names))]
         self.n_samples = n_samples
         self.column = column
         self.array = array
@@ -70,21 +71,26 @@ class Table:
             return Column(whole.values[keep], missing, whole.levels)
 
         array = None if self.array is None else self.array[keep]
-        return Table(self.names, int(np.count_nonzero(keep)), column, array, self.source)
+        return self._part(range(self.n_columns), int(np.count_nonzero(keep)), column, array)
 
     def columns(self, positions: Sequence[int]) -> Table:
         """The columns at these positions, in this order."""
         all_of_them = list(positions) == list(range(self.n_columns))
         array = self.array if self.array is None or all_of_them else self.array[:, list(positions)]
-        names = [self.names[j] for j in positions]
-        return Table(names, self.n_samples, lambda k: self.column(positions[k]), array, self.source)
+        return self._part(positions, self.n_samples, lambda k: self.column(positions[k]), array)
+
+    def _part(
+        self, positions: Sequence[int], n_samples: int, column: Callable[[int], Column], array: np.ndarray | None
+    ) -> Table:
+        part = Table([self.names[j] for j in positions], n_samples, column, array, self.source)
+        part.has_own_names = self.has_own_names
+        return part
 
 
 def read_table(X, owner: str) -> Table:
     """X as a table of at least one row and one column.
 
-    Shapes, sparse and complex input are refused in scikit-learn's words, naming the estimator `owner`. Read the table
-    before `validate_data(..., skip_check_array=True)`, which knows less about what is wrong with X.
+    Shapes, sparse and complex input are refused in scikit-learn's words, naming the estimator `owner`.
     """
     if isinstance(X, Table):
         return X
@@ -104,6 +110,12 @@ def read_table(X, owner: str) -> Table:
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ValueError(f"X has more than one column named {listed(map(show, repeated))}. Column names must differ.")
+    types = sorted({type(name).__name__ for name in names})
+    if "str" in types and len(types) > 1:
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but those of X are of types "
+            f"{listed(types)}. Make all of them strings, as by X.columns = X.columns.astype(str)."
+        )
     return Table(names, X.shape[0], read, source=X)
 
 
@@ -133,9 +145,8 @@ def _array_table(X, owner: str) -> Table:
     array = X
     if type(X) is not np.ndarray or X.ndim != 2 or 0 in X.shape:
         array = check_array(X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X")
-    names = [f"x{j}" for j in range(array.shape[1])]
     columns: Callable[[int], Column] = lambda j: Column(array[:, j], None if mask is None else mask[:, j])  # noqa: E731
-    return Table(names, len(array), columns, array if mask is None else None, X)
+    return Table(range(array.shape[1]), len(array), columns, array if mask is None else None, X)
 
 
 def _pandas_column(series) -> Column:
@@ -162,6 +173,11 @@ def _polars_column(series) -> Column:
         return Column(series.fill_null(0).to_numpy(), series.is_null().to_numpy())
     if dtype.is_temporal():
         return Column(np.zeros(len(series), dtype="datetime64[us]"))  # its type is all that is looked at
+    if dtype.is_nested():  # its cells are no values, and series among them have no truth value
+        raise TypeError(
+            f"Column {series.name!r} of X holds {dtype}; a cell argument must be a string, a boolean or a number. Give "
+            "each item of such cells a column of its own."
+        )
     return Column(np.fromiter(series, dtype=object, count=len(series)))
 
 

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import Interval, StrOptions, check_feature_names_in, warn
+from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in, warn
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
-from skvbem.estimators.base import warn_of_one_row
+from skvbem.estimators.base import OBJECTIVES, check_level, warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
@@ -29,6 +29,11 @@ from skvbem.estimators.reports import states_of_components
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
+
+# Multiplications of a step that are taken without a word: about a second.
+_MAX_WORK = 1e9
+# Nats by which rounding may move the objective of a fit without a word.
+_MAX_ROUNDING = 1.0
 
 
 class EmissionEstimator(EvidenceEstimator):
@@ -53,7 +58,7 @@ class EmissionEstimator(EvidenceEstimator):
         "missing_values": "no_validation",
         "max_memory": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -129,7 +134,21 @@ class EmissionEstimator(EvidenceEstimator):
 
     def _warn_of_data(self, reading, model, data) -> None:
         warn_of_one_row(len(data))
+        self._warn_of_cost(model)
         warn_of_oddities(reading.as_independent, model.emission, model.n_components, len(data), data.total_weight)
+
+    def _warn_of_cost(self, model) -> None:
+        n_starts, parts = self._n_starts(), parts_of(model.emission)
+        work = n_starts * sum(part.work_without_rows(model.n_components) for part in parts)
+        if work > _MAX_WORK:
+            widest = max(part.n_columns for part in parts if part.work_without_rows(1))
+            warn(
+                f"Each step inverts the covariance matrices of {widest} columns of all {self._label}s in {n_starts} "
+                f"start{'s' * (n_starts > 1)}, about {work:.2g} multiplications: it takes seconds, whatever the number "
+                "of rows is, and a fit takes dozens of steps. Give fewer columns, take covariance_type='diag' or "
+                "'tied', or a smaller 'n_init'.",
+                DataWarning,
+            )
 
     def _warn_of_fit(self, fitted: FittedEmissions, data) -> None:
         stopped = fitted.at_floor() if self.method == "ml" else []
@@ -140,6 +159,15 @@ class EmissionEstimator(EvidenceEstimator):
                 f"{who} no width in some direction: the variance there is the floor of {VARIANCE_FLOOR:g} times that "
                 f"of X, without which the likelihood has no maximum. Take fewer {self._label}s, or method='vb' or "
                 "'map'.",
+                DataWarning,
+            )
+
+        rounding = fitted.model.rounding(fitted.form, fitted.statistics[:, None])[0]
+        if _MAX_ROUNDING < rounding < np.inf:
+            warn(
+                f"Rounding may move {OBJECTIVES[self.method]} by up to {rounding:.2g} nats: terms that cancel in it "
+                f"are that large for rows of total weight {data.total_weight:g}. Each row is taken as observed as "
+                "often as it weighs: if the weights are sizes or shares instead, divide 'sample_weight' by their mean.",
                 DataWarning,
             )
 
@@ -222,10 +250,7 @@ class EmissionEstimator(EvidenceEstimator):
         """
         check_is_fitted(self)
         fitted = self._fitted_
-        if not 0 < level < 1:
-            raise ValueError(
-                f"The 'level' parameter of credible_intervals must lie between 0 and 1. Got {level!r} instead."
-            )
+        check_level("credible_intervals", level)
         if not fitted.form.density:
             raise ValueError(
                 f"credible_intervals needs a posterior, and this fit by {fitted.form.name!r} is a point. Fit with "

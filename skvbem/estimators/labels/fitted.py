@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions import Emission
+from skvbem.emissions.outside import parts_of
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.families import NormalPoint, Product
@@ -32,6 +33,15 @@ class FittedEmissions(Fitted):
     def continues(self, columns: ColumnGroups, model) -> bool:
         """Whether another model has as many components of the same columns, read in the same way."""
         return self.model.n_components == model.n_components and self.columns.meaning() == columns.meaning()
+
+    def damage(self) -> str:
+        """What is wrong with a fit that was loaded, or nothing; see `Fitted`."""
+        for group, part in zip(self.groups.groups, parts_of(self.emission), strict=True):
+            if part.n_columns != len(group.columns):
+                return f"the group {group.name!r} has {len(group.columns)} columns, and its emission {part.n_columns}"
+            if group.encoder is not None and part.n_outcomes != tuple(map(len, group.levels)):
+                return f"the categories of the group {group.name!r} are not as many as its tables have levels"
+        return super().damage()
 
     @property
     def emission(self) -> Emission:

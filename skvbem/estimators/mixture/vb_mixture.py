@@ -9,13 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import Emission
-from skvbem.estimators.base import check_count, feature_names, has_posterior
+from skvbem.estimators.base import check_count, has_posterior
 from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import read_table
@@ -88,7 +89,7 @@ class VBMixture(EmissionEstimator):
     missing_values : scalar or list, default=np.nan
         Values that mean "missing" besides NaN, None, pandas.NA and null.
     max_memory : float, default=4e9
-        Most bytes that the parameters of all components in all starts may take.
+        Most bytes that the parameters of all components in all starts may take, and rows that are drawn.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
     n_jobs : int, default=None
@@ -126,7 +127,8 @@ class VBMixture(EmissionEstimator):
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
-        The objective along the run of the best start.
+        The objective along the run that led to the fit; it never falls. Where sticks made components change places,
+        that is the run after it.
     restarts_ : Restarts
         Where every start ended.
     n_iter_ : int
@@ -293,16 +295,16 @@ class VBMixture(EmissionEstimator):
                 columns = ColumnGroups.learned_from_blocks(
                     tables.tables, self.emission, owner, **self._reading_options()
                 )
-                names = feature_names(next(iter(X)))
+                names = names_of_fit(next(iter(tables.tables)))
             return TableReading.of_blocks(columns, tables, names=names, given=given)
         table = read_table(X, owner)
         if columns is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
+            check_names(table, self)
         table, weight, is_weighted = self._weighted_rows(table, sample_weight)
         if columns is not None:
             return TableReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
         columns, values = self._learned_columns(table)
-        return TableReading(columns, [(values, weight)], is_weighted, names=feature_names(X), given=given)
+        return TableReading(columns, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
 
     def _model(self, reading: TableReading) -> Mixture:
         n_components = 1 if self.n_components == "auto" else self.n_components
@@ -407,7 +409,7 @@ class VBMixture(EmissionEstimator):
         """
         check_is_fitted(self)
         table = read_table(X, type(self).__name__)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        check_names(table, self)
         return self._fitted_, self._fitted_.groups.values(table)
 
     def score_samples(self, X):
@@ -507,6 +509,8 @@ class VBMixture(EmissionEstimator):
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
+        numbers = int(n_samples) * (2 * len(fitted.groups.names) + 2)
+        self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, components = fitted.sample(int(n_samples), rng)
         return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components

@@ -35,6 +35,13 @@ class FittedNetwork(Fitted):
         """The hidden nodes: all but the columns, which come last."""
         return self.model.dag.nodes[: -len(self.encoder.names_)]
 
+    def damage(self) -> str:
+        """What is wrong with a network that was loaded, or nothing; see `Fitted`."""
+        sizes = self.model.layout.cardinalities[-len(self.encoder.names_) :]
+        if list(map(len, self.encoder.categories_)) != list(sizes):
+            return "the categories of its columns are not as many as its tables have states"
+        return super().damage()
+
     def sizes_of_latents(self) -> dict:
         """Latent -> number of states."""
         return dict(zip(self.latents, self.model.layout.cardinalities))

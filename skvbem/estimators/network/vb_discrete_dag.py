@@ -10,14 +10,15 @@ from typing import ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import Interval, StrOptions, check_feature_names_in
+from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.estimators.base import check_count, feature_names, has_posterior, warn_of_one_row
+from skvbem.estimators.base import check_count, check_flag, check_level, has_posterior, warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.input.categories import CategoryEncoder
+from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.network.fitted import FittedNetwork
@@ -90,7 +91,7 @@ class VBDiscreteDAG(EvidenceEstimator):
     max_table_cells : int, default=2**24
         Most cells of one table, of a node or of hidden nodes summed together.
     max_memory : float, default=4e9
-        Most bytes of all tables and indices of a fit.
+        Most bytes of all tables and indices of a fit, and of rows that are drawn.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
     n_jobs : int, default=None
@@ -193,7 +194,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         "max_table_cells": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -310,7 +311,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         given = {"X": X, "metadata": {"sample_weight": sample_weight}}
         table = read_table(X, owner)
         if columns is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
+            check_names(table, self)
         table, weights, _ = self._weighted_rows(table, sample_weight)
         if columns is not None:
             return NetworkReading.of(columns, Rows(tuple(columns.names_), columns.encode(table), weights), given=given)
@@ -321,7 +322,7 @@ class VBDiscreteDAG(EvidenceEstimator):
             handle_unknown=self.handle_unknown,
         )
         rows = Rows(tuple(table.names), columns.fit_encode(table), weights)
-        return NetworkReading.of(columns, rows, names=feature_names(X), given=given)
+        return NetworkReading.of(columns, rows, names=names_of_fit(table), given=given)
 
     def _check_together(self, X) -> None:
         super()._check_together(X)
@@ -458,7 +459,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         """What was fitted, and a table to ask it about."""
         check_is_fitted(self)
         table = read_table(X, type(self).__name__)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        check_names(table, self)
         return self._fitted_, table
 
     def _ask(self, question, X, *args):
@@ -583,6 +584,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         proba : dict of column to ndarray of shape (n_samples, n_categories)
             Only if `return_proba`: probabilities of each column's categories; an observed cell is certain.
         """
+        check_flag("return_proba", "impute", return_proba)
         network, table = self._asked(X)
         data = network.rows(table)
         probabilities = queries.marginals(network.model, network.point, data, data.names, **self._limits())
@@ -644,6 +646,8 @@ class VBDiscreteDAG(EvidenceEstimator):
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
         network = self._fitted_
+        numbers = int(n_samples) * (len(network.model.dag.nodes) + 2 * max(network.model.layout.cardinalities))
+        self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn = queries.sample(network.model, network.point, int(n_samples), rng)
         columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
@@ -667,6 +671,7 @@ class VBDiscreteDAG(EvidenceEstimator):
             Columns node, given, state, probability, lower, upper (NaN for MAP and ML), expected_count.
         """
         check_is_fitted(self)
+        check_level("summary", level)
         return table_summary(self.tables_, self.counts_, getattr(self, "posterior_", None), level)
 
     def goodness_of_fit(self, X, sample_weight=None):

@@ -51,8 +51,7 @@ class SequenceEstimator(EvidenceEstimator):
         self, sequences: Sequences, sample_weight
     ) -> tuple[Table, np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
         """Rows of the sequences of weight > 0: table, lengths, weights, and places in the user's table and in this."""
-        n = len(sequences.lengths) if sequences.are_listed else sequences.n_rows
-        weight = sequence_weights(self._weights(sample_weight, n), sequences)
+        weight = self._weights_of_sequences(sample_weight, sequences)
         order = np.arange(sequences.n_rows) if sequences.order is None else sequences.order
         if weight is None or weight.all():
             return sequences.table, sequences.lengths, weight, order, order
@@ -62,6 +61,19 @@ class SequenceEstimator(EvidenceEstimator):
         stays[order] = True
         place = (np.cumsum(stays) - 1)[order]
         return sequences.table.rows(stays), sequences.lengths[is_weighted], weight[is_weighted], order, place
+
+    def _weights_of_sequences(self, sample_weight, sequences: Sequences) -> np.ndarray | None:
+        """The checked weight of each sequence; None where each counts once."""
+        n_rows, n_sequences = sequences.n_rows, len(sequences.lengths)
+        shape = np.asarray(sample_weight, dtype=object).shape
+        if not sequences.are_listed and shape == (n_sequences,) != (n_rows,):
+            raise ValueError(
+                f"'sample_weight' has {n_sequences} weights, one for each sequence. X is a table of {n_rows} rows: "
+                "give a weight for each row, the same for all rows of a sequence, as by np.repeat(sample_weight, "
+                "lengths); or give X as a list of sequences, which takes one weight for each."
+            )
+        n = n_sequences if sequences.are_listed else n_rows
+        return sequence_weights(self._weights(sample_weight, n), sequences)
 
     def asked(self, X, sequence_id=None, lengths=None) -> tuple:
         """What was fitted, sequences to ask it about as read, and these as the model takes them.
@@ -162,8 +174,7 @@ class SequenceEstimator(EvidenceEstimator):
         sequences = self._located(X, sequence_id, lengths)
         refuse_lengths_as_y(y, sequences, "score")
         scores = self.score_samples(sequences)
-        n = len(scores) if sequences.are_listed else sequences.n_rows
-        weights = sequence_weights(self._weights(sample_weight, n), sequences)
+        weights = self._weights_of_sequences(sample_weight, sequences)
         weights = np.ones(len(scores)) if weights is None else weights
         is_weighted = weights > 0  # a sequence that counts for nothing may be impossible
         return float(weights[is_weighted] @ scores[is_weighted] / (weights @ sequences.lengths))

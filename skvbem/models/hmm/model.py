@@ -106,8 +106,9 @@ class HMM(LabelModel):
         """
         lengths = np.asarray(lengths, dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        if starts[-1] != len(table):
-            raise ValueError(f"The lengths of sequences add up to {starts[-1]}, but there are {len(table)} rows.")
+        n_rows = sum(lengths.tolist())  # a sum of 64 bits could come round to the right number
+        if n_rows != len(table) or (lengths < 0).any():
+            raise ValueError(f"The lengths of sequences must add up to the {len(table)} rows. They make {n_rows}.")
         weight = np.ones(len(lengths)) if weight is None else np.asarray(weight, dtype=float)
         ends = starts[1:]
         if observed is not None:

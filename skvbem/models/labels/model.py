@@ -15,6 +15,9 @@ from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
 from skvbem.models.base import LatentModel
 
+# Weight of all rows above which squares about an origin may have no digit left of those about a mean.
+_LARGEST_WEIGHT = 1e12
+
 
 class LabeledRows(Protocol):
     """The compiled rows of a model with one label per row."""
@@ -154,6 +157,10 @@ class EmissionAscent(Generic[_Model]):
         """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape."""
         return self._expected(natural)[0]
 
+    def rounding(self, statistics: np.ndarray) -> np.ndarray:
+        """How far rounding may move the objective at statistics (n_cells, n_lanes), nats, (n_lanes,)."""
+        return self.model.rounding(self.form, statistics)
+
     @property
     def suspicion(self) -> str | None:
         """Where the defect is if the objective falls: in an emission from outside, if the model has one."""
@@ -167,6 +174,13 @@ class EmissionAscent(Generic[_Model]):
                 f"The posterior has no interior mode in the probability basis: some {self.label} has too little data "
                 "for its prior. Use map_basis='natural', where the mode always exists, or a stronger prior."
             )
+        if self.data.total_weight > _LARGEST_WEIGHT:
+            return FloatingPointError(
+                f"The objective is not a number: the weights of the rows add up to {self.data.total_weight:g}, and "
+                f"squares summed over so many rows hold no digit of how wide a narrow {self.label} is. Divide "
+                "'sample_weight' by a common factor."
+            )
         return FloatingPointError(
-            "The objective is not a number. " + (self.suspicion or "That is a defect: please report it with the data.")
+            "The objective is not a number. "
+            + (self.suspicion or f"That is a defect of {type(self.model).__name__}: please report it with the data.")
         )

@@ -16,13 +16,14 @@ factor for each, and allocations of rows to all components are gone through one 
 from __future__ import annotations
 
 from itertools import pairwise
-from math import comb, prod
+from math import comb, log, prod
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from skvbem._numerics import log_rising
 from skvbem.errors import TooLargeError
+from skvbem.models.base import in_words
 from skvbem.models.labels.row_sets import BATCH, log_evidences_of_sets, statistics_of_rows
 from skvbem.models.mixture.model import Mixture, MixtureData
 
@@ -48,20 +49,24 @@ def log_evidence_by_enumeration(model: Mixture, data: MixtureData, max_terms: in
         )
     statistics, weight, log_base = _distinct_rows(model, data)
     shared = (model.emission.component_of_cell(model.n_components) == -1).any()
-    if shared or model.n_components == 1:
-        n_terms = prod(comb(w + model.n_components - 1, w) for w in weight.tolist())
-        _check(n_terms, max_terms, data)
-        return log_base + _by_allocations(model, statistics, weight), n_terms
-    sizes = [w + 1 for w in weight.tolist()]
-    n_terms = prod(sizes) + (model.n_components - 2) * prod(n * (n + 1) // 2 for n in sizes)
-    _check(n_terms, max_terms, data)
-    return log_base + _by_subsets(model, statistics, weight), n_terms
+    n, sizes = model.n_components, [w + 1 for w in weight.tolist()]
+    if shared or n == 1:
+        factors = [comb(w + n - 1, n - 1) for w in weight.tolist()]
+        _check(sum(map(log, factors)), max_terms, data)
+        return log_base + _by_allocations(model, statistics, weight), prod(factors)
+    pairs = [size * (size + 1) // 2 for size in sizes]
+    log_n = sum(map(log, sizes))
+    if n > 2:
+        log_n = float(np.logaddexp(log_n, log(n - 2) + sum(map(log, pairs))))
+    _check(log_n, max_terms, data)
+    return log_base + _by_subsets(model, statistics, weight), prod(sizes) + (n - 2) * prod(pairs)
 
 
-def _check(n_terms: int, max_terms: int, data: MixtureData) -> None:
-    if n_terms > max_terms:
+def _check(log_n: float, max_terms: int, data: MixtureData) -> None:
+    """Refuse too many terms, whose number may be beyond floats, by its logarithm."""
+    if log_n > log(max_terms) + 1e-9:
         raise TooLargeError(
-            f"The exact evidence is a sum of {float(n_terms):.4g} terms over the components of the "
+            f"The exact evidence is a sum of {in_words(log_n)} terms over the components of the "
             f"{data.total_weight:g} rows; 'max_terms' allows {max_terms}. Take a score that approximates it, fewer "
             "rows, or fewer components."
         )

@@ -106,6 +106,8 @@ def _joined(model: Mixture, data: MixtureData, group: np.ndarray) -> np.ndarray:
         alone[into], alone[g] = prior.log_evidence(sums[:, into]), -np.inf
         gain[g], gain[:, g] = -np.inf, -np.inf
         left = np.flatnonzero(np.isfinite(alone) & (np.arange(len(alone)) != into))
+        if not len(left):  # all rows are one group
+            break
         better = prior.log_evidence(sums[:, left] + sums[:, into : into + 1]) - alone[left] - alone[into]
         gain[np.maximum(left, into), np.minimum(left, into)] = better
     return np.unique(group, return_inverse=True)[1]

@@ -34,6 +34,7 @@ class Readings:
     def __init__(self, estimator: BaseEstimator, X, params: Mapping[str, Any], varied: frozenset):
         self._X, self._params, self._varied = X, params, varied
         self._by_key: dict[str, Any] = {}
+        self._rows_have_places = False
         if not varied:
             self._by_key[""] = self._read(estimator)
             self._X, self._params = None, {}  # all there is to know of them is read
@@ -43,6 +44,8 @@ class Readings:
         """The readings of all settings of a space, or of the first of very many."""
         depends = estimator.reading_parameters
         readings = cls(estimator, X, params, frozenset(p for p in space.parameters if p.split("__")[0] in depends))
+        starts = getattr(estimator, "init", "")
+        readings._rows_have_places = "init" in space.parameters or not isinstance(starts, str)
         if readings._varied:
             for setting in islice(space, _MAX_SETTINGS):
                 readings._outcome(clone(estimator).set_params(**clone(setting, safe=False)))
@@ -61,9 +64,10 @@ class Readings:
         return None if self._varied else self._by_key[""]
 
     def fingerprint(self) -> list[str]:
-        """What tells X, as it was read, from other data."""
+        """What tells X, as it was read, from other data: rows in their order if starts are given row by row."""
+        which = "fingerprint_in_order" if self._rows_have_places else "fingerprint"
         readings = (self._by_key[key] for key in sorted(self._by_key))
-        return [str(each) if isinstance(each, Exception) else each.fingerprint for each in readings]
+        return [str(each) if isinstance(each, Exception) else getattr(each, which) for each in readings]
 
     def _outcome(self, estimator: BaseEstimator) -> Any:
         key = ""

@@ -25,6 +25,7 @@ from joblib import effective_n_jobs, parallel_config
 from sklearn.utils.parallel import Parallel, delayed
 
 from skvbem._compat import has_shared_memory, hold_workers, in_store, pickled, returns_one_by_one, worker_deaths
+from skvbem.emissions.specifications.registry import know_emissions, registered_emissions
 from skvbem.search.execution.deadlines import Deadline, end_with
 from skvbem.search.execution.jobs import Job, Record
 
@@ -98,13 +99,15 @@ class Packed:
                 buffers.append(memory)
             return memory.nbytes < _WORTH_SHARING
 
-        head = np.frombuffer(pickled(job, keep_inside), np.uint8)
+        head = np.frombuffer(pickled((registered_emissions(), job), keep_inside), np.uint8)
         return cls(head, tuple(buffers))
 
     @cached_property
     def job(self) -> Job:
-        """The job as it was, on the memory of the buffers."""
-        return pickle.loads(self._head.data, buffers=self._buffers)
+        """The job as it was, on the memory of the buffers, once the emissions are known that it may name."""
+        emissions, job = pickle.loads(self._head.data, buffers=self._buffers)
+        know_emissions(emissions)
+        return job
 
     def __reduce__(self):
         return type(self), (self._head, self._buffers)

@@ -1,6 +1,7 @@
 """Errors in the estimators."""
 
 TESTS = (
+    "estimators/**/test_robustness.py",
     "estimators/**/test_encoding.py",
     "estimators/**/test_emission_objects.py",
     "estimators/**/test_vb_hmm.py",
@@ -42,5 +43,21 @@ ERRORS = {
             "positions = self._positions(list(columns))",
             "positions = sorted(self._positions(list(columns)))",
         ),
+    ],
+    "columns in another order are taken for those of the fit": [
+        ("list(of_fit) != table.names", "set(of_fit) != set(table.names)")
+    ],
+    "lengths whose sum wraps are believed": [("total = sum(checked.tolist())", "total = checked.sum()")],
+    "rounding forgives every fall of the bound": [
+        ("broken &= ~(fell <= ascent.rounding(statistics))", "broken &= ~(fell <= np.inf)")
+    ],
+    "rounding is said to be none": [
+        ("_ROUNDING * np.abs(statistics * natural).sum(axis=0)", "0.0 * natural.sum(axis=0)")
+    ],
+    "a trace goes on from a run that ended higher": [
+        ("further.trace[0] >= fit.objective - RELATIVE_SLACK * abs(fit.objective)", "len(further.trace) > 0")
+    ],
+    "a fit that was loaded may index beyond its tables": [
+        ("list(map(len, self.encoder.categories_)) != list(sizes)", "len(self.encoder.categories_) != len(sizes)")
     ],
 }

@@ -44,4 +44,10 @@ ERRORS = {
     "every candidate reads for itself": [("if key not in self._by_key:", "if True:")],
     "what a fit gives up is gone for all": [("return replace(self, rows=replace(self.rows))", "return self")],
     "a sink may have parents above it only": [("rest = layer[inside] ^ (1 << sink)", "rest = layer[inside]")],
+    "starts given row by row are those of any order of rows": [
+        (
+            'which = "fingerprint_in_order" if self._rows_have_places else "fingerprint"',
+            'which = "fingerprint"',
+        )
+    ],
 }
