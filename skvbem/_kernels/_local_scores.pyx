@@ -71,7 +71,7 @@ def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const d
     sums : (2 ** n_columns, n_kinds) OUT, by the mask of the set; larger sets are left as they are
     """
     cdef Py_ssize_t n_columns = codes.shape[0], n_rows = codes.shape[1], n_kinds = strength.shape[0]
-    cdef Py_ssize_t depth = min(most, n_columns), level = 0, column, kind, k, mask = 0
+    cdef Py_ssize_t depth = min(most, n_columns), level = 0, column, kind, mask = 0
     cdef int widest = np.max(cardinality, initial=1)
     cdef double a
     # of each level of the descent: the column it added, the groups of rows, their number and weight, ln joint values
@@ -180,9 +180,9 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
             more = further[k]
             n_more = <int>cardinality[more] if more >= 0 else 1
             if n_groups * n_more * n_states <= most_cells:
-                n_cells = count_table(n_rows, &group[here, 0], n_groups, n_more, &codes[more if more >= 0 else child, 0],
-                                      n_states, &codes[child, 0], &weight[0], &count[0], &mass[0, 0], &mass[1, 0],
-                                      &n_table_rows)
+                n_cells = count_table(n_rows, &group[here, 0], n_groups, n_more,
+                                      &codes[more if more >= 0 else child, 0], n_states, &codes[child, 0], &weight[0],
+                                      &count[0], &mass[0, 0], &mass[1, 0], &n_table_rows)
             elif more >= 0:
                 n_table_rows = refine(n_rows, n_more, &group[here, 0], n_groups, &codes[more, 0], &weight[0],
                                       &place[0], &group[1 - here, 0], &mass[1, 0])

@@ -282,12 +282,18 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         seed, limits = self._seed(self.random_state), self._limits_of_run()
         last = getattr(self, "_fitted_", None) if self.warm_start else None
         if last is not None and last.continues(reading.columns, model):
-            return FitPlan(self._method, seed, self._start_from(last, model, data, reading)[:, None], limits)
+            start = self._start_from(last, model.with_known_hyperparameters(), data, reading)
+            if model.prior.hyperprior is not None and self._form().prior_share:
+                natural, _ = last.form.of(last.model.prior, last.statistics[:, None])
+                of_such = len(natural) == model.n_cells  # else its components had covariances of another type
+                start = start + model.prior.hyperparameters(natural[:, 0]) if of_such else model.started(start)
+            return FitPlan(self._method, seed, start[:, None], limits)
         is_tournament = isinstance(self.init, str) and self.init == "tournament"
         # maximum likelihood asks no prior: neither do its starts
         of_starts = model if self._form().prior_share else model.with_known_hyperparameters()
         starts = self._starts(of_starts, data, reading, seed)
-        return FitPlan(self._method, seed, starts, limits, is_tournament, self._inverse_temperatures())
+        explore = isinstance(self.init, str) and self.init == "auto" and not self._inverse_temperatures()
+        return FitPlan(self._method, seed, starts, limits, is_tournament, self._inverse_temperatures(), explore)
 
     def _inverse_temperatures(self) -> tuple[float, ...]:
         """Inverse temperatures of annealed steps before a run."""

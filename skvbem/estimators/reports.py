@@ -59,19 +59,28 @@ def states_of_components(counts: np.ndarray, divergence: np.ndarray) -> LatentSt
 
 @dataclass(frozen=True, eq=False)
 class Restarts:
-    """Where every start of a fit ended.
+    """Where every start of a fit ended, and the moves that led on from there.
 
     Parameters
     ----------
     bounds : ndarray of shape (n_starts,)
-        The objective each start reached, nats; NaN for a start dropped from a tournament.
+        The objective each start reached, nats; NaN for a start dropped from a tournament, or left behind on fewer rows.
     n_iter : ndarray of shape (n_starts,)
         Steps taken.
     converged : ndarray of shape (n_starts,)
+        Not so for a start that was stopped in a race, where the best was out of its reach.
     n_best : int
-        How many starts met the best, to 1e-6 relative or 0.01 nats: a best met once among many may not be the best.
+        How many starts met the best, to 1e-6 relative or 0.01 nats: a best met once among many may not be the best. 0
+        where moves alone, or starts on fewer rows, led there.
     traces : tuple of ndarray
-        The objective along the run of each start, nats; empty for one dropped from a tournament.
+        The objective along the run of each start, nats; empty where it was dropped or left behind.
+    kinds : tuple of str
+        The kind of each start, as the `init` parameter names it.
+    moves : tuple of Move
+        The moves at a fixed number of components that led to the fit, each with its kind and the objective after it.
+    refused : ndarray of bool, shape (n_starts,)
+        Starts that ended, by maximum likelihood, where some component has no width in some direction or no more rows
+        than columns: such a solution is refused while there is another.
     """
 
     bounds: np.ndarray
@@ -79,19 +88,35 @@ class Restarts:
     converged: np.ndarray
     n_best: int
     traces: tuple[np.ndarray, ...] = ()
+    kinds: tuple[str, ...] = ()
+    moves: tuple = ()
+    refused: np.ndarray | None = None
 
     @classmethod
     def of(cls, fit) -> Restarts:
         """The record of a `skvbem.vbem.fit.Fit`."""
-        bounds = fit.restart_objectives
-        best = np.nanmax(bounds)
-        met = bounds >= best - max(0.01, 1e-6 * abs(best))
+        bounds, to_come, counts = fit.restart_objectives, fit.restart_to_come, fit.restart_counts
+        refused = np.zeros(len(bounds), dtype=bool) if counts is None else ~counts
+        reached = bounds[~np.isnan(bounds) & (~refused | refused.all())]
+        best = max([*reached.tolist(), *(move.objective for move in fit.moves)], default=np.nan)
+        met = bounds + (0.0 if to_come is None else to_come) >= best - max(0.01, 1e-6 * abs(best))
         traces = tuple(np.array(trace) for trace in fit.restart_traces)
-        return cls(bounds, fit.restart_n_iter, fit.restart_converged, int(met.sum()), traces)
+        n_best = int((met & (~refused | refused.all())).sum())
+        shown = fit.restart_n_iter, fit.restart_converged, n_best, traces, fit.restart_kinds, fit.moves, refused
+        return cls(bounds, *shown)
 
     def __repr__(self):
         reached = self.bounds[~np.isnan(self.bounds)]
-        return (
-            f"Restarts({len(self.bounds)} starts, {len(reached)} run to the end; best {reached.max():.6g} met "
-            f"{self.n_best} times, median {np.median(reached):.6g}, worst {reached.min():.6g})"
-        )
+        n_ended = int((self.converged & ~np.isnan(self.bounds)).sum())
+        kinds = ", ".join(f"{self.kinds.count(kind)} {kind}" for kind in dict.fromkeys(self.kinds))
+        text = f"Restarts({len(self.bounds)} starts, {n_ended} run to the end"
+        if len(reached):
+            text += f"; best {reached.max():.6g} met {self.n_best} times, median {np.median(reached):.6g}, "
+            text += f"worst {reached.min():.6g}"
+        if len(set(self.kinds)) > 1:
+            text += f"; {kinds}"
+        if self.moves:
+            text += f"; then {len(self.moves)} move{'s' * (len(self.moves) > 1)} to {self.moves[-1].objective:.6g}"
+        if self.refused is not None and self.refused.any():
+            text += f"; {self.refused.sum()} refused, with a component of no width"
+        return text + ")"

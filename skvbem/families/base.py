@@ -87,6 +87,13 @@ class ConjugateFamily(ABC):
     def most_likely(self, statistics: np.ndarray) -> Any:
         """The point at which complete data with these statistics are most likely, whatever the prior."""
 
+    def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
+        """Which components maximum likelihood lets grow without limit, (n_components, ...); None where it never does.
+
+        Those whose variance in some direction is at its floor, or that stand on no more rows than they have columns.
+        """
+        return None
+
     def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """Whether statistics leave hidden hyperparameters to their prior, of the shape of the batch."""
         return np.zeros(statistics.shape[1:], dtype=bool)

@@ -144,6 +144,10 @@ class Hierarchical(ConjugateFamily):
         """The point at which complete data with these statistics are most likely, whatever the prior."""
         return self.base.most_likely(statistics)
 
+    def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
+        """Which components maximum likelihood lets grow without limit: those of the base."""
+        return self.base.are_spikes(statistics)
+
     def with_exact_zeros(self, point: Any) -> Any:
         """The most likely point with probabilities that are on their way to 0 set to exactly 0."""
         return self.base.with_exact_zeros(point)

@@ -32,6 +32,8 @@ from skvbem.families.parallel_generator import ParallelGenerator
 _LOG_2PI = np.log(2 * np.pi)
 #: Least variance of a most likely point, in the family's unit: the variance of all data, where an emission chose it.
 VARIANCE_FLOOR = 1e-6
+# The share of its inverse from which a precision counts as stopped there.
+_NEARLY = 0.999
 
 
 class NormalPoint(NamedTuple):
@@ -43,7 +45,7 @@ class NormalPoint(NamedTuple):
     def at_floor(self) -> np.ndarray:
         """Which precisions a floor of the variance has stopped in some direction, (n_precisions,)."""
         largest = np.linalg.eigvalsh(self.precision)[:, -1] if self.precision.ndim == 3 else self.precision.max(axis=1)
-        return largest > 0.999 / VARIANCE_FLOOR
+        return largest > _NEARLY / VARIANCE_FLOOR
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +203,11 @@ class NormalGamma(FlatFamily):
         scatter = square - self._shared(mean * total)
         variance = np.divide(scatter, n, out=np.ones(np.shape(scatter)), where=n > 0)
         return NormalPoint(mean, 1 / np.maximum(variance, VARIANCE_FLOOR))
+
+    def are_spikes(self, statistics: np.ndarray) -> np.ndarray:
+        """Which components have a variance at its floor, or no more rows than columns, (n_components, ...)."""
+        precision = self.most_likely(statistics).precision.max(axis=1)
+        return (precision > _NEARLY / VARIANCE_FLOOR) | (self._split(statistics)[0].min(axis=1) <= self.n_features)
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> NormalPoint:
         """Means and precisions drawn."""

@@ -225,6 +225,18 @@ class NormalWishart(FlatFamily):
         turned = axes / np.sqrt(np.maximum(variance, VARIANCE_FLOOR))[..., None, :]
         return _trail(mean, turned @ turned.swapaxes(-1, -2))
 
+    def are_spikes(self, statistics: np.ndarray) -> np.ndarray:
+        """Which components have a variance at its floor, or no more rows than columns, (n_components, ...).
+
+        With one precision for all it is all of them or none.
+        """
+        n_mean, n, total, square = self._split(statistics)
+        mean = np.divide(total, n_mean[..., None], out=np.zeros(total.shape), where=n_mean[..., None] > 0)
+        scatter = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
+        flat = np.linalg.eigvalsh(scatter)[..., 0] < VARIANCE_FLOOR / 0.999 * n
+        few = n <= self.n_features if not self.shared else np.zeros(n.shape, dtype=bool)
+        return np.moveaxis(np.broadcast_to(flat | few, n_mean.shape), -1, 0)
+
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> NormalPoint:
         """Means and precisions drawn, by Bartlett's decomposition."""
         (kappa, dof, mean, _), d = self._moments, self.n_features

@@ -128,6 +128,12 @@ class Product(ConjugateFamily):
         """The most likely point of each block."""
         return tuple(block.most_likely(u) for block, u in zip(self.blocks, self.split(statistics)))
 
+    def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
+        """Which components maximum likelihood lets grow without limit in some block."""
+        parts = [block.are_spikes(u) for block, u in zip(self.blocks, self.split(statistics))]
+        spikes = [each for each in parts if each is not None]
+        return np.any(np.broadcast_arrays(*spikes), axis=0) if spikes else None
+
     def with_exact_zeros(self, point: tuple) -> tuple:
         """The point of each block with probabilities that are on their way to 0 set to exactly 0."""
         return tuple(block.with_exact_zeros(part) for block, part in zip(self.blocks, point))

@@ -3,7 +3,7 @@
 What is compared: the gain of the objective (the lower bound, or the log posterior or likelihood) still to come, in
 total nats. It is estimated as the gain of one plain step times the number of such steps that the curvature of the
 path says are left: plain steps of a slow run gain little long before its end. A start has converged when that is
-below `tol`, or the gain below what rounding can resolve.
+below `tol`, or the gain below what rounding can resolve. In a race it is stopped, too, once the best is out of reach.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class Run:
     converged : ndarray of shape (n_lanes,)
     traces : list of list of float
         The objective of each start at the points its run went through.
+    to_come : ndarray of shape (n_lanes,)
+        The gain of each still to come when it was left, as estimated, nats.
     """
 
     statistics: np.ndarray
@@ -82,11 +84,56 @@ class Run:
     n_iter: np.ndarray
     converged: np.ndarray
     traces: list
+    to_come: np.ndarray
 
     @property
     def best(self) -> int:
         """The start with the highest objective; the first of equals."""
         return int(np.argmax(self.objective))
+
+
+@dataclass(frozen=True)
+class Race:
+    """When a start is stopped before it converges: where the best of those beside it is out of its reach.
+
+    Parameters
+    ----------
+    n_steps : int
+        Steps that every start may take before it is compared.
+    reach : float
+        How many times the gain still to come, as estimated, a start may be behind the best.
+    least : float
+        An objective that is reached already, nats.
+    counts : callable of ndarray (n_cells, n_lanes), optional
+        Which points are solutions that count; the others beat nobody.
+    """
+
+    n_steps: int = 8
+    reach: float = 3.0
+    least: float = -np.inf
+    counts: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def best(self, statistics: np.ndarray, objective: np.ndarray) -> float:
+        """The highest objective reached by what counts, nats."""
+        if self.counts is not None:
+            objective = objective[self.counts(statistics)]
+        return max(float(objective.max(initial=-np.inf)), self.least)
+
+    def is_lost(self, n_iter: np.ndarray, objective: np.ndarray, to_come: np.ndarray, all_of_them: tuple) -> np.ndarray:
+        """Which live starts are stopped after so many steps: those that cannot reach the best of all.
+
+        Parameters
+        ----------
+        n_iter, objective, to_come : ndarray of shape (n_live,)
+        all_of_them : tuple of ndarray
+            Statistics (n_cells, n_lanes) and objectives (n_lanes,) of all starts, where they are or ended.
+        """
+        after = n_iter >= self.n_steps
+        return after & (objective + self.reach * to_come < self.best(*all_of_them)) if after.any() else after
+
+
+#: No start is stopped before it converges.
+NO_RACE = Race(n_steps=2**62)
 
 
 def run(
@@ -97,6 +144,7 @@ def run(
     max_iter: int,
     accelerate: bool = True,
     stop: Callable[[int, float], bool] | None = None,
+    race: Race = NO_RACE,
 ) -> Run:
     """Ascend from every start until it converges.
 
@@ -113,6 +161,8 @@ def run(
         Whether to extrapolate (SQUAREM, Varadhan & Roland 2008) where that raises the objective.
     stop : callable of (int, float), optional
         Asked after every cycle with the steps taken and the best objective so far; true ends the run.
+    race : Race, optional
+        When a start is stopped before it converges; by default never.
 
     Raises
     ------
@@ -122,6 +172,7 @@ def run(
     n_lanes = statistics.shape[1]
     result, objective = np.array(statistics, order="C"), np.full(n_lanes, -np.inf)
     n_iter, converged = np.zeros(n_lanes, dtype=int), np.zeros(n_lanes, dtype=bool)
+    to_come = np.full(n_lanes, np.inf)
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
     live = np.arange(n_lanes)
     here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
@@ -142,8 +193,10 @@ def run(
         steps_left(here, one, two, length)
         gain = second - first
         resolution = _ROUNDING * (np.abs(second) + ascent.magnitude)
-        done = (gain * np.minimum(length, _MAX_STEPS_LEFT) < tol) | (gain < resolution)
+        to_come[live] = gain * np.minimum(length, _MAX_STEPS_LEFT)
+        done = (to_come[live] < tol) | (gain < resolution)
         converged[live] = done
+        done = done | race.is_lost(n_iter[live], second, to_come[live], (result, objective))
         room = max_iter - n_iter[live] - (3 if accelerate else 2)  # steps left after the next look at convergence
         going = ~done & (room >= 0)
         if stop is not None and stop(int(n_iter.max()), float(objective.max())):
@@ -165,7 +218,7 @@ def run(
                     reached = value
                 n_iter[live] += more
             more = min(more + 2, _MAX_PLAIN_STEPS)
-    return Run(result, objective, n_iter, converged, traces)
+    return Run(result, objective, n_iter, converged, traces, to_come)
 
 
 def _extrapolated(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
+from skvbem.vbem.exploration import Explorer, Move, Proposals
 from skvbem.vbem.posteriors import VB, Form
 from skvbem.vbem.starts import tournament
 
@@ -39,11 +40,19 @@ class Fit:
         Steps of the best start's run.
     converged : bool
     restart_objectives, restart_n_iter, restart_converged : ndarray of shape (n_starts,)
-        Where every start ended; NaN and 0 for a start dropped from a tournament.
+        Where every start ended; NaN and 0 for one dropped from a tournament, or left behind on fewer of the data.
     restart_traces : tuple of tuple of float
-        The objective along the run of every start; empty for one dropped from a tournament.
+        The objective along the run of every start; empty where it was dropped or left behind.
     optima : ndarray of shape (n_cells, n_optima)
         Statistics of the different optima that the starts ended in, the best first.
+    restart_to_come : ndarray of shape (n_starts,), optional
+        Nats that every start might still have gained where a race left it.
+    restart_counts : ndarray of bool, shape (n_starts,), optional
+        Which starts ended in solutions that count, where not all do.
+    restart_kinds : tuple of str
+        The kind of every start.
+    moves : tuple of Move
+        The moves that led from the best start to where the fit ended.
     """
 
     statistics: np.ndarray
@@ -56,6 +65,64 @@ class Fit:
     restart_converged: np.ndarray
     restart_traces: tuple[tuple[float, ...], ...]
     optima: np.ndarray
+    restart_to_come: np.ndarray | None = None
+    restart_counts: np.ndarray | None = None
+    restart_kinds: tuple[str, ...] = ()
+    moves: tuple[Move, ...] = ()
+
+
+def explored(
+    method: FitMethod,
+    ascent: Ascent,
+    starts: Callable[[Any], np.ndarray],
+    n_starts: int,
+    *,
+    limits: Mapping[str, Any],
+    seed: tuple[int, ...],
+    stop: Stop | None = None,
+) -> Fit:
+    """The best fit that races between starts, and moves after them, lead to; see `skvbem.vbem.exploration`.
+
+    Parameters
+    ----------
+    method : FitMethod
+    ascent : Ascent
+    starts : callable of Ascent
+        Statistics (n_cells, n_starts).
+    n_starts : int
+    limits : mapping
+        `tol`, `max_iter` and `accelerate` as `skvbem.vbem.driver.run` takes them.
+    seed : tuple of int
+    stop : callable, optional
+        As in `skvbem.vbem.driver.run`.
+    """
+    explorer = Explorer(method, limits, seed, stop)
+    of_starts, optima = explorer.best(ascent, starts)
+    best = optima[0]
+    objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
+    to_come, counts = np.zeros(n_starts), np.ones(n_starts, bool)
+    traces: list[tuple[float, ...]] = [()] * n_starts
+    ended = {each.start: each for each in [*of_starts, *(one for one in optima if not one.moves)]}
+    for number, each in ended.items():
+        objectives[number], n_iter[number], converged[number] = each.objective, each.n_iter, each.converged
+        traces[number], to_come[number], counts[number] = tuple(each.trace), each.to_come, each.counts
+    kept = [each for each in optima if each.objective > best.objective - _NATS_WITHOUT_HOPE][:_MAX_OPTIMA]
+    kept = kept[: max(_MAX_KEPT_DOUBLES // len(best.statistics), 1)]
+    return Fit(
+        best.statistics,
+        best.objective,
+        tuple(best.trace),
+        best.n_iter,
+        best.converged,
+        objectives,
+        n_iter,
+        converged,
+        tuple(traces),
+        np.stack([each.statistics for each in kept], axis=1),
+        to_come,
+        counts,
+        moves=best.moves,
+    )
 
 
 def best_of(
@@ -68,6 +135,7 @@ def best_of(
     select: bool = False,
     inverse_temperatures: Iterable[float] = (),
     stop: Callable[[int, float], bool] | None = None,
+    counts: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Fit:
     """Ascend from every start and keep the best.
 
@@ -82,6 +150,8 @@ def best_of(
         Whether only the survivor of a tournament is run to the end, rather than every start.
     inverse_temperatures : iterable of float
         One annealed step is taken at each, with statistics multiplied by it [Beal (2.118), (2.119)], before the run.
+    counts : callable of ndarray (n_cells, n_starts), optional
+        Which solutions count: of others the best is kept only where none does.
     """
     n_starts = starts.shape[1]
     starts = np.array(starts, order="C")
@@ -93,7 +163,12 @@ def best_of(
         order, starts = tournament(ascent, starts)
         lanes = order[-1:]
     result: Run = run(ascent, starts, tol=tol, max_iter=max_iter, accelerate=accelerate, stop=stop)
-    best = result.best
+    best, kept = result.best, distinct_optima(result.objective, len(starts))
+    which = np.ones(len(lanes), dtype=bool) if counts is None else counts(result.statistics)
+    if which.any() and not which[best]:
+        best = int(np.argmax(np.where(which, result.objective, -np.inf)))
+        among = np.flatnonzero(which)
+        kept = among[distinct_optima(result.objective[among], len(starts))].tolist()
     objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
     objectives[lanes], n_iter[lanes], converged[lanes] = result.objective, result.n_iter, result.converged
     traces: list[tuple[float, ...]] = [()] * n_starts
@@ -109,8 +184,16 @@ def best_of(
         n_iter,
         converged,
         tuple(traces),
-        result.statistics[:, distinct_optima(result.objective, len(starts))],
+        result.statistics[:, kept],
+        restart_counts=_by_start(which, lanes, n_starts),
     )
+
+
+def _by_start(which: np.ndarray, lanes: np.ndarray, n_starts: int) -> np.ndarray:
+    """What holds of the lanes that were run, by start; what was dropped before is not spoken of, and counts."""
+    counts = np.ones(n_starts, dtype=bool)
+    counts[lanes] = which
+    return counts
 
 
 def continued(fit: Fit, further: Fit) -> Fit:
@@ -164,6 +247,18 @@ class FitMethod:
         """Starts (n_cells, n_starts) made ready for a run."""
         return starts
 
+    def stages(self, ascent: Any) -> list[Ascent]:
+        """Full steps on samples of the data, the smallest first, for starts that grow up there; none by default."""
+        return []
+
+    def moves(self, ascent: Any, statistics: np.ndarray, seed: int) -> Proposals:
+        """Points to go on from where statistics (n_cells,) are an optimum; none by default."""
+        return Proposals([], np.empty((len(statistics), 0)))
+
+    def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+        """What says which of statistics (n_cells, n_lanes) are solutions that count; None where all are."""
+        return None
+
     def finalize(self, ascent: Any, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
         """The fit once its components stand as their prior means them."""
         return fit
@@ -181,6 +276,7 @@ class PriorStart:
     """The start at the statistics that data are expected to have under the prior."""
 
     n_starts = 1
+    kinds = ("prior",)
 
     def __call__(self, ascent: Any) -> np.ndarray:
         """Statistics, (n_cells, 1)."""
@@ -204,6 +300,8 @@ class FitPlan:
         Whether starts meet in a tournament.
     inverse_temperatures : tuple of float
         Of annealed steps before a run.
+    explore : bool
+        Whether starts race, and what wins is moved, rather than that every start is run to the end.
     """
 
     method: FitMethod
@@ -212,23 +310,45 @@ class FitPlan:
     limits: Mapping[str, Any]
     select: bool = False
     inverse_temperatures: tuple[float, ...] = ()
+    explore: bool = False
 
     @property
     def n_starts(self) -> int:
         """Number of starts."""
         return self.starts.n_starts if callable(self.starts) else self.starts.shape[1]
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of every start."""
+        return getattr(self.starts, "kinds", ("given",) * self.n_starts)
+
     def run(self, model, data, form: Form, n_threads: int = 1, stop: Stop | None = None) -> Fit:
         """The best fit."""
         ascent = self.method.ascent(model, data, form, n_threads)
-        starts = self.method.eased(model, data, form, self._statistics(ascent), n_threads)
-        return self._best(ascent, starts, stop, inverse_temperatures=self.inverse_temperatures)
+        if self.explore:
+            fit = self._explored(ascent, self._statistics, self.n_starts, stop)
+        else:
+            starts = self.method.eased(model, data, form, self._statistics(ascent), n_threads)
+            fit = self._best(ascent, starts, stop, inverse_temperatures=self.inverse_temperatures)
+        return replace(fit, restart_kinds=self.kinds)
 
-    def refit(self, model, data, form: Form, fit: Fit, n_threads: int = 1) -> Fit:
-        """The best fit of another form, from the starts of a fit and from where it ended."""
-        ascent = self.method.ascent(model, data, form, n_threads)
-        starts = np.column_stack([self.method.statistics_to_start_from(fit.statistics), self._statistics(ascent)])
-        return self._best(ascent, self.method.eased(model, data, form, starts, n_threads), None)
+    def refit(self, model, data, form: Form, fit: Any, n_threads: int = 1, stop: Stop | None = None) -> Fit:
+        """The best fit of another form, from the starts of a fit and from where it ended, its `statistics`."""
+        ascent, last = (
+            self.method.ascent(model, data, form, n_threads),
+            self.method.statistics_to_start_from(fit.statistics),
+        )
+
+        def starts(stage: Ascent) -> np.ndarray:
+            return np.column_stack([last, self._statistics(stage)])
+
+        if self.explore:
+            return self._explored(ascent, starts, self.n_starts + 1, stop)
+        return self._best(ascent, self.method.eased(model, data, form, starts(ascent), n_threads), stop)
+
+    def _explored(self, ascent: Ascent, starts: Callable[[Any], np.ndarray], n_starts: int, stop: Stop | None) -> Fit:
+        fit = explored(self.method, ascent, starts, n_starts, limits=self.limits, seed=self.seed, stop=stop)
+        return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)
 
     def learned_prior(
         self,
@@ -273,5 +393,6 @@ class FitPlan:
         return self.starts(ascent) if callable(self.starts) else self.starts
 
     def _best(self, ascent: Ascent, starts: np.ndarray, stop: Stop | None, **options) -> Fit:
-        fit = best_of(ascent, starts, select=self.select, stop=stop, **options, **self.limits)
+        counts = self.method.solutions(ascent)
+        fit = best_of(ascent, starts, select=self.select, stop=stop, counts=counts, **options, **self.limits)
         return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)

@@ -478,7 +478,7 @@ def test_what_is_missing_is_in_the_middle_of_the_seeding_coordinates(failures):
         ("features", lambda *_: [[1.0, 2.0]], "(n_features, 2)", "a list"),
         ("fold", lambda *_: np.ones((2, 9)), "(2, {n_features})", "an array of shape (2, 9)"),
         ("unfold", lambda *_: np.ones(4), "(2, {n_cells})", "an array of shape (4,)"),
-        ("seeding_coordinates", lambda *_: np.ones(1), "(1, n_axes)", "an array of shape (1,)"),
+        ("seeding_coordinates", lambda *_: np.ones(1), "({n_rows}, n_axes)", "an array of shape (1,)"),
     ],
     ids=["features", "list", "fold", "unfold", "points"],
 )
@@ -488,7 +488,8 @@ def test_a_method_from_outside_that_returns_the_wrong_is_named(estimator, method
     for emission, d in ((made, 2), ([("a", Poisson(), [0]), ("b", made, [1])], 1)):
         with pytest.raises(ValueError, match="of the emission MismatchedEmission") as caught:
             estimator(2, emission=emission, random_state=0).fit(failures)
-        shape = wanted.format(n_features=d + 1, n_cells=2 * d)
+        n_rows = len(np.unique(np.asarray(failures), axis=0))
+        shape = wanted.format(n_features=d + 1, n_cells=2 * d, n_rows=n_rows)
         assert str(caught.value) == (
             f"`{method}` of the emission MismatchedEmission must return an array of shape {shape} here. It returned "
             f"{came}."

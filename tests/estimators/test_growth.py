@@ -13,7 +13,6 @@ from scipy import optimize
 from skvbem import VBMixture, datasets
 from skvbem.emissions import Gaussian
 from skvbem.estimators.mixture.growth import Growth, State
-from skvbem.models.mixture.components import pairs_by_evidence
 from skvbem.models.mixture.starts import _joined
 
 approx = pytest.approx
@@ -319,24 +318,24 @@ def growth(rng):
         reading = estimator.read(X)
         model_of = partial(estimator._mixture, reading, reading.emission())
         search = Growth(model_of, reading.compiled(model_of(1)), n_init=2, init="k-means++", seed=(0,), limits=limits)
-        return search, State(model_of(6), run.fit, run.plan.starts, "")
+        return search, State(model_of(6), run.fit.statistics, run.fit.objective, "")
 
     return make
 
 
 def test_halves_are_joined(growth):
     search, state = growth(halved=True)
-    (joined,) = search._joined(state)
+    (joined,) = search._joined(state, search._parts(state))
     assert joined.kind == "join"
     assert joined.model.n_components == 5
     assert joined.bound > state.bound
-    pairs = pairs_by_evidence(state.model, joined.model, state.fit.statistics, 3)
+    pairs = [(min(pair), max(pair)) for _, *pair in search._parts(state).of.joins()[:3]]
     assert sorted(pairs) == [(0, 3), (1, 4), (2, 5)]  # halves of one clump, rather than of two
 
 
 def test_one_empty_component_is_dropped(growth):
     search, state = growth(halved=False)
-    (joined,) = search._joined(state)
+    (joined,) = search._joined(state, search._parts(state))
     assert joined.model.n_components == 5
     assert joined.bound > state.bound
     assert sorted(joined.components.counts) == approx([0, 0, 30, 30, 30], abs=0.1)
@@ -352,15 +351,15 @@ def test_empty_components_are_dropped_together(growth):
 def test_components_split_together_and_one_by_one(growth):
     search, _ = growth(halved=False)
     one = search._anew(1)
-    splits = search._splits(one)
-    assert splits[0][0] > 0
-    (two,) = search._one_split(one, splits)
+    parts = search._parts(one)
+    assert parts.gain[0] > 0
+    (two,) = search._one_split(one, parts)
     assert two.model.n_components == 2
-    assert list(search._all_split(one, splits)) == []  # one component is not several
+    assert list(search._many_split(one, parts)) == []  # one component is not several
     three = search._anew(3)
-    splits = search._splits(three)
-    assert max(gain for gain, _ in splits.values()) < 0  # clumps are not worth splitting
-    assert list(search._all_split(three, splits)) == []
+    parts = search._parts(three)
+    assert parts.gain.max() < 0  # clumps are not worth splitting
+    assert list(search._many_split(three, parts)) == []
 
 
 def test_two_moves_in_a_row_are_named_so(growth):
@@ -394,6 +393,6 @@ def test_a_search_that_is_stopped_ends_with_a_fit(rng):
         stop=stop,
         stopped=lambda: stop.calls > 3,
     )
-    state, moves = search.run()
-    assert np.isfinite(state.bound)
+    _, _, fit, moves = search.run()
+    assert np.isfinite(fit.objective)
     assert moves[0].kind == "start"

@@ -128,6 +128,16 @@ def test_a_warm_start_ends_where_it_began(covariance_type, X):
     assert model.fit(X).lower_bound_ == approx(bound, abs=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["vb", "map", "ml"])
+def test_a_warm_start_takes_what_was_learned_along(method, covariance_type, X):
+    """So that no fit starts lower than the last one ended."""
+    model = mixture(covariance_type, method=method, warm_start=True, max_iter=2, tol=0.0, acceleration=False)
+    objective = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}[method]
+    reached = [getattr(model.fit(X), objective) for _ in range(5)]
+    assert (np.diff(reached) > -1e-9).all()
+
+
 def test_points_of_map_and_ml(covariance_type, X):
     """Maximum likelihood asks no prior; the mode is where hyperparameters are summed out."""
     options = {"method": "ml", "n_init": 2, "random_state": 0}

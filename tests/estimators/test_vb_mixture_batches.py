@@ -16,7 +16,7 @@ def rows(rng, n=300):
 
 
 # Priors that are no guess from data, under which fits to parts and to all have the same model.
-PRIORS = {"mean_prior": [2.0, 3.0], "degrees_of_freedom_prior": 4.0}
+PRIORS = {"mean_prior": [2.0, 3.0], "mean_precision_prior": 1.0, "degrees_of_freedom_prior": 4.0}
 CONJUGATE = {
     "full": (Gaussian("full", covariance_prior=[[4.0, 1.0], [1.0, 2.0]], **PRIORS), None),
     "tied": (Gaussian("tied", covariance_prior=[[4.0, 1.0], [1.0, 2.0]], **PRIORS), None),

@@ -11,8 +11,10 @@ from sklearn.base import clone
 
 from skvbem import Blocks, VBDiscreteDAG, VBMixture, blocks_of
 from skvbem.blocks import is_dask
-from skvbem.emissions import COVARIANCE_TYPES
+from skvbem.emissions import COVARIANCE_TYPES, Gaussian
 from skvbem.errors import EvidenceWarning
+from skvbem.models.mixture.model import MixtureAscent
+from skvbem.vbem.posteriors import VB
 
 approx = pytest.approx
 N = 240
@@ -111,7 +113,13 @@ def test_many_rows_of_which_starts_choose_some(rng):
     X = rng.normal(size=(9000, 2)) + 6 * rng.integers(0, 3, size=(9000, 1))
     model = VBMixture(3, n_init=2, random_state=0, max_iter=30, tol=1e-2)
     whole, in_blocks = clone(model).fit(X), clone(model).fit(blocks_of(cut(X, [10, 4000, 4100])))
-    assert in_blocks._run_.plan.starts == approx(whole._run_.plan.starts, rel=1e-9, abs=1e-9)
+    starts = [
+        fit._run_.plan.starts(
+            MixtureAscent(fit._fitted_.model, fit._compiled(fit._fitted_.model, fit.read(data), 2), VB)
+        )
+        for fit, data in ((whole, X), (in_blocks, blocks_of(cut(X, [10, 4000, 4100]))))
+    ]
+    assert starts[1] == approx(starts[0], rel=1e-9, abs=1e-9)
     assert in_blocks.lower_bound_ == approx(whole.lower_bound_, rel=1e-9)
 
 
@@ -167,7 +175,8 @@ def test_declared_levels(rng):
 def test_scores_that_pass_over_the_rows(rng):
     X = tables(rng, 0.1)["full"]
     blocks = blocks_of(cut(X, [50, 100]))
-    whole, in_blocks = mixture("full").fit(X), mixture("full").fit(blocks)
+    known = mixture(Gaussian(covariance_prior=None, mean_precision_prior=1.0))
+    whole, in_blocks = clone(known).fit(X), known.fit(blocks)
     for kind in ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz", "mled"):
         expected = whole.log_evidence(X, kind=kind).value
         # the likelihood is not at its highest at a MAP fit, so that these two tell where exactly the run ended
@@ -192,7 +201,7 @@ def test_scores_that_pass_over_the_rows(rng):
             VBMixture(**options).fit(blocks)
 
 
-@pytest.mark.parametrize("params", [{"method": "ml"}, {"init": "random"}, {"init": "tournament"}, {"n_jobs": 2}])
+@pytest.mark.parametrize("params", [{"method": "ml"}, {"init": "random"}, {"init": "k-means++"}, {"n_jobs": 2}])
 def test_parameters_mean_what_they_mean(params, rng):
     X = tables(rng)["diag"]
     model = mixture("diag", **params)

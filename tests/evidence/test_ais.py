@@ -197,7 +197,7 @@ def test_schedules_by_their_formula():
     # small steps last are the mirror image of small steps first
     assert nonlinear_schedule(10, -1.2) == approx(1 - nonlinear_schedule(10, 0.2)[::-1])
     for bend in (0.0, -0.5, -1.0, math.nan):
-        with pytest.raises(ValueError, match=r"'bend' must be above 0 .* or below -1"):
+        with pytest.raises(ValueError, match=r"'bend' must be a number above 0 .* or below -1"):
             nonlinear_schedule(10, bend)
 
 
@@ -274,7 +274,7 @@ def test_starts_are_fits_made_wider_and_the_prior():
     of_both = starts.statistics_of(np.array([2, 0]))
     assert of_both == approx(np.stack([np.zeros(len(fit.statistics)), fit.statistics], axis=1))
     for fractions in ((), (1.5,), (-0.1, 0.5)):
-        with pytest.raises(ValueError, match="fractions between 0 and 1"):
+        with pytest.raises(ValueError, match="'fractions' must be a list of numbers from 0 to 1"):
             make_starts(evaluation, fractions, 1)
 
 
@@ -351,7 +351,7 @@ def test_details():
 def test_options_that_make_no_sense_are_refused():
     evaluation = twenty_rows()
     for name in ("n_chains", "n_steps", "n_fits"):
-        with pytest.raises(ValueError, match=rf"'ais' needs {name} >= 1. Got 0"):
+        with pytest.raises(ValueError, match=rf"'ais' needs '{name}' to be an int >= 1. Got 0"):
             anchored_ais(evaluation, **{name: 0})
 
 

@@ -389,8 +389,8 @@ KINDS = [kind for kind in SCORES if not SCORES[kind].random]
 @pytest.mark.parametrize("every", [12, 1])
 def test_categories_are_the_latent_class_network_in_every_score(every):
     X = load_carcinoma().data[::every]
-    mixture = VBMixture(2, emission="categorical", random_state=0, tol=1e-9).fit(X)
-    network = VBDiscreteDAG(latents=2, random_state=0, tol=1e-9).fit(X)
+    mixture = VBMixture(2, emission="categorical", random_state=0, tol=1e-12).fit(X)
+    network = VBDiscreteDAG(latents=2, random_state=0, tol=1e-12).fit(X)
     for kind in KINDS:
         if kind == "exact" and every == 1:
             continue

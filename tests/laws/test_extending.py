@@ -145,7 +145,8 @@ def test_its_evidence_is_sampled(estimator, rng):
     assert model.lower_bound_ < exact
     sampled = model.log_evidence(X, kind="ais", n_chains=64, random_state=1)
     assert sampled.value == approx(exact, abs=4 * sampled.standard_error + 0.02)
-    mixed = estimator(2, emission=[("tries", Geometric(), [0]), ("size", "gaussian", [1])], random_state=0).fit(X)
+    groups = [("tries", Geometric(), [0]), ("size", "gaussian", [1])]
+    mixed = estimator(2, emission=groups, init="k-means++", random_state=0).fit(X)
     assert np.isfinite(mixed.log_evidence(X, kind="ais", n_chains=4).value)
 
 

@@ -167,7 +167,7 @@ def test_improbable_joint_states_of_many_are_left_out(rng, monkeypatch):
     whole = complete_rows(fast.model, counts, rows_of(data))
     for kept, share in ((4, 1e-9), (1, 1e-9), (0, 0.3)):
         monkeypatch.setattr(completed_rows, "_MAX_STATES_KEPT", kept or 2)
-        monkeypatch.setattr(completed_rows, "_LEAST_LOG_FRACTION", np.log(share))
+        monkeypatch.setattr(completed_rows, "_LOWEST_LOG_WEIGHT", np.log(share))
         some = complete_rows(fast.model, counts, rows_of(data))
         assert len(some.weight) < len(whole.weight)
         assert np.bincount(some.row, some.weight) == approx(np.bincount(whole.row, whole.weight), rel=1e-12)

@@ -1,13 +1,11 @@
 """Statistics taken apart by component, joined and divided: against statistics of responsibilities treated so."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from emissions.members import PROBLEMS
 from laws.mixtures import mixture
 
-from skvbem.models.mixture.components import Components, pairs_by_evidence, rows_of_components
+from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 
@@ -64,8 +62,6 @@ def test_without_some_and_scaled(four):
     left = parts.without(np.array([0, 2]))
     assert left.counts == approx(shares.sum(axis=0)[[1, 3]])
     assert np.array_equal(left.per_component, parts.per_component[[1, 3]])
-    assert parts.scaled(5.0).counts.sum() == approx(5.0)
-    assert parts.scaled(5.0).per_component == approx(parts.per_component * 5.0 / len(data))
 
 
 def test_sticks_take_the_largest_first(rng):
@@ -75,32 +71,3 @@ def test_sticks_take_the_largest_first(rng):
     ordered = Components.of(model, Components.of(model, statistics).statistics(model))
     assert ordered.counts.tolist() == [5, 3, 2]
     assert np.array_equal(ordered.per_component, Components.of(model, statistics).per_component[[1, 2, 0]])
-
-
-def test_pairs_by_evidence(four):
-    model, data, shares = four
-    statistics = model.statistics_of(shares, data)
-    three = of_size(model, 3)
-    evidence = {}
-    for j, k in [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]:
-        joined = np.delete(shares, k, axis=1)
-        joined[:, j] += shares[:, k]
-        evidence[j, k] = float(three.prior.log_evidence(three.statistics_of(joined, data)))
-    best = sorted(evidence, key=evidence.get, reverse=True)
-    assert pairs_by_evidence(model, three, statistics, 2) == best[:2]
-    assert sorted(pairs_by_evidence(model, three, statistics, 100)) == sorted(best)
-
-
-def test_rows_of_each_component_weigh_their_share(four, rng):
-    model, data, shares = four
-    statistics = model.statistics_of(shares, data)
-    posterior = (model.prior + statistics).expected_natural()
-    joint = np.exp(model.log_joint(posterior, data.table))
-    expected = joint / joint.sum(axis=1, keepdims=True)
-    marks = rng.permutation(len(data)).astype(np.uint64)
-    data = replace(data, row_hashes=marks.__getitem__)
-    for k, rows in enumerate(rows_of_components(model, statistics, data, 0)):
-        held = np.flatnonzero(expected[:, k] > 1e-3)
-        assert np.array_equal(rows.row_hashes(slice(None)), marks[held])
-        assert rows.weight == approx(expected[held, k])
-        assert rows.total_weight == approx(expected[held, k].sum())

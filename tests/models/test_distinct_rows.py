@@ -1,14 +1,18 @@
 """Distinct rows for starts, sampled in passes over blocks, against all distinct rows sorted at once."""
 
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from skvbem.data import mixed
-from skvbem.models.labels import seeding
-from skvbem.models.labels.seeding import MAX_DISTINCT_ROWS, sample_distinct_rows
+from skvbem.data import mixed, row_hashes
+from skvbem.emissions.gaussian.dense import DenseGaussian
+from skvbem.models.labels import distinct_rows as seeding
+from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows, sample_distinct_rows
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 
 
 def by_sorting(hashes, weight, seed):
@@ -82,13 +86,46 @@ def test_the_sample_is_that_of_all_rows_sorted(repeats, weights, n_buckets, rng,
 def test_memory_does_not_grow_with_the_rows(monkeypatch, rng):
     """Of a hundred thousand different rows a small share is ever counted."""
     counted = []
-    close = seeding._DistinctRows.close
+    close = seeding._Sample.close
 
     def spied(tally):
         close(tally)
         counted.append(len(tally.hashes))
 
-    monkeypatch.setattr(seeding._DistinctRows, "close", spied)
+    monkeypatch.setattr(seeding._Sample, "close", spied)
     hashes = mixed(np.arange(100_000, dtype=np.uint64))
     sample_distinct_rows(cut(hashes, np.ones(len(hashes)), []), len(hashes), 3)
     assert max(counted) < 25_000
+
+
+def test_larger_samples_have_the_rows_of_smaller_ones(rng):
+    """And count as much as all rows, whatever their order."""
+    values = rng.normal(size=(30_000, 2))
+    emission = DenseGaussian.for_data(values)
+    model = Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
+    samples = {}
+    for order in (slice(None), rng.permutation(30_000)):
+        given = np.ascontiguousarray(values[order])
+        data = model.compile(emission.prepare(given), row_hashes=partial(row_hashes, [given]))
+        for most in (500, 2000, 8000):
+            rows = DistinctRows.of(emission, data, most)
+            assert len(rows) == most
+            assert rows.is_sample
+            assert rows.weight.sum() == pytest.approx(30_000)
+            hashes = set(rows.hashes.tolist())
+            assert samples.setdefault(most, hashes) == hashes
+    assert samples[500] < samples[2000] < samples[8000]
+
+
+def test_few_distinct_rows_are_all_of_them(rng):
+    values = rng.integers(0, 3, size=(9000, 1)).astype(float)
+    emission = DenseGaussian.for_data(values)
+    model = Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
+    data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
+    rows = DistinctRows.of(emission, data)
+    assert not rows.is_sample
+    assert sorted(rows.weight.tolist()) == sorted(np.unique(values, return_counts=True)[1].tolist())
+    natural = (model.prior + model.statistics_of(rng.dirichlet(np.ones(2), 9000), data)).expected_natural()[:, None]
+    few, every = model.expect(natural, model.on(rows, data)), model.expect(natural, data)
+    assert few.log_normalizer == pytest.approx(every.log_normalizer)
+    assert few.statistics == pytest.approx(every.statistics)

@@ -1,5 +1,6 @@
 """Hidden Markov models: E steps by the sum over all paths, known evidences, masks. Laws of all models: see `laws`."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,6 +21,7 @@ from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.sampling import log_z
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
+from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing.emission_examples import seen
@@ -345,7 +347,7 @@ def test_nothing_observed_at_all_leaves_the_prior(rng):
 
 def test_lengths_must_add_up():
     model, data, _ = of_symbols(["0101"], 2)
-    with pytest.raises(ValueError, match="add up to 3, but there are 4 rows"):
+    with pytest.raises(ValueError, match="must add up to the 4 rows"):
         model.compile(data.table, [1, 2])
 
 
@@ -476,13 +478,18 @@ def test_a_model_after_data_has_their_posterior_as_prior(rng):
     assert model.prior.expected_natural() != approx(later.prior.expected_natural())
 
 
+def spread_starts(model, data, values, n_starts, rng):
+    data = replace(data, row_hashes=partial(row_hashes, [values]))
+    rows = DistinctRows.of(model.emission, model.hashed_rows(data))
+    return seeded_starts("k-means++", model, data, rows, n_starts, rng)
+
+
 def test_starts_are_those_of_rows_and_of_fewer_starts(rng):
     """The same for more starts, repeated sequences and weights; masks are kept and counts of rows add up."""
     problem = PROBLEMS["full"](rng, n_rows=30)
     for kind in ("symmetric", "left_to_right", "banded"):
         model, data = hmm(problem, random_prior(rng, 3, kind), [10, 12, 8])
-        marks = partial(row_hashes, [problem.values])
-        few, many = (seeded_starts(model, data, marks, n, spread=True, rng=np.random.default_rng(5)) for n in (2, 5))
+        few, many = (spread_starts(model, data, problem.values, n, np.random.default_rng(5)) for n in (2, 5))
         assert np.array_equal(few, many[:, :2])
         first, pairs, _ = model.prior.split(many)
         if kind == "symmetric":
@@ -501,5 +508,5 @@ def test_states_start_in_an_order_that_a_mask_allows(rng):
         chain = Transitions(np.ones((1, 5))), Transitions(1.0 * mask)
         model = HMM(emission, *chain, emission.default_prior(5))
         data = model.compile(emission.prepare(X), [300])
-        start = seeded_starts(model, data, partial(row_hashes, [X]), 1, spread=True, rng=rng)
+        start = spread_starts(model, data, X, 1, rng)
         assert model.prior.split(start)[1].sum() > 0.85 * 299

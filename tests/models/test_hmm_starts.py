@@ -13,6 +13,7 @@ from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, left_to_right
+from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.testing.emission_examples import rows_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
@@ -22,7 +23,9 @@ approx = pytest.approx
 
 def starts_of(model, data, values, n_starts, rng):
     marks = partial(row_hashes, values if isinstance(values, (list, tuple)) else [values])
-    return seeded_starts(model, data, marks, n_starts, spread=True, rng=rng)
+    data = replace(data, row_hashes=marks)
+    rows = DistinctRows.of(model.emission, model.hashed_rows(data))
+    return seeded_starts("k-means++", model, data, rows, n_starts, rng)
 
 
 @pytest.mark.parametrize("name", ["categorical", "full", "independent"])

@@ -440,7 +440,7 @@ def test_profiles_of_states_are_as_of_classes_in_the_states_colors(emptied):
         assert float(ax.texts[0].get_text()) == approx(emptied.parameters_["poisson"]["rates"][k, 0], rel=0.005)
 
 
-@pytest.mark.parametrize(("method", "init"), [("vb", "k-means++"), ("map", "random"), ("ml", "tournament")])
+@pytest.mark.parametrize(("method", "init"), [("vb", "k-means++"), ("map", "random"), ("ml", "auto")])
 def test_bounds_of_starts(method, init):
     model = VBHMM(2, emission="poisson", method=method, init=init, n_init=4, random_state=0).fit(QUAKES)
     display = BoundDisplay.from_estimator(model)

@@ -2,9 +2,10 @@
 
 The best known of a problem is the best of hundreds of starts of all kinds: those of the library, random and clustered
 responsibilities, runs of time, where peers' fits end, and moves between solutions (`optima_starts`), which know nothing
-of what the library moves. It is kept in optima_best.jsonl, one line for each problem, and only rises; the
-responsibilities from which it is reached stand beside it, in optima_solutions.jsonl. What default fits reached, with
-five seeds and in which CPU seconds, is kept in optima_fits.jsonl under a label for each version.
+of what the library moves. It is kept in optima_best.jsonl, one line for each problem, and only rises. The
+responsibilities from which it is reached stand beside it, in optima_solutions.jsonl, rounded; where that leads
+elsewhere, "reached_again" is false. What default fits reached, with five seeds and in which CPU seconds, is kept in
+optima_fits.jsonl under a label for each version.
 
     PYTHONPATH=tests python -P -m reproduction.optima best --minutes 30 [--only TEXT ...]
     PYTHONPATH=tests python -P -m reproduction.optima measure --label NAME [--half tuning] [--only TEXT ...]
@@ -45,7 +46,7 @@ _SAME = 1e-5
 # Starts that run side by side in one fit of the library.
 _BATCH = 100
 # Starts of each other kind, and moves, in a visit to a problem.
-_OTHERS, _MOVES = 5, 15
+_OTHERS, _MOVES, _DEFAULTS = 5, 15, 2
 # Nats still to come at which a start is left; one that has passed the best known by then is run to the end.
 _TOL = 5e-3
 
@@ -99,12 +100,12 @@ class Best:
         texts = self.solutions.get(problem.name)
         return None if texts is None else decoded(problem, texts["parts"])
 
-    def neighbor(self, problem: Problem, step: int) -> tuple[Problem, starts.Parts] | None:
-        """The problem that differs by so many states alone, and its solution."""
+    def neighbor(self, problem: Problem, step: int) -> starts.Parts | None:
+        """The solution of the problem that differs by so many states alone."""
         for other in PROBLEMS.values():
             alike = all(getattr(other, name) == getattr(problem, name) for name in ("model", "table", "kind", "method"))
             if alike and other.n_components == problem.n_components + step and other.name in self.solutions:
-                return other, self.parts(other)
+                return self.parts(other)
         return None
 
     def tried(self, problem: Problem, n_starts: int) -> None:
@@ -125,6 +126,8 @@ class Best:
         record["found_at"] = record.get("n_starts", 0)
         parts = encoded(starts.parts_of(problem, model))
         self.solutions[problem.name] = {"name": problem.name, "parts": parts}
+        again = starts.fit_from(problem, decoded(problem, parts), tol=1e-8)
+        record["reached_again"] = problem.objective(again) >= record["objective"] - 1e-3
         return True
 
     def save(self) -> None:
@@ -165,15 +168,24 @@ def ways(problem: Problem, best: Best) -> dict[str, Callable]:
 
         return fits
 
+    def defaults(rng):
+        for _ in range(_DEFAULTS):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = problem.fit(random_state=int(rng.integers(2**31)))
+            yield model, model.n_init
+
     inits = ("random",) if problem.is_network else ("random", "k-means++")
-    found: dict[str, Callable] = {f"starts, {init}": many(init) for init in inits}
+    found: dict[str, Callable] = {"default fits": defaults} | {f"starts, {init}": many(init) for init in inits}
     found |= {name: each(lambda rng, make=make: make(problem, rng)) for name, make in from_parts.items()}
     if best.parts(problem) is not None:
         found["moves"] = each(lambda rng: starts.moved(problem, best.parts(problem), rng), _MOVES)
-    for step, make, name in ((-1, starts.split_parts, "a state more"), (1, starts.joined_parts, "a state less")):
-        neighbor = best.neighbor(problem, step)
-        if neighbor is not None:
-            found[name] = each(lambda rng, make=make, neighbor=neighbor: make(problem, neighbor[1], rng))
+    fewer, more = best.neighbor(problem, -1), best.neighbor(problem, 1)
+    if fewer is not None:
+        found["an empty state more"] = each(lambda rng: starts.with_empty_states(fewer), 1)
+        found["a state more"] = each(lambda rng: starts.split_parts(problem, fewer, rng))
+    if more is not None:
+        found["a state less"] = each(lambda rng: starts.joined_parts(problem, more, rng))
     return found
 
 

@@ -83,11 +83,12 @@ def _tables(problem: Problem, parts: Parts) -> dict[str, np.ndarray]:
         hits = (column[:, None] == codes).astype(float)
         of_node[f"x{j}"] = np.where(np.isnan(column)[:, None], 1 / len(codes), hits)
     parents = dict(estimator.structure or {f"x{j}": ["h0"] for j in range(X.shape[1])})
-    tables = {}
+    tables, rng = {}, np.random.default_rng(0)
     for node, of_rows in of_node.items():
         above = [of_node[parent] for parent in sorted(parents.get(node, []))]
         axes = "abcd"[: len(above) + 1]
-        cells = np.einsum(",".join(f"n{axis}" for axis in axes) + "->" + axes, *above, of_rows) + 0.1
+        cells = np.einsum(",".join(f"n{axis}" for axis in axes) + "->" + axes, *above, of_rows)
+        cells += 0.1 + 0.01 * rng.random(cells.shape)  # states are never quite alike: that would be a saddle point
         tables[node] = cells / cells.sum(axis=-1, keepdims=True)
     return tables
 
@@ -160,14 +161,18 @@ def moved(problem: Problem, parts: Parts, rng: np.random.Generator) -> Parts:
     return parts
 
 
+def with_empty_states(parts: Parts) -> Parts:
+    """Parts with one state more, which hardly any row is in."""
+    return [np.column_stack([part, np.full(len(part), 1e-9)]) for part in parts]
+
+
 def split_parts(problem: Problem, parts: Parts, rng: np.random.Generator) -> Parts:
-    """Parts of a solution with one state fewer, a state of each split; or one state left empty."""
+    """Parts of a solution with one state fewer, a state of each split."""
     Z = coordinates(problem)
-    grown = []
-    for part in parts:
-        more = np.column_stack([part, np.zeros(len(part))])
-        grown.append(more if rng.random() < 0.1 else _split(more, _any_state(part, rng), part.shape[1], Z, rng))
-    return grown
+    return [
+        _split(more, _any_state(part, rng), part.shape[1], Z, rng)
+        for part, more in zip(parts, with_empty_states(parts))
+    ]
 
 
 def joined_parts(problem: Problem, parts: Parts, rng: np.random.Generator) -> Parts:

@@ -8,9 +8,9 @@ import numpy as np
 
 from skvbem.emissions.specifications.base import floats, positive
 from skvbem.estimators.input.tables import show
+from skvbem.estimators.labels.fitting import LabelMethod
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
-from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import MAP, Form
 
@@ -93,7 +93,7 @@ def _mask(owner: str, mask, n_states: int) -> np.ndarray:
     return array.astype(bool)
 
 
-class HMMMethod(FitMethod):
+class HMMMethod(LabelMethod):
     """Fits hidden Markov models.
 
     Under a prior with concentrations below one, the first steps of a density empty states and transitions before these

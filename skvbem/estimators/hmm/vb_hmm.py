@@ -26,8 +26,10 @@ from skvbem.estimators.labels.estimator import (
     resolve_emission_prior,
     responsibilities_of,
 )
+from skvbem.estimators.labels.fitting import LabelStarts
 from skvbem.estimators.sequences.estimator import SequenceEstimator
 from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.sequences.data import HMMData
 from skvbem.vbem.fit import FitPlan
 
@@ -91,10 +93,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         Draws of ``predictive="average"``.
     n_init : int, default=10
         Number of starts.
-    init : {"k-means++", "random", "tournament"} or array-like of shape (n_rows, n_components), default="k-means++"
-        States start around rows that lie apart, or around any rows, each start more blurred than the last; "tournament"
-        draws spread starts and drops half of them after 1, 2, 4, ... steps. An array gives probabilities of the states
-        of all rows to start from; for a list of sequences it may be a list of arrays.
+    init : {"auto", "k-means++", "random"} or array-like of shape (n_rows, n_components), default="auto"
+        States start around rows that lie apart ("k-means++"), or around any rows ("random"), each start more blurred
+        than the last, and every start is run to the end. "auto" has starts of both kinds by turns; they race, and what
+        wins is moved, as in `VBMixture`. An array gives probabilities of the states of all rows to start from; for a
+        list of sequences it may be a list of arrays.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
@@ -149,7 +152,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     lower_bounds_ : ndarray of shape (n_points,)
         The objective along the run of the best start; it never falls.
     restarts_ : Restarts
-        Where every start ended.
+        Where every start ended, of what kind it was, and the moves that led on from there.
     n_iter_ : int
     converged_ : bool
     n_samples_ : float
@@ -199,7 +202,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         "learn_prior": ["boolean"],
         "predictive": [StrOptions({"mean", "vb", "average"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random", "tournament"}), "array-like"],
+        "init": [StrOptions({"auto", "k-means++", "random", "tournament"}), "array-like"],
     }
 
     @tells_what_moved
@@ -220,7 +223,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         predictive="mean",
         n_draws=100,
         n_init=10,
-        init="k-means++",
+        init="auto",
         max_iter=10_000,
         tol=1e-5,
         acceleration=True,
@@ -340,10 +343,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         chain = resolve_chain(self)
         return HMM(emission, *chain, resolve_emission_prior(reading.columns, emission, n))
 
-    def _starts(self, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> np.ndarray:
+    def _starts(
+        self, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]
+    ) -> np.ndarray | LabelStarts:
         if isinstance(self.init, str):
-            rng = np.random.default_rng(seed)
-            return reading.starts(model, data, self.n_init, spread=self.init != "random", rng=rng)
+            return LabelStarts(self.init, self.n_init, seed, seeded_starts)
         given, sequences = self.init, reading.sequences
         if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(of_sequence) for of_sequence in given])
@@ -356,8 +360,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     def _drawn_like(self, like: SequenceReading, model: HMM, point, rng: np.random.Generator):
         return model.sample(point, like.lengths, rng)[0]
 
-    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> np.ndarray:
-        return reading.starts(model, data, plan.n_starts, spread=True, rng=np.random.default_rng(seed))
+    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> LabelStarts:
+        return LabelStarts("k-means++", plan.n_starts, seed, seeded_starts)
 
     @staticmethod
     def _model_state(fitted: FittedHMM) -> dict:

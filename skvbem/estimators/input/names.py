@@ -44,10 +44,9 @@ def check_names(table: Table, estimator) -> None:
         warn(f"X does not have valid feature names, but {owner} was fitted with feature names")
     elif of_fit is not None and list(of_fit) != table.names:
         raise ValueError(_difference(list(of_fit), table.names))
-    if table.n_columns != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {table.n_columns} features, but {owner} is expecting {estimator.n_features_in_} features as input."
-        )
+    n_of_fit = getattr(estimator, "n_features_in_", table.n_columns)  # of one put together by hand nobody counted them
+    if table.n_columns != n_of_fit:
+        raise ValueError(f"X has {table.n_columns} features, but {owner} is expecting {n_of_fit} features as input.")
 
 
 def _difference(of_fit: list[str], given: list[str]) -> str:

@@ -18,7 +18,6 @@ from skvbem.estimators.input.numbers import are_complete, are_observed
 from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.reading import Reading
 from skvbem.models.hmm.model import HMM
-from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 from skvbem.models.sequences.data import HMMData
 
@@ -176,11 +175,7 @@ class SequenceReading(Reading):
         """The rows as a hidden Markov model takes them."""
         table = model.emission.prepare(self.columns.as_emission_takes(self.values))
         observed = None if are_complete(self.values) else are_observed(self.values)
-        return model.compile(table, self.lengths, self.weight, observed)
-
-    def starts(self, model: HMM, data: HMMData, n_starts: int, *, spread: bool, rng: np.random.Generator) -> np.ndarray:
-        """Statistics of random starts for sequences, (n_cells, n_starts)."""
-        return seeded_starts(model, data, partial(row_hashes, self.values), n_starts, spread=spread, rng=rng)
+        return model.compile(table, self.lengths, self.weight, observed, partial(row_hashes, self.values))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -9,13 +9,19 @@ import numpy as np
 
 from skvbem.emissions.specifications.base import positive
 from skvbem.estimators.input.tables import show
+from skvbem.estimators.labels.fitting import LabelMethod
+from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
 from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
-from skvbem.vbem.fit import Fit, FitMethod, Stop, best_of, continued
+from skvbem.vbem.driver import Ascent
+from skvbem.vbem.fit import Fit, Stop, best_of, continued
 from skvbem.vbem.hyperparameters import best_strength
 from skvbem.vbem.posteriors import Form
 
+# Rows below which starts see all of them; how many times as many each stage has; a stage is worth its while if there
+# are so many times its rows.
+_MAX_ROWS_AT_ONCE, _TIMES_AS_MANY, _WORTH_A_STAGE = 4096, 4, 16
 #: `weight_concentration_prior` whose strength is to be learned.
 OPTIMIZED = "optimized"
 
@@ -40,12 +46,27 @@ def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> 
     return FiniteWeights(np.broadcast_to(given, n_components).copy())
 
 
-class MixtureMethod(FitMethod):
+class MixtureMethod(LabelMethod):
     """Fits mixtures, whose components end in the order that their weights mean."""
 
     def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
         """Full steps of a mixture on its data."""
         return MixtureAscent(model, data, form, n_threads)
+
+    def stages(self, ascent: MixtureAscent) -> list[Ascent]:
+        """Steps on samples of the rows, each of some times as many as the one before; on distinct ones if few are."""
+        data, emission = ascent.data, ascent.model.emission
+        if not len(data) > _MAX_ROWS_AT_ONCE * (1 if ascent.rows.is_sample else len(ascent.rows) / MAX_DISTINCT_ROWS):
+            return []
+        stages: list[Ascent] = [ascent.on(ascent.rows)]
+        most = MAX_DISTINCT_ROWS * _TIMES_AS_MANY
+        while ascent.rows.is_sample and most * _WORTH_A_STAGE <= len(data):
+            rows = DistinctRows.of(emission, data, most)
+            stages.append(ascent.on(rows))
+            if not rows.is_sample:
+                break
+            most *= _TIMES_AS_MANY
+        return stages
 
     def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
         """The fit with its components sorted as the prior of the weights has them, if that raises the bound."""

@@ -28,11 +28,12 @@ from skvbem.estimators.labels.estimator import (
     resolve_emission_prior,
     responsibilities_of,
 )
+from skvbem.estimators.labels.fitting import LabelStarts
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.mixture.fitting import OPTIMIZED, MixtureMethod, resolve_weights
-from skvbem.estimators.mixture.growth import Growth
+from skvbem.estimators.mixture.growth import Growth, Move
 from skvbem.models.mixture.model import Mixture
-from skvbem.models.mixture.starts import seeded_starts, starts_of
+from skvbem.models.mixture.starts import starts_of
 from skvbem.vbem.fit import Fit, FitPlan
 
 
@@ -73,11 +74,15 @@ class VBMixture(EmissionEstimator):
         Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
     n_init : int, default=10
         Number of starts.
-    init : {"k-means++", "random", "tournament", "hierarchical"} or array-like, default="k-means++"
-        Components start around rows that lie apart, or around any rows; "tournament" draws spread starts and drops
-        half of them after 1, 2, 4, ... steps; "hierarchical" has one start that joins rows, two by two, where the prior
-        finds the union most probable, and spread ones beside it. An array of shape (n_samples, n_components) gives
-        responsibilities to start from.
+    init : {"auto", "k-means++", "random", "hierarchical"} or array-like, default="auto"
+        Components start around rows that lie apart ("k-means++"), or around any rows ("random"), and every start is run
+        to the end; "hierarchical" has one start that joins rows, two by two, where the prior finds the union most
+        probable, and spread ones beside it. "auto" has starts of the first two kinds by turns. They race: one is
+        stopped when the best is out of its reach. What wins is moved (a component is divided, in the room of two that
+        are joined or of one that is dropped) until no move raises the objective. Of many rows starts and moves see a
+        sample, and what survives sees more of them. By maximum likelihood a solution in which some component has no
+        width in some direction, or no more rows than columns, is refused while there is another. An array of shape
+        (n_samples, n_components) gives responsibilities to start from.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
@@ -130,7 +135,7 @@ class VBMixture(EmissionEstimator):
         The objective along the run that led to the fit; it never falls. Where sticks made components change places,
         that is the run after it.
     restarts_ : Restarts
-        Where every start ended.
+        Where every start ended, of what kind it was, and the moves that led on from there.
     n_iter_ : int
     converged_ : bool
     n_samples_ : float
@@ -178,7 +183,7 @@ class VBMixture(EmissionEstimator):
         **EmissionEstimator._parameter_constraints,
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
         "weight_concentration_prior": "no_validation",
-        "init": [StrOptions({"k-means++", "random", "tournament", "hierarchical"}), "array-like"],
+        "init": [StrOptions({"auto", "k-means++", "random", "tournament", "hierarchical"}), "array-like"],
     }
 
     @tells_what_moved
@@ -194,7 +199,7 @@ class VBMixture(EmissionEstimator):
         method="vb",
         map_basis="natural",
         n_init=10,
-        init="k-means++",
+        init="auto",
         max_iter=10_000,
         tol=1e-5,
         acceleration=True,
@@ -333,16 +338,25 @@ class VBMixture(EmissionEstimator):
             seed=seed,
             limits=limits,
             stopped=lambda: report.stopped,
+            tell=self._tell,
             **self._options(report),
         )
-        state, moves = growth.run()
-        return state.model, FitPlan(self._method, seed, state.starts, limits), state.fit, {"moves_": moves}
+        model, plan, fit, moves = growth.run()
+        return model, plan, fit, {"moves_": moves}
+
+    def _tell(self, move: Move) -> None:
+        """Say where a long search for the number of components is."""
+        if self.verbose:
+            n, owner = move.n_components, type(self).__name__
+            print(f"[{owner}] {move.kind}: {n} component{'s' * (n > 1)}, lower_bound {move.lower_bound:.6f}")
 
     def _learns_prior(self) -> bool:
         return isinstance(self.weight_concentration_prior, str)
 
     def _check_together(self, X) -> None:
         owner = f"of {type(self).__name__}"
+        if isinstance(self.init, str) and self.init == "tournament":
+            super()._check_together(X)
         auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
         if self.method != "vb" and (auto or optimized):
             asked = "n_components='auto'" if auto else f"weight_concentration_prior={OPTIMIZED!r}"
@@ -364,9 +378,9 @@ class VBMixture(EmissionEstimator):
             asked = "n_components='auto'" if auto else "init='hierarchical'"
             raise ValueError(f"{asked} {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks.")
 
-    def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray:
+    def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray | LabelStarts:
         if isinstance(self.init, str):
-            return starts_of(self.init, model, data, self.n_init, np.random.default_rng(seed))
+            return LabelStarts(self.init, self.n_init, seed, starts_of)
         n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
         given = given if reading.is_weighted is None else given[reading.is_weighted]
@@ -392,8 +406,8 @@ class VBMixture(EmissionEstimator):
         ((values, _),) = like.blocks
         return FittedMixture.drawn_at(model, point, len(values[0]), rng)[0]
 
-    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> np.ndarray:
-        return seeded_starts(model, data, plan.n_starts, spread=True, rng=np.random.default_rng(seed))
+    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> LabelStarts:
+        return LabelStarts("k-means++", plan.n_starts, seed, starts_of)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 

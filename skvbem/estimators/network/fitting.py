@@ -129,6 +129,11 @@ class TableStarts:
     n_starts: int
     given: np.ndarray | None = None
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each."""
+        return ("random" if self.given is None else "given",) * self.n_starts
+
     def __call__(self, ascent: DirichletAscent) -> np.ndarray:
         """Expected statistics, (n_cells, n_starts)."""
         points = self.given

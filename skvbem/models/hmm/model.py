@@ -24,6 +24,7 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
 from skvbem.models.hmm.forward_backward import ForwardBackward
 from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.labels.distinct_rows import DistinctRows, HashedRows
 from skvbem.models.labels.divergence import symmetric_divergences
 from skvbem.models.labels.model import EmissionAscent, LabelModel
 from skvbem.models.partial_sums import summed
@@ -85,6 +86,7 @@ class HMM(LabelModel):
         lengths: Sequence[int] | np.ndarray,
         weight: np.ndarray | None = None,
         observed: np.ndarray | None = None,
+        row_hashes: Callable[[slice], np.ndarray] | None = None,
     ) -> HMMData:
         """Sequences made ready for many E steps.
 
@@ -98,6 +100,8 @@ class HMM(LabelModel):
             How often each sequence counts.
         observed : ndarray of bool, shape (n_rows,), optional
             Whether a row has any observed cell.
+        row_hashes : callable, optional
+            Numbers of a slice of rows, equal for equal rows alone: what starts around rows need.
 
         Raises
         ------
@@ -117,7 +121,8 @@ class HMM(LabelModel):
             last = seen[np.maximum(before[1:] - 1, 0)] if len(seen) else starts[:-1]
             ends = np.where(before[1:] > before[:-1], last + 1, starts[:-1]).astype(np.int64)
         whole = bool((weight == np.floor(weight)).all())
-        return HMMData(table, starts, ends, np.ascontiguousarray(weight), float(weight @ lengths), whole)
+        weight = np.ascontiguousarray(weight)
+        return HMMData(table, starts, ends, weight, float(weight @ lengths), whole, row_hashes)
 
     def expect(self, natural: np.ndarray, data: HMMData, n_threads: int = 1) -> Expectation:
         """The E step [Beal §3.4] under natural parameters (n_cells, n_lanes) that need not be normalized."""
@@ -261,6 +266,30 @@ class HMM(LabelModel):
             first += smoothed @ begins[rows]
             before = smoothed[..., -1:]
         return self.started(self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes)))
+
+    def hashed_rows(self, data: HMMData) -> HashedRows:
+        """The rows, each as often as its sequence counts."""
+        assert data.row_hashes is not None
+        return HashedRows(data.table, data.row_weight, data.row_hashes)
+
+    def expected_rows(self, natural: np.ndarray, data: HMMData, rows: DistinctRows) -> np.ndarray:
+        """Expected steps in each state at distinct rows, (n_states, n_rows), wherever these stand."""
+        assert data.row_hashes is not None
+        smoothed = self.smoothed(natural, data) * data.row_weight[:, None]
+        hashes, order = data.row_hashes(slice(None)), np.argsort(rows.hashes)
+        place = np.minimum(np.searchsorted(rows.hashes, hashes, sorter=order), len(rows) - 1)
+        is_among = rows.hashes[order][place] == hashes
+        expected = np.zeros((self.n_components, len(rows)))
+        for k in range(self.n_components):
+            expected[k] = np.bincount(order[place[is_among]], smoothed[is_among, k], len(rows))
+        return expected * (data.row_weight.sum() / max(expected.sum(), 1e-300))
+
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+        """Statistics of first states and transitions where new states get fractions of those there are."""
+        first, pairs, _ = self.prior.split(statistics)
+        of_first = self.initial.matrix(first) @ fractions.T
+        of_pairs = fractions @ self.transitions.matrix(pairs) @ fractions.T
+        return np.concatenate([self.initial.statistics(of_first), self.transitions.statistics(of_pairs)])
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the states in another order."""

@@ -18,7 +18,8 @@ import numpy as np
 from skvbem.data import mixed
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
-from skvbem.models.labels.seeding import HashedRows, drawn_seeds, nearest_seeds
+from skvbem.models.labels.distinct_rows import DistinctRows
+from skvbem.models.labels.seeding import drawn_seeds, mixed_seeds, nearest_seeds
 from skvbem.models.sequences.data import HMMData
 
 # The share of a row that does not go to the state of its seed, from start to start.
@@ -30,38 +31,35 @@ _SHORTEST, _LONGEST, _EVERY = 2, 64, 4
 
 
 def seeded_starts(
-    model: HMM,
-    data: HMMData,
-    row_hashes: Callable[[slice], np.ndarray],
-    n_starts: int,
-    *,
-    spread: bool,
-    rng: np.random.Generator,
+    kind: str, model: HMM, data: HMMData, rows: DistinctRows, n_starts: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
 
     Parameters
     ----------
+    kind : {"auto", "k-means++", "random"}
+        Whether seeds keep away from each other; in every other start with "auto".
     model : HMM
     data : HMMData
-    row_hashes : callable
-        Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
+        With row hashes.
+    rows : DistinctRows
+        Of the data, among which seeds are drawn.
     n_starts : int
-    spread : bool
-        Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
-    rows = HashedRows(data.table, data.row_weight, row_hashes)
     n_states = model.n_components
-    if not rows.weight.any():  # nothing was observed
+    if not data.row_weight.any():  # nothing was observed
         return np.zeros((model.n_cells, n_starts))
     of_blur, of_seeds = rng.spawn(2)
-    seeds = drawn_seeds(model, rows, n_starts, spread=spread, rng=of_seeds)
+    if kind == "auto":
+        seeds = mixed_seeds(model, rows, n_starts, of_seeds)
+    else:
+        seeds = drawn_seeds(model, rows, n_starts, spread=kind != "random", rng=of_seeds)
     rngs = of_blur.spawn(n_starts)
     blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(rngs)])
 
     times, cuts = _times(data), _cuts(model, rngs)
-    pieces = {} if cuts or n_states == 1 else _pieces(model, data, row_hashes, rngs)
+    pieces = {} if cuts or n_states == 1 else _pieces(model, data, rngs)
     cut_up = cuts.keys() | pieces.keys()
 
     def smoothed_of(block: slice) -> np.ndarray:
@@ -103,14 +101,13 @@ def _cuts(model: HMM, rngs: list[np.random.Generator]) -> dict[int, np.ndarray]:
     return {lane: np.cumsum(pieces)[:-1] for lane, pieces in ({0: np.full(n, 1 / n)} | drawn).items()}
 
 
-def _pieces(
-    model: HMM, data: HMMData, row_hashes: Callable[[slice], np.ndarray], rngs: list[np.random.Generator]
-) -> dict[int, np.ndarray]:
+def _pieces(model: HMM, data: HMMData, rngs: list[np.random.Generator]) -> dict[int, np.ndarray]:
     """The states of rows, (n_rows,), by start, of the starts in which runs of time share one."""
     lanes = range(_EVERY - 1, len(rngs), _EVERY)
     if not lanes:
         return {}
-    of_rows, first = row_hashes(slice(None)), np.repeat(data.starts[:-1], data.lengths)
+    assert data.row_hashes is not None
+    of_rows, first = data.row_hashes(slice(None)), np.repeat(data.starts[:-1], data.lengths)
     time, states = np.arange(len(data)) - first, {}
     for lane in lanes:
         length = int(np.exp(rngs[lane].uniform(np.log(_SHORTEST), np.log(_LONGEST))))

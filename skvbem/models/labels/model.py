@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from skvbem.emissions.outside import likely_defect
 from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
 from skvbem.models.base import LatentModel
+from skvbem.models.labels.distinct_rows import DistinctRows
 
 # Weight of all rows above which squares about an origin may have no digit left of those about a mean.
 _LARGEST_WEIGHT = 1e12
@@ -97,6 +99,33 @@ class LabelModel(LatentModel):
         """Statistics (n_cells,) of responsibilities (n_rows, n_components), in the order of the rows of the data."""
 
     @abstractmethod
+    def hashed_rows(self, data: Any) -> Any:
+        """The rows as `skvbem.models.labels.seeding` samples distinct ones from them."""
+
+    @abstractmethod
+    def expected_rows(self, natural: np.ndarray, data: Any, rows: Any) -> np.ndarray:
+        """Expected rows of each component at `DistinctRows` of the data, (n_components, n_rows).
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+        data : LabeledRows
+        rows : DistinctRows
+            Of these data.
+        """
+
+    @abstractmethod
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+        """Statistics of labels, all but those of the emission, where new components get fractions of those there are.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_cells,)
+        fractions : ndarray of shape (n_components, n_components)
+            What each new component, by row, gets of each there is.
+        """
+
+    @abstractmethod
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
 
@@ -123,6 +152,8 @@ class EmissionAscent(Generic[_Model]):
 
     #: What the label of a row is called.
     label: str
+    #: Whether the data are a sample of others, for starts to grow up on.
+    is_sample: bool = False
 
     def __init__(self, model: _Model, data: LabeledRows, form: Any, n_threads: int = 1):
         self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
@@ -178,6 +209,11 @@ class EmissionAscent(Generic[_Model]):
         """Where the defect is if the objective falls: in an emission from outside, if the model has one."""
         emission = getattr(self.model, "emission", None)
         return None if emission is None else likely_defect(emission)
+
+    @cached_property
+    def rows(self) -> DistinctRows:
+        """Distinct rows of the data, few if there are many."""
+        return DistinctRows.of(self.model.emission, self.model.hashed_rows(self.data))
 
     def failure(self) -> Exception:
         """Why the objective of a plain step may not be a number."""

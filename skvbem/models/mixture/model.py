@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from scipy.special import softmax
 
 from skvbem._kernels import _mixture
 from skvbem.emissions import Emission
@@ -23,6 +24,7 @@ from skvbem.emissions.base import Step, relabeled
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
+from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
 from skvbem.models.labels.divergence import symmetric_divergences
 from skvbem.models.labels.model import EmissionAscent, LabelModel
 from skvbem.models.mixture.weights import Weights
@@ -253,6 +255,30 @@ class Mixture(LabelModel):
             n_before += len(chunk)
         return self.started(np.concatenate([self.weights.statistics(counts[:, None])[:, 0], step.statistics(total)]))
 
+    def hashed_rows(self, data: MixtureData | MixtureBlocks) -> MixtureData | MixtureBlocks:
+        """The rows themselves."""
+        return data
+
+    def expected_rows(self, natural: np.ndarray, data: MixtureData | MixtureBlocks, rows: DistinctRows) -> np.ndarray:
+        """Expected rows of each component at distinct rows, (n_components, n_rows): equal rows are of one kind."""
+        parts = [softmax(self.log_joint(natural, block).T, axis=0) for block in rows.blocks]
+        return np.concatenate(parts, axis=1) * rows.weight
+
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+        """Statistics of the weights where new components get fractions of those there are."""
+        counts = self.weights.counts(self.prior.split(statistics)[0])
+        return self.weights.statistics((fractions @ counts)[:, None])[:, 0]
+
+    def on(self, rows: DistinctRows, data: MixtureData | MixtureBlocks) -> MixtureData | MixtureBlocks:
+        """Distinct rows in place of all, counting as much together."""
+        parts = [
+            MixtureData(block, rows.weight[at], float(rows.weight[at].sum()), False, rows.hashes[at].__getitem__)
+            for block, at in zip(rows.blocks, rows.slices)
+        ]
+        if len(parts) == 1:
+            return replace(parts[0], total_weight=data.total_weight)
+        return MixtureBlocks(data.table, parts, len(rows), data.total_weight, False)
+
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
         of_weights, of_emission = self.prior.split(statistics)
@@ -264,3 +290,11 @@ class MixtureAscent(EmissionAscent[Mixture]):
     """Full steps of one mixture on its data."""
 
     label = "component"
+
+    def on(self, rows: DistinctRows) -> MixtureAscent:
+        """Full steps of the mixture on distinct rows of the data, which count as much together."""
+        data = cast(MixtureData | MixtureBlocks, self.data)
+        fewer = type(self)(self.model, self.model.on(rows, data), self.form, self.n_threads)
+        fewer.is_sample = rows.is_sample
+        fewer.__dict__["rows"] = rows if len(rows) <= MAX_DISTINCT_ROWS else self.rows
+        return fewer

@@ -18,7 +18,8 @@ from typing import cast
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, sample_distinct_rows, seeding_coordinates
+from skvbem.models.labels.distinct_rows import DistinctRows
+from skvbem.models.labels.seeding import drawn_seeds, mixed_seeds, nearest_seeds
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 
 # Groups that Ward's rule leaves, and more of them if there are to be many components.
@@ -28,27 +29,42 @@ _ELSEWHERE = 0.1
 
 
 def starts_of(
-    kind: str, model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, rng: np.random.Generator
+    kind: str,
+    model: Mixture,
+    data: MixtureData | MixtureBlocks,
+    rows: DistinctRows,
+    n_starts: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Statistics of as many starts, (n_cells, n_starts).
 
     Parameters
     ----------
-    kind : {"k-means++", "random", "hierarchical"}
-        Of the last, one start joins rows, which must be in memory; the others are spread.
-    model, data, n_starts, rng
+    kind : {"auto", "k-means++", "random", "hierarchical"}
+        Of "auto" half are spread, and half are around any rows. Of the last, one start joins rows, which must be in
+        memory; the others are spread.
+    model, data, rows, n_starts, rng
         As of `seeded_starts`.
     """
+    if kind == "auto":
+        seeds = mixed_seeds(model, rows, n_starts, rng)
+        return _nearest(model, data, seeds)
     if kind != "hierarchical":
-        return seeded_starts(model, data, n_starts, spread=kind != "random", rng=rng)
-    joined = joined_start(model, cast(MixtureData, data), rng=rng)[:, None]
+        return seeded_starts(model, data, rows, n_starts, spread=kind != "random", rng=rng)
+    joined = joined_start(model, cast(MixtureData, data), rows)[:, None]
     if n_starts == 1:
         return joined
-    return np.column_stack([joined, seeded_starts(model, data, n_starts - 1, spread=True, rng=rng)])
+    return np.column_stack([joined, seeded_starts(model, data, rows, n_starts - 1, spread=True, rng=rng)])
 
 
 def seeded_starts(
-    model: Mixture, data: MixtureData | MixtureBlocks, n_starts: int, *, spread: bool, rng: np.random.Generator
+    model: Mixture,
+    data: MixtureData | MixtureBlocks,
+    rows: DistinctRows,
+    n_starts: int,
+    *,
+    spread: bool,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
 
@@ -56,34 +72,22 @@ def seeded_starts(
     ----------
     model : Mixture
     data : MixtureData or MixtureBlocks
-        With row hashes.
+    rows : DistinctRows
+        Of the data, among which seeds are drawn.
     n_starts : int
     spread : bool
         Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
-    return _nearest(model, data, drawn_seeds(model, data, n_starts, spread=spread, rng=rng))
+    return _nearest(model, data, drawn_seeds(model, rows, n_starts, spread=spread, rng=rng))
 
 
-def joined_start(model: Mixture, data: MixtureData, *, rng: np.random.Generator) -> np.ndarray:
-    """Statistics (n_cells,) of the start that joining groups of distinct rows leads to.
-
-    Parameters
-    ----------
-    model : Mixture
-    data : MixtureData
-        With row hashes.
-    rng : numpy.random.Generator
-        Samples rows where there are more distinct ones than are joined; else nothing is drawn.
-    """
-    chunk, rows, weight = sample_distinct_rows(data.chunks, len(data), int(rng.integers(2**63)))
-    coordinates = seeding_coordinates(model.emission, data, chunk, rows)
-    order = np.argsort(rows)
-    rows, weight, coordinates = rows[order], weight[order] * (data.weight.sum() / weight.sum()), coordinates[order]
-    sampled = replace(data, table=data.table[rows], weight=weight)
+def joined_start(model: Mixture, data: MixtureData, rows: DistinctRows) -> np.ndarray:
+    """Statistics (n_cells,) of the start that joining groups of distinct rows of the data leads to."""
+    sampled, coordinates = cast(MixtureData, model.on(rows, data)), rows.coordinates
     n_groups = max(_N_GROUPS, _GROUPS_PER_COMPONENT * model.n_components)
     group = np.zeros(1, dtype=int)
-    if len(rows) != 1:
+    if len(coordinates) > 1:
         group = fcluster(linkage(coordinates, "ward"), n_groups, "maxclust") - 1
     group = _joined(model.with_known_hyperparameters(), sampled, group)
     among = np.arange(model.n_components)

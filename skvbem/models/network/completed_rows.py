@@ -28,7 +28,7 @@ from skvbem.models.network.model import DiscreteDAG
 
 # Rows with more joint states of what is hidden in them keep so many: the most probable ones, and none whose share is
 # below this of the most probable one's. The bounds of other q(x) are bounds as well.
-_MAX_STATES_KEPT, _LEAST_LOG_FRACTION = 64, np.log(1e-5)
+_MAX_STATES_KEPT, _LOWEST_LOG_WEIGHT = 64, np.log(1e-5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ def _completions(layout: Layout, logs, codes: np.ndarray, hidden: list[int]):
     n_rows, known = codes.shape[1], set(range(len(layout.names))) - set(hidden)
     waiting = [node for node in range(len(layout.names)) if not layout.strides[node].keys() <= known]
     n_states = prod(layout.cardinalities[node] for node in hidden)
-    least = -np.inf if n_states <= _MAX_STATES_KEPT else _LEAST_LOG_FRACTION
+    least = -np.inf if n_states <= _MAX_STATES_KEPT else _LOWEST_LOG_WEIGHT
     completed, row, log_joint = codes, np.arange(n_rows), np.zeros(n_rows)
     for node in (node for node in reversed(layout.leaves_first) if node in hidden):
         size = layout.cardinalities[node]

@@ -5,7 +5,7 @@ Passes take them in segments, pieces of rows that fit the cache, and have their 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -123,6 +123,8 @@ class HMMData:
     total_weight : float
         The n of every score: time steps, each as often as its sequence counts, whether observed or not.
     has_whole_weights : bool
+    row_hashes : callable or None
+        Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
     """
 
     table: Any
@@ -131,6 +133,7 @@ class HMMData:
     weight: np.ndarray
     total_weight: float
     has_whole_weights: bool = True
+    row_hashes: Callable[[slice], np.ndarray] | None = None
     buffers: BufferPool = field(default_factory=BufferPool, init=False, repr=False)
     _cut: dict[tuple[int, int], list[list[Segment]]] = field(default_factory=dict, init=False, repr=False)
 

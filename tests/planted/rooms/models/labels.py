@@ -14,8 +14,8 @@ ERRORS = {
     "seeds keep close to each other": [("            away = nearest\n", "            away = 1 / (1 + nearest)\n")],
     "seeds depend on the order of rows": [
         (
-            "return self.chunk, self.row, self.total\n",
-            "return tuple(each[np.argsort(self.row)] for each in (self.chunk, self.row, self.total))\n",
+            "    order = np.argsort(rows.hashes)\n    coordinates",
+            "    order = np.arange(len(rows))\n    coordinates",
         )
     ],
 }

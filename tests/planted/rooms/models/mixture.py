@@ -12,6 +12,15 @@ TESTS = (
 )
 
 ERRORS = {
+    "a component that is joined into another stays where it was, too": [
+        ("joined[self.cells[other].T, lanes] = 0.0", "joined[self.cells[other].T, lanes] *= 1.0")
+    ],
+    "a larger sample of rows has not those of a smaller one": [
+        (
+            "sampled = _sampled(data.chunks, len(data), 0, most)",
+            "sampled = _sampled(data.chunks, len(data), most, most)",
+        )
+    ],
     "a component counts once for each row, whatever the row's weight": [
         (
             "weighted = self._weighted(step, block, log_weights, data.weight[rows], log_z)\n",

@@ -1,0 +1,245 @@
+"""Distinct rows of data, sampled where they are many: what starts and moves look at.
+
+Distinct rows are sampled with chances in proportion to their repeats: an exponential race between them, over
+any blocks of rows. A distinct row, known by its hash, arrives at an exponential time that its hash draws, divided by
+how much all its repeats count; the first to arrive are sampled. That needs the sum over the repeats of a row, wherever
+they stand, but not the sums of all rows at once. One pass adds up what the hashes in each of many buckets count, no
+less than any of them does, and exactly what those of the earliest draws count. Rows that might then still be among the
+first are few: a second pass adds up what they count. Memory does not grow with the rows, but for one row in some
+hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem.data import mixed
+from skvbem.emissions import Emission
+from skvbem.emissions.outside import seeding_coordinates as coordinates_of
+
+# Distinct rows sampled at most.
+MAX_DISTINCT_ROWS = 2048
+# Rows hashed at once, and buckets at the least and at most.
+_ROWS, _MIN_BUCKETS, _MAX_BUCKETS = 2**14, 2**12, 2**22
+# What sums of buckets, added in another order than those of rows, may lack.
+_SLACK = 1 + 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class HashedRows:
+    """Rows in memory to sample distinct ones from.
+
+    Parameters
+    ----------
+    table : Table
+        As the emission prepared it; None where hashes and weights are all that is asked for.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts.
+    row_hashes : callable
+        Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
+    """
+
+    table: Any
+    weight: np.ndarray
+    row_hashes: Callable[[slice], np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def chunks(self) -> Iterator[Self]:
+        """The rows: one chunk."""
+        yield self
+
+
+class _Sample:
+    """Hashes of rows, how much the rows of each count, and where the first of them stands.
+
+    Parameters
+    ----------
+    seed : int
+    most : int or None
+        How many hashes are kept: those whose draws come first, so that a hash is kept from its first row on or not
+        at all.
+    """
+
+    def __init__(self, seed: int, most: int | None = None):
+        self.seed, self.most, self.latest = np.uint64(seed), most, np.inf
+        self.hashes, self.total = np.empty(0, dtype=np.uint64), np.empty(0)
+        self.chunk, self.row = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        self._waiting: list[tuple[np.ndarray, ...]] = []
+        self._n_waiting = 0
+
+    def add(self, hashes: np.ndarray, weight: np.ndarray, chunk: int, rows: np.ndarray) -> None:
+        """Count rows. They wait until there are as many of them as hashes, so that few hashes cost no pass over all."""
+        self._waiting.append((hashes, weight, np.full(len(hashes), chunk), rows))
+        self._n_waiting += len(hashes)
+        if self._n_waiting >= max(_ROWS, len(self.hashes)):
+            self.close()
+
+    def close(self) -> None:
+        """Count the rows that wait, in the order in which they came."""
+        if not self._waiting:
+            return
+        hashes, weight, chunk, rows = (np.concatenate(each) for each in zip(*self._waiting))
+        self._waiting, self._n_waiting = [], 0
+        new, first = np.unique(hashes, return_index=True)
+        unknown = ~np.isin(new, self.hashes, assume_unique=True)
+        new, first = new[unknown], first[unknown]
+        every = np.concatenate([self.hashes, new])
+        order = np.argsort(every)
+        self.hashes = every[order]
+        self.total = np.concatenate([self.total, np.zeros(len(new))])[order]
+        self.chunk = np.concatenate([self.chunk, chunk[first]])[order]
+        self.row = np.concatenate([self.row, rows[first]])[order]
+        np.add.at(self.total, np.searchsorted(self.hashes, hashes), weight)
+        if self.most is not None and len(self.hashes) > self.most:
+            times = draws(self.hashes, self.seed)
+            self.latest = float(np.partition(times, self.most - 1)[self.most - 1])
+            self._keep(np.flatnonzero(times <= self.latest))
+
+    def _keep(self, which: np.ndarray) -> None:
+        self.hashes, self.total = self.hashes[which], self.total[which]
+        self.chunk, self.row = self.chunk[which], self.row[which]
+
+    @property
+    def arrivals(self) -> np.ndarray:
+        """When the distinct rows arrive."""
+        return draws(self.hashes, self.seed) / self.total
+
+    def sample(self, most: int) -> None:
+        """Keep the first to arrive, each counting once, if there are more than `most`."""
+        if len(self.hashes) > most:
+            self._keep(np.sort(np.argsort(self.arrivals, kind="stable")[:most]))
+            self.total = np.ones(most)
+
+
+def draws(hashes: np.ndarray, seed: np.uint64) -> np.ndarray:
+    """An exponential draw for each hash."""
+    return -np.log1p(-((mixed(hashes ^ seed) >> np.uint64(11)) * 2.0**-53))
+
+
+def sample_distinct_rows(
+    chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int = MAX_DISTINCT_ROWS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distinct rows that count: all of them, or those that arrive first, each counting once then.
+
+    Samples of one seed are nested: a larger one has the rows of a smaller one.
+
+    Parameters
+    ----------
+    chunks : callable
+        Returns the data, chunk after chunk, with `row_hashes` of a slice of rows and their `weight`.
+    n_rows : int
+        Of all chunks.
+    seed : int
+    most : int
+
+    Returns
+    -------
+    tuple of ndarray
+        Chunk and row in it of each distinct row, and how much it counts, in the order of their hashes.
+    """
+    sampled = _sampled(chunks, n_rows, seed, most)
+    return sampled.chunk, sampled.row, sampled.total
+
+
+def _sampled(chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int) -> _Sample:
+    early = _Sample(seed, 2 * most)
+    n_buckets = min(max(1 << (max(n_rows, 1) // 4).bit_length(), _MIN_BUCKETS), _MAX_BUCKETS)
+    buckets, mask = np.zeros(n_buckets), np.uint64(n_buckets - 1)
+    for chunk, hashes, weight, rows in _hashed(chunks):
+        np.add.at(buckets, _bucket(hashes, mask), weight)
+        soon = slice(None) if early.latest == np.inf else draws(hashes, early.seed) <= early.latest
+        early.add(hashes[soon], weight[soon], chunk, rows[soon])
+    early.close()
+    if early.latest == np.inf:
+        early.sample(most)
+        return early
+    last = np.partition(early.arrivals, most - 1)[most - 1] * _SLACK
+    possible = _Sample(seed)
+    for chunk, hashes, weight, rows in _hashed(chunks):
+        soon = draws(hashes, possible.seed) <= last * buckets[_bucket(hashes, mask)]
+        possible.add(hashes[soon], weight[soon], chunk, rows[soon])
+    possible.close()
+    possible.sample(most)
+    return possible
+
+
+def _bucket(hashes: np.ndarray, mask: np.uint64) -> np.ndarray:
+    return (mixed(hashes) & mask).astype(np.int64)
+
+
+def _hashed(chunks: Callable[[], Iterable]) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows that count, some at a time: their chunk, hashes, weights, and places in the chunk."""
+    for number, chunk in enumerate(chunks()):
+        for at in range(0, len(chunk), _ROWS):
+            rows = slice(at, min(at + _ROWS, len(chunk)))
+            weight = chunk.weight[rows]
+            weighted = np.flatnonzero(weight > 0)
+            yield number, chunk.row_hashes(rows)[weighted], weight[weighted], at + weighted
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """Distinct rows of data, a sample of them where they are many, that count as much together as all rows.
+
+    Parameters
+    ----------
+    blocks : list of Table
+        The rows, as the emission prepared them.
+    weight : ndarray of shape (n_rows,)
+        How often each counts.
+    hashes : ndarray of uint64, shape (n_rows,)
+    coordinates : ndarray of shape (n_rows, n_axes)
+        In which squared distances tell how unlike rows are.
+    is_sample : bool
+        Whether there are more of them in the data.
+    """
+
+    blocks: list[Any]
+    weight: np.ndarray
+    hashes: np.ndarray
+    coordinates: np.ndarray
+    is_sample: bool
+
+    @classmethod
+    def of(cls, emission: Emission, data: Any, most: int = MAX_DISTINCT_ROWS) -> Self:
+        """At most so many of the distinct rows of data; more of them have those that fewer have.
+
+        Parameters
+        ----------
+        emission : Emission
+        data : LabeledRows or HashedRows
+            Whose chunks have weights and hashes of rows.
+        most : int
+        """
+        sampled = _sampled(data.chunks, len(data), 0, most)
+        order = np.lexsort((sampled.row, sampled.chunk))
+        chunk, row, weight, hashes = (
+            each[order] for each in (sampled.chunk, sampled.row, sampled.total, sampled.hashes)
+        )
+        total = 0.0
+        blocks: list[Any] = []
+        for number, rows in enumerate(data.chunks()):
+            total += float(rows.weight.sum())
+            mine = row[chunk == number]
+            if len(mine) or not (len(row) or blocks):  # where no row counts, one block without any
+                blocks.append(rows.table[mine])
+        coordinates = np.concatenate([coordinates_of(emission, block) for block in blocks])
+        is_sample = len(row) == most and bool((weight == 1.0).all())
+        share = total / weight.sum() if len(weight) else 1.0
+        return cls(blocks, weight * share, hashes, coordinates, is_sample)
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The rows of each block."""
+        ends = np.cumsum([len(block) for block in self.blocks]).tolist()
+        return [slice(end - len(block), end) for end, block in zip(ends, self.blocks)]

@@ -1,0 +1,271 @@
+"""Points to go on from that keep most of a fit and change a part of it: components divided, joined and dropped.
+
+Each component is divided by itself: its rows, as far as they are its own, are shared out between two halves of it that
+compete for them, for a few steps (the partial EM of Ueda et al. 2000). Halves of all components are found side by side,
+as two models of as many components as there are: the first halves, and the second ones. What a division gains, less
+what it costs to join two other components or to drop one, ranks the proposals.
+
+All is found on distinct rows, few if there are many, as seeds are: it does not depend on the order of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from skvbem.emissions.base import Step
+from skvbem.models.labels.distinct_rows import DistinctRows, draws
+from skvbem.models.labels.model import LabelModel
+
+# Pairs of seeds tried for each component, and steps in which its halves settle.
+_N_TRIES, _N_STEPS = 4, 5
+# Of these tries, those whose halves take one step alone: what an optimum far from others looks like at first.
+_N_EARLY = 2
+# The share of a row that does not go to the nearest seed.
+_ELSEWHERE = 0.001
+# Pairs of components whose union is scored, for each component, and in all.
+_PAIRS_PER_COMPONENT, _MAX_PAIRS = 3, 64
+# Proposals that divide one component, and that make room in one way.
+_MAX_ALIKE = 3
+# The least rows of a component that is divided, and those below which one is empty.
+_MIN_ROWS, _EMPTY = 2.0, 0.5
+# Stands for the log likelihood of a row that a component cannot make, nats.
+_LOWEST = -1e5
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Two halves of each of some sets of rows, as often as was tried.
+
+    Parameters
+    ----------
+    gain : ndarray of shape (n_tries, n_components)
+        What the rows of a set gain by its division, nats, before its price.
+    counts : ndarray of shape (n_tries, 2, n_components)
+        Rows of each half.
+    statistics : ndarray of shape (n_tries, 2, n_components, n_own)
+        Of the emission, of each half.
+    """
+
+    gain: np.ndarray
+    counts: np.ndarray
+    statistics: np.ndarray
+
+
+class Recombinations:
+    """Proposals that make room for a component, by a join or a drop, and fill it with half of another.
+
+    Parameters
+    ----------
+    model : LabelModel
+    rows : DistinctRows
+    statistics : ndarray of shape (n_cells,)
+        Of a fit.
+    natural : ndarray of shape (n_cells,)
+        Natural parameters there.
+    expected_rows : ndarray of shape (n_components, n_rows)
+        Expected rows of each component at each distinct row.
+    seed : int
+    blur : float
+        The share of all rows that proposals mix into every component: what they rule out, maximum likelihood never
+        finds.
+    """
+
+    def __init__(
+        self,
+        model: LabelModel,
+        rows: DistinctRows,
+        statistics: np.ndarray,
+        natural: np.ndarray,
+        expected_rows: np.ndarray,
+        seed: int,
+        blur: float = 0.0,
+    ):
+        self.blur = blur
+        self.model, self.rows, self.statistics, self.expected_rows = model, rows, statistics, expected_rows
+        self.n, self.counts = model.n_components, expected_rows.sum(axis=1)
+        first, self._n_lanes, self._step = model.first_emission_cell, 0, cast(Step, None)
+        self.natural = natural[first:]
+        self._rng = np.random.default_rng(seed)
+        self.of_hyperparameters = model.prior.blocks[-1].hyperparameters(self.natural)
+        self.prior = model.prior.blocks[-1].given_hyperparameters(self.of_hyperparameters)
+        component = model.emission.component_of_cell(self.n)
+        self.cells = np.stack([np.flatnonzero(component == k) for k in range(self.n)])
+        self.shared_cells = np.flatnonzero(component < 0)
+        self.whole = self._statistics(expected_rows[None])[:, 0]
+        self.logs = self._log_likelihoods(self.whole[:, None])[0]
+        np.maximum(self.logs, _LOWEST, out=self.logs)
+
+    # Sums over the distinct rows ------------------------------------------------------------------------------------
+
+    def _statistics(self, expected_rows: np.ndarray) -> np.ndarray:
+        """Statistics of the emission, (n_cells, n_lanes), of expected rows (n_lanes, n_components, n_rows)."""
+        if self._n_lanes != len(expected_rows):  # what is missing is completed as at the fit
+            self._n_lanes = len(expected_rows)
+            natural = np.repeat(self.natural[:, None], len(expected_rows), axis=1)
+            self._step = self.model.emission.step(natural, self.rows.blocks[0])
+        total = self._step.zeros()
+        for block, at in zip(self.rows.blocks, self.rows.slices):
+            self._step.add(block, expected_rows[..., at].swapaxes(-1, -2), total)
+        return self._step.statistics(total)
+
+    def _log_likelihoods(self, statistics: np.ndarray) -> np.ndarray:
+        """Expected log likelihoods (n_lanes, n_components, n_rows) after statistics; later sums are of these lanes."""
+        natural = np.ascontiguousarray((self.prior + statistics).expected_natural())
+        self._step = self.model.emission.step(natural, self.rows.blocks[0])
+        parts = [self._step.log_likelihood(block).swapaxes(-1, -2) for block in self.rows.blocks]
+        return np.concatenate(parts, axis=-1)
+
+    # Divisions ------------------------------------------------------------------------------------------------------
+
+    def halves(self, sets: np.ndarray) -> Halves:
+        """A few divisions of sets of rows, as many as components or a multiple of that, (n_sets, n_rows)."""
+        lanes = sets.reshape(-1, self.n, sets.shape[-1])
+        alone = self._log_likelihoods(self._statistics(lanes))
+        expected_rows = np.stack([self._around_two_rows(sets, self._seeds()) for _ in range(_N_TRIES)])
+        shape = (-1, self.n, sets.shape[-1])
+        gain = np.zeros((_N_TRIES, len(sets)))
+        for number in range(_N_STEPS):
+            settling = expected_rows if number == 0 else expected_rows[_N_EARLY:]
+            logs = self._log_likelihoods(self._statistics(settling.reshape(shape))).reshape(settling.shape)
+            counts = settling.sum(axis=-1, keepdims=True)
+            np.maximum(logs, _LOWEST, out=logs)
+            logs += np.log((counts + 0.5) / (counts.sum(axis=1, keepdims=True) + 1.0))
+            top = logs.max(axis=1, keepdims=True)
+            np.exp(np.subtract(logs, top, out=logs), out=logs)
+            both = logs.sum(axis=1, keepdims=True)
+            np.multiply(sets, np.divide(logs, both, out=logs), out=settling)
+            gain[-len(settling) :] = ((top + np.log(both))[:, 0] * sets).sum(axis=-1)
+        gain -= (np.maximum(alone, _LOWEST) * lanes).sum(axis=-1).ravel()
+        of_rows = self._statistics(expected_rows.reshape(shape))[self.cells]  # (n_components, n_own, n_lanes)
+        of_halves = np.moveaxis(of_rows, -1, 0).reshape(_N_TRIES, 2, len(sets), -1)
+        return Halves(gain, expected_rows.sum(axis=-1), of_halves)
+
+    def _seeds(self) -> np.ndarray:
+        return self._rng.integers(2**63, size=2, dtype=np.uint64)
+
+    def _around_two_rows(self, sets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        """Shares (2, n_components, n_rows) of the halves around two rows of each set that lie entropies."""
+        coordinates = self.rows.coordinates
+        one, other = (draws(self.rows.hashes, seed) for seed in seeds)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            near = np.argmin(one / sets, axis=1)
+            away = _squares(coordinates[near], coordinates)
+            far = np.argmin(np.nan_to_num(other / (sets * away), nan=np.inf), axis=1)
+        first = away <= _squares(coordinates[far], coordinates)
+        fraction = (1 - _ELSEWHERE) * np.stack([first, ~first]) + _ELSEWHERE / 2
+        return fraction * sets
+
+    # Room for a half ------------------------------------------------------------------------------------------------
+
+    def joins(self) -> list[tuple[float, int, int]]:
+        """What joining pairs of components loses, nats, of the most alike ones: (cost, one, other), the least first."""
+        one, other = np.tril_indices(self.n, -1)
+        across = self.expected_rows @ self.logs.T
+        of_rows = np.diagonal(across)[:, None] - across  # what rows of one lose at another's parameters
+        alike = np.minimum(of_rows[one, other], of_rows[other, one])
+        most = min(_PAIRS_PER_COMPONENT * self.n, _MAX_PAIRS, len(one))
+        near = np.sort(np.argsort(alike, kind="stable")[:most])
+        one, other = one[near], other[near]
+        joined = np.repeat(self.whole[:, None], len(one), axis=1)
+        lanes = np.arange(len(one))
+        joined[self.cells[one].T, lanes] += self.whole[self.cells[other].T]
+        joined[self.cells[other].T, lanes] = 0.0
+        cost = float(self.prior.log_evidence(self.whole)) - self.prior.log_evidence(joined)
+        both, n_both = self.expected_rows[one] + self.expected_rows[other], self.counts[one] + self.counts[other]
+        entropies = _entropy(self.expected_rows)
+        cost += entropies[one] + entropies[other] - _entropy(both)
+        of_counts = times_log_self(self.counts)
+        cost -= times_log_self(n_both) - of_counts[one] - of_counts[other]
+        return sorted(zip(cost.tolist(), one.tolist(), other.tolist()))
+
+    def drops(self) -> list[tuple[float, int]]:
+        """What dropping components loses, nats, whose rows go to the next best: (cost, component), the least first."""
+        joint = self.logs + np.log(np.maximum(self.counts, 1e-10))[:, None]
+        best_two = np.partition(joint, self.n - 2, axis=0)[-2:]
+        next_best = np.where(joint == best_two[1], best_two[0], best_two[1])
+        cost = (self.expected_rows * (joint - next_best)).sum(axis=1)
+        return sorted(zip(cost.tolist(), range(self.n)))
+
+    # Proposals ------------------------------------------------------------------------------------------------------
+
+    def proposals(self, most: int) -> tuple[list[str], np.ndarray]:
+        """Kinds and statistics (n_cells, n) of at most so many proposals, the most promising first."""
+        if self.n < 2:
+            return [], np.empty((len(self.statistics), 0))
+        joins = self.joins()
+        again = joins[: self.n]
+        unions = [self.expected_rows[b] + self.expected_rows[c] for _, b, c in (again * self.n)[: self.n]]
+        halves = self.halves(np.concatenate([self.expected_rows, np.stack(unions)]))
+        large = np.flatnonzero(self.counts >= _MIN_ROWS).tolist()
+        empty = np.flatnonzero(self.counts < _EMPTY).tolist()
+        rooms: list[tuple[float, int, int | None]] = [(cost, c, b) for cost, b, c in joins if not {b, c} & set(empty)]
+        rooms += [(cost, c, None) for cost, c in self.drops() if c not in empty[1:]]
+        ranked = [
+            (halves.gain[t, a] - cost, a, t, gone, into)
+            for a in large
+            for t in range(_N_TRIES)
+            for cost, gone, into in rooms
+            if a not in (gone, into)
+        ]
+        ranked += [
+            (halves.gain[t, self.n + k] - cost, self.n + k, t, c, b)
+            for k, (cost, b, c) in enumerate(again)
+            if self.counts[b] + self.counts[c] >= _MIN_ROWS
+            for t in range(_N_TRIES)
+        ]
+        ranked.sort(key=lambda each: -each[0])
+        kinds, statistics_of_each = [], []
+        met: dict[tuple, int] = {}
+        for _, a, t, gone, into in ranked:
+            alike = ("divided", a, t), ("room", gone, into)
+            if any(met.get(each, 0) == _MAX_ALIKE for each in alike):
+                continue
+            for each in alike:
+                met[each] = met.get(each, 0) + 1
+            kinds.append("divide anew" if a >= self.n else "split, drop" if into is None else "split, join")
+            of_halves = halves.counts[t, :, a], halves.statistics[t, :, a]
+            divided = into if into is not None and a >= self.n else a
+            statistics_of_each.append(self._recombined(*of_halves, divided, gone, into))
+            if len(statistics_of_each) == most:
+                break
+        return kinds, np.stack(statistics_of_each, axis=1) if statistics_of_each else np.empty(
+            (len(self.statistics), 0)
+        )
+
+    def _recombined(
+        self, counts: np.ndarray, statistics: np.ndarray, divided: int, gone: int, into: int | None
+    ) -> np.ndarray:
+        """Statistics (n_cells,) with one component joined into another, or dropped, and its place taken by a half."""
+        of_emission, expected_rows = self.whole.copy(), np.eye(self.n)
+        if into is not None:
+            of_emission[self.cells[into]] += of_emission[self.cells[gone]]
+            expected_rows[into, gone] = 1.0
+        of_emission[self.cells[divided]], of_emission[self.cells[gone]] = statistics
+        expected_rows[gone] = expected_rows[divided] * (counts[1] / counts.sum())
+        expected_rows[divided] *= counts[0] / counts.sum()
+        if self.blur:
+            count = expected_rows @ self.counts
+            of_all = self.whole[self.cells].sum(axis=0) / max(self.counts.sum(), 1e-300)
+            of_emission[self.cells] = (1 - self.blur) * of_emission[self.cells] + self.blur * count[:, None] * of_all
+            expected_rows = (1 - self.blur) * expected_rows + self.blur / self.n
+        of_labels = self.model.shared_out(self.statistics, expected_rows)
+        return np.concatenate([of_labels, of_emission + self.of_hyperparameters])
+
+
+def _squares(points: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
+    """Squared distances (n_points, n_rows)."""
+    squares = (points**2).sum(axis=1)[:, None] - 2 * points @ coordinates.T + (coordinates**2).sum(axis=1)
+    return np.maximum(squares, 0.0)
+
+
+def _entropy(expected_rows: np.ndarray) -> np.ndarray:
+    """-sum s ln s over rows, (n_components,)."""
+    return -times_log_self(expected_rows).sum(axis=-1)
+
+
+def times_log_self(x: np.ndarray) -> np.ndarray:
+    """x ln x, 0 at 0."""
+    return x * np.log(np.maximum(x, 1e-300))
