@@ -59,8 +59,8 @@ class ComponentsDisplay:
     >>> from skvbem.plotting import ComponentsDisplay
     >>> X = load_faithful().data
     >>> display = ComponentsDisplay.from_estimator(VBMixture(3, random_state=0).fit(X), X)
-    >>> display.components  # the other is empty
-    [0, 2]
+    >>> len(display.components)  # the other is empty
+    2
     """
 
     def __init__(self, means, covariances, weights, *, components, rows, responsibilities, feature_names, mass=0.9):
