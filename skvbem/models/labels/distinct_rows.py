@@ -75,10 +75,10 @@ class _Sample:
         self._n_waiting = 0
 
     def add(self, hashes: np.ndarray, weight: np.ndarray, chunk: int, rows: np.ndarray) -> None:
-        """Count rows. They wait until there are as many of them as hashes, so that few hashes cost no pass over all."""
+        """Count rows. They wait until there are many beside the hashes, so that few hashes cost no pass over all."""
         self._waiting.append((hashes, weight, np.full(len(hashes), chunk), rows))
         self._n_waiting += len(hashes)
-        if self._n_waiting >= max(_ROWS, len(self.hashes)):
+        if self._n_waiting >= max(_ROWS, len(self.hashes) // 4):
             self.close()
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ def sample_distinct_rows(
 
 
 def _sampled(chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int) -> _Sample:
-    early = _Sample(seed, 2 * most)
+    early = _Sample(seed, most + max(most // 8, _ROWS // 8))
     n_buckets = min(max(1 << (max(n_rows, 1) // 4).bit_length(), _MIN_BUCKETS), _MAX_BUCKETS)
     buckets, mask = np.zeros(n_buckets), np.uint64(n_buckets - 1)
     for chunk, hashes, weight, rows in _hashed(chunks):
@@ -161,6 +161,7 @@ def _sampled(chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int) 
         early.sample(most)
         return early
     last = np.partition(early.arrivals, most - 1)[most - 1] * _SLACK
+    del early  # both would be large together
     possible = _Sample(seed)
     for chunk, hashes, weight, rows in _hashed(chunks):
         soon = draws(hashes, possible.seed) <= last * buckets[_bucket(hashes, mask)]
