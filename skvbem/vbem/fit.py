@@ -334,10 +334,8 @@ class FitPlan:
 
     def refit(self, model, data, form: Form, fit: Any, n_threads: int = 1, stop: Stop | None = None) -> Fit:
         """The best fit of another form, from the starts of a fit and from where it ended, its `statistics`."""
-        ascent, last = (
-            self.method.ascent(model, data, form, n_threads),
-            self.method.statistics_to_start_from(fit.statistics),
-        )
+        ascent = self.method.ascent(model, data, form, n_threads)
+        last = self.method.statistics_to_start_from(fit.statistics)
 
         def starts(stage: Ascent) -> np.ndarray:
             return np.column_stack([last, self._statistics(stage)])

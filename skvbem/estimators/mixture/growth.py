@@ -256,7 +256,7 @@ class Growth:
 
     def _ascent(self, model: Mixture) -> MixtureAscent:
         ascent = MixtureAscent(model, self.data, posteriors.VB, self.n_threads)
-        ascent.__dict__["rows"] = self.rows
+        ascent.rows = self.rows
         return ascent
 
     def _plan(self, limits: Mapping[str, Any]) -> FitPlan:

@@ -19,7 +19,7 @@ from skvbem.data import mixed
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.labels.seeding import drawn_seeds, mixed_seeds, nearest_seeds
+from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds
 from skvbem.models.sequences.data import HMMData
 
 # The share of a row that does not go to the state of its seed, from start to start.
@@ -51,10 +51,7 @@ def seeded_starts(
     if not data.row_weight.any():  # nothing was observed
         return np.zeros((model.n_cells, n_starts))
     of_blur, of_seeds = rng.spawn(2)
-    if kind == "auto":
-        seeds = mixed_seeds(model, rows, n_starts, of_seeds)
-    else:
-        seeds = drawn_seeds(model, rows, n_starts, spread=kind != "random", rng=of_seeds)
+    seeds = drawn_seeds(kind, model, rows, n_starts, of_seeds)
     rngs = of_blur.spawn(n_starts)
     blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(rngs)])
 

@@ -147,7 +147,7 @@ class Recombinations:
         return self._rng.integers(2**63, size=2, dtype=np.uint64)
 
     def _around_two_rows(self, sets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        """Shares (2, n_components, n_rows) of the halves around two rows of each set that lie entropies."""
+        """Shares (2, n_components, n_rows) of the halves around two rows of each set that lie apart."""
         coordinates = self.rows.coordinates
         one, other = (draws(self.rows.hashes, seed) for seed in seeds)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

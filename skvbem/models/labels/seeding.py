@@ -16,23 +16,32 @@ _N_MOVES = 10
 
 
 def drawn_seeds(
-    model: LabelModel, rows: DistinctRows, n_starts: int, *, spread: bool, rng: np.random.Generator
+    kind: str, model: LabelModel, rows: DistinctRows, n_starts: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Seeds of as many starts, (n_starts, n_components, n_axes); see `seeded_starts`."""
+    """Seeds of as many starts, (n_starts, n_components, n_axes), the first ones the same however many there are.
+
+    Parameters
+    ----------
+    kind : {"auto", "k-means++", "random"}
+        Seeds that keep away from each other, or any rows; with "auto" both by turns.
+    model : LabelModel
+    rows : DistinctRows
+        Among which seeds are drawn.
+    n_starts : int
+    rng : numpy.random.Generator
+    """
+    if kind == "auto":
+        of_spread, of_any = rng.spawn(2)
+        spread = drawn_seeds("k-means++", model, rows, (n_starts + 1) // 2, of_spread)
+        seeds = np.empty((n_starts, *spread.shape[1:]))
+        seeds[0::2] = spread
+        if n_starts > 1:
+            seeds[1::2] = drawn_seeds("random", model, rows, n_starts // 2, of_any)
+        return seeds
     order = np.argsort(rows.hashes)
-    coordinates, weight = rows.coordinates[order], rows.weight[order]
-    return np.stack([_seeds(coordinates, weight, model.n_components, spread, start) for start in rng.spawn(n_starts)])
-
-
-def mixed_seeds(model: LabelModel, rows: DistinctRows, n_starts: int, rng: np.random.Generator) -> np.ndarray:
-    """Seeds of as many starts, (n_starts, n_components, n_axes), by turns spread and around any rows."""
-    of_spread, of_any = rng.spawn(2)
-    spread = drawn_seeds(model, rows, (n_starts + 1) // 2, spread=True, rng=of_spread)
-    seeds = np.empty((n_starts, *spread.shape[1:]))
-    seeds[0::2] = spread
-    if n_starts > 1:
-        seeds[1::2] = drawn_seeds(model, rows, n_starts // 2, spread=False, rng=of_any)
-    return seeds
+    coordinates, weight, spread_out = rows.coordinates[order], rows.weight[order], kind != "random"
+    each = rng.spawn(n_starts)
+    return np.stack([_seeds(coordinates, weight, model.n_components, spread_out, start) for start in each])
 
 
 def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:

@@ -296,5 +296,5 @@ class MixtureAscent(EmissionAscent[Mixture]):
         data = cast(MixtureData | MixtureBlocks, self.data)
         fewer = type(self)(self.model, self.model.on(rows, data), self.form, self.n_threads)
         fewer.is_sample = rows.is_sample
-        fewer.__dict__["rows"] = rows if len(rows) <= MAX_DISTINCT_ROWS else self.rows
+        fewer.rows = rows if len(rows) <= MAX_DISTINCT_ROWS else self.rows
         return fewer

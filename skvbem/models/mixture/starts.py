@@ -19,7 +19,7 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.labels.seeding import drawn_seeds, mixed_seeds, nearest_seeds
+from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 
 # Groups that Ward's rule leaves, and more of them if there are to be many components.
@@ -36,50 +36,26 @@ def starts_of(
     n_starts: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Statistics of as many starts, (n_cells, n_starts).
+    """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
 
     Parameters
     ----------
     kind : {"auto", "k-means++", "random", "hierarchical"}
         Of "auto" half are spread, and half are around any rows. Of the last, one start joins rows, which must be in
         memory; the others are spread.
-    model, data, rows, n_starts, rng
-        As of `seeded_starts`.
-    """
-    if kind == "auto":
-        seeds = mixed_seeds(model, rows, n_starts, rng)
-        return _nearest(model, data, seeds)
-    if kind != "hierarchical":
-        return seeded_starts(model, data, rows, n_starts, spread=kind != "random", rng=rng)
-    joined = joined_start(model, cast(MixtureData, data), rows)[:, None]
-    if n_starts == 1:
-        return joined
-    return np.column_stack([joined, seeded_starts(model, data, rows, n_starts - 1, spread=True, rng=rng)])
-
-
-def seeded_starts(
-    model: Mixture,
-    data: MixtureData | MixtureBlocks,
-    rows: DistinctRows,
-    n_starts: int,
-    *,
-    spread: bool,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Statistics of as many starts, (n_cells, n_starts), the first ones the same however many there are.
-
-    Parameters
-    ----------
     model : Mixture
     data : MixtureData or MixtureBlocks
     rows : DistinctRows
         Of the data, among which seeds are drawn.
     n_starts : int
-    spread : bool
-        Whether seeds keep away from each other.
     rng : numpy.random.Generator
     """
-    return _nearest(model, data, drawn_seeds(model, rows, n_starts, spread=spread, rng=rng))
+    if kind != "hierarchical":
+        return _nearest(model, data, drawn_seeds(kind, model, rows, n_starts, rng))
+    joined = joined_start(model, cast(MixtureData, data), rows)[:, None]
+    if n_starts == 1:
+        return joined
+    return np.column_stack([joined, starts_of("k-means++", model, data, rows, n_starts - 1, rng)])
 
 
 def joined_start(model: Mixture, data: MixtureData, rows: DistinctRows) -> np.ndarray:
