@@ -134,6 +134,27 @@ class Annealing(Batched, Protocol):
         ...
 
 
+class Portions(Protocol):
+    """Data that grow: units (rows, or time steps of sequences) that a sampler adds one after another.
+
+    A unit that counts w times is w units. Given parameters, what is added depends on what was there before at most.
+
+    Law: the portion of all units has the log likelihoods of the data, and that of none what `known` statistics give.
+    """
+
+    def order(self, data: Any, rng: np.random.Generator) -> np.ndarray:
+        """All units in an order drawn at random, (n_units,)."""
+        ...
+
+    def portion(self, data: Any, order: np.ndarray, n_units: int) -> Any:
+        """The first of so many units in an order, compiled as the data are."""
+        ...
+
+    def known(self, data: Any) -> np.ndarray:
+        """Statistics of complete data that belong to no unit, (n_cells,): every portion has them."""
+        ...
+
+
 class Metropolis(Batched, Protocol):
     r"""Metropolis-Hastings chains along :math:`p(\theta)\,p(y \mid \theta)^t` [BG §4.2].
 
@@ -402,6 +423,8 @@ class Capabilities:
         Draws of parameters, and their likelihoods.
     annealing : Annealing or None
         Gibbs chains, and draws of hidden variables.
+    portions : Portions or None
+        Data that grow unit by unit.
     metropolis : Metropolis or None
         Metropolis chains.
     relabelings : Relabelable or None
@@ -420,6 +443,7 @@ class Capabilities:
 
     points: Points | None = None
     annealing: Annealing | None = None
+    portions: Portions | None = None
     metropolis: Metropolis | None = None
     relabelings: Relabelable | None = None
     marginals: Marginals | None = None

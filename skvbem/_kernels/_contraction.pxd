@@ -11,6 +11,7 @@ cdef extern from "_random.h" nogil:
 
 
 cdef class Contraction:
+    cdef readonly dict arrays  # what it was made from, by name
     cdef readonly Py_ssize_t n_cells, n_table_cells, n_contexts, n_blocks
     cdef readonly Py_ssize_t scratch_cells, scratch_separator, most_slots
     cdef int unscaled_power  # tables are scaled when their largest entry lies outside 2**-unscaled_power ... 1

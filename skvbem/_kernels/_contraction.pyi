@@ -3,6 +3,7 @@ from collections.abc import Mapping
 from numpy.typing import NDArray
 
 class Contraction:
+    arrays: dict
     n_cells: int
     n_table_cells: int
     n_contexts: int

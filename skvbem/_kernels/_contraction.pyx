@@ -60,6 +60,7 @@ cdef class Contraction:
     """A program: plans, cliques, slots and contexts as flat integer arrays. Immutable once made."""
 
     def __init__(self, arrays):
+        self.arrays = dict(arrays)
         self.n_cells = arrays["n_cells"]
         self.n_table_cells = arrays["n_table_cells"]
         self.n_contexts = arrays["n_contexts"]

@@ -15,6 +15,7 @@ from skvbem.evidence.cheeseman_stutz import cheeseman_stutz, mled
 from skvbem.evidence.collapsed import collapsed
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
+from skvbem.evidence.growing_data import growing_smc
 from skvbem.evidence.importance import importance, importance_gibbs
 from skvbem.evidence.laplace import laplace
 from skvbem.evidence.lower_bound import lower_bound
@@ -53,6 +54,7 @@ _SCORES = (
     Score("importance", importance, _DRAWS, form="vb", **_DRAWN, **_SUMS),
     Score("importance_gibbs", importance_gibbs, _CHAINS, form="vb", **_DRAWN),
     Score("smc", smc, _CHAINS, form="vb", **_DRAWN),
+    Score("smc_data", growing_smc, ("points", "annealing", "portions"), **_DRAWN),
 )
 
 #: The score of a search that names none, unless its estimator has another.

@@ -12,6 +12,7 @@ from skvbem.models.hmm.information import score_covariance
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.sampling import completed, log_z, relabelings
 from skvbem.models.labels.gibbs import GibbsSampler
+from skvbem.models.labels.portions import StepPortions
 from skvbem.models.labels.relabelings import LabelRelabelings
 
 
@@ -21,6 +22,7 @@ def capabilities_of(model: HMM) -> Capabilities:
     of_rows = Capabilities(
         points=gibbs,
         annealing=gibbs,
+        portions=StepPortions(model),
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, relabelings),
         entropy=partial(latent_entropy, model),

@@ -6,6 +6,7 @@ from functools import partial
 
 from skvbem.capabilities import Capabilities
 from skvbem.models.labels.gibbs import GibbsSampler
+from skvbem.models.labels.portions import RowPortions
 from skvbem.models.labels.relabelings import LabelRelabelings
 from skvbem.models.mixture.dimension import identifiable_dimension
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
@@ -22,6 +23,7 @@ def capabilities_of(model: Mixture) -> Capabilities:
     of_rows = Capabilities(
         points=gibbs,
         annealing=gibbs,
+        portions=RowPortions(model),
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, relabelings),
         marginals=MixtureMarginals(model),

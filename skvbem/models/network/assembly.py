@@ -140,7 +140,7 @@ class Assembly:
         scratch = np.array(self._plan_cells, dtype=np.int64).reshape(-1, 2).max(axis=0, initial=1)
         return Contraction(
             {name: np.ascontiguousarray(values) for name, values in flat.items()}
-            | _blocks(flat["plan_context"], flat["slot_table"][flat["plan_slot"]], self.work)
+            | blocks(flat["plan_context"], flat["slot_table"][flat["plan_slot"]], self.work)
             | {
                 "n_cells": self.layout.n_cells,
                 "n_table_cells": int(table_cells.sum()),
@@ -155,6 +155,7 @@ class Assembly:
                 "codes": _joined(self._codes, np.int32 if wide else np.uint16),
                 "weight": _joined(self._weight, float),
                 "complete_counts": complete_counts,
+                "plan_work": np.array(self.work, dtype=np.int64),
             }
         )
 
@@ -248,7 +249,7 @@ def _projection(clique: Sequence[int], shape: Sequence[int], separator: Sequence
     return target
 
 
-def _blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int]) -> dict:
+def blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int]) -> dict:
     """Runs of contexts of about equal work, whatever the number of threads, and the tables each run touches.
 
     `starts` is the first context of each plan, `plan_table` its first table cell, both with the end.

@@ -10,6 +10,7 @@ from skvbem.models.network.enumeration import log_evidence_by_enumeration
 from skvbem.models.network.information import score_covariance
 from skvbem.models.network.marginals import NetworkMarginals, latent_entropy
 from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.network.portions import NetworkPortions
 from skvbem.models.network.relabelings import NetworkRelabelings
 from skvbem.models.network.sampling import NetworkSampler
 
@@ -20,6 +21,7 @@ def capabilities_of(model: DiscreteDAG) -> Capabilities:
     return Capabilities(
         points=sampler,
         annealing=sampler,
+        portions=NetworkPortions(),
         metropolis=sampler,
         relabelings=NetworkRelabelings(model),
         marginals=NetworkMarginals(model),

@@ -1,0 +1,252 @@
+r"""Sequential Monte Carlo that adds data, from the prior to the posterior: no fit has a say in it.
+
+A population of parameters drawn from the prior sees the rows in an order drawn at random, as many more at a time as
+leave it worth half of its number. It is weighted by the likelihood of what was added, hidden variables summed out, drawn
+again in proportion to the weights, and moved by Gibbs sweeps on the rows seen so far [Chopin 2002; Del Moral, Doucet &
+Jasra 2006]. The product of the mean weights is the evidence.
+
+Its error is estimated within the population, by how many of the first particles it still descends from [Chan & Lai
+2013; Lee & Whiteley 2018]: with w_j the weights of the last particles and m resamplings,
+
+.. math:: V = 1 - \Bigl(\frac{N}{N-1}\Bigr)^{m+1} \Bigl(1 - \sum_i \bigl(\textstyle\sum_{j \text{ from } i}
+          w_j\bigr)^2\Bigr).
+
+One large population is better than many small ones: what a small one misses few of its runs show.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from skvbem._numerics import log_sum_exp
+from skvbem.capabilities import Path
+from skvbem.evidence.base import Evidence, check_whole_weights
+from skvbem.evidence.chains import batches, check_at_least, check_time_budget, run_tasks
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.smc import systematic
+
+# Sweeps after each resampling, and the share of its number that a population may be worth before it is drawn again.
+_N_SWEEPS, _WORTH = 2, 0.5
+# A population whose first particles left fewer descendants than this has an error that is no estimate.
+_MIN_LINES = 20
+# How many times larger each population may be than the one before, and how many there may be.
+_GROWTH, _MAX_POPULATIONS = 8.0, 4
+_ORDER, _PARTICLES = 6, 7
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """What one population says.
+
+    Parameters
+    ----------
+    log_evidence : float
+        Nats.
+    relative_variance : float
+        Of the evidence, estimated from the genealogy.
+    n_particles, n_resamplings, n_lines : int
+        How many first particles have descendants at the end.
+    trace : ndarray of shape (n_stages, 2)
+        Units seen, and ln of the evidence of them, nats.
+    """
+
+    log_evidence: float
+    relative_variance: float
+    n_particles: int
+    n_resamplings: int
+    n_lines: int
+    trace: np.ndarray
+
+
+def growing_smc(
+    evaluation: Evaluation,
+    *,
+    n_particles: int = 512,
+    error: float = 0.1,
+    max_particles: int = 16_384,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Evidence:
+    """Log evidence by sequential Monte Carlo over growing data, populations growing until the error is small enough.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    n_particles : int, default=512
+        Of the first population.
+    error : float, default=0.1
+        Standard error to be reached, nats.
+    max_particles : int, default=16384
+        Most of one population.
+    time_budget : float, optional
+        Seconds after which no further population is begun.
+    progress : callable of (int, int), optional
+        Told how many units of data a population has seen, and of how many.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    ValueError
+        If rows have weights that are no whole numbers.
+    """
+    kind = "smc_data"
+    check_whole_weights(evaluation, kind)
+    check_at_least(kind, n_particles=(n_particles, 2), max_particles=(max_particles, 2))
+    if not isinstance(error, Real) or not error > 0:
+        raise ValueError(f"The score {kind!r} needs 'error' to be a number of nats above 0. Got {error!r}.")
+    check_time_budget(time_budget)
+    began, size = time.monotonic(), n_particles
+    populations: list[Population] = []
+    while True:
+        populations.append(_population(evaluation, size, len(populations), progress))
+        if standard_error(populations) <= error or len(populations) == _MAX_POPULATIONS or size >= max_particles:
+            break
+        if time_budget is not None and time.monotonic() - began > time_budget:
+            break
+        wanted = size * populations[-1].relative_variance / error**2
+        size = int(min(max(wanted, 2 * size), _GROWTH * size, max_particles))
+    last = populations[-1]
+    doubts = []
+    if last.n_lines < _MIN_LINES:
+        doubts.append(
+            f"{kind}: {last.n_particles} particles descend from {last.n_lines} of the first. The standard error is not "
+            "to be trusted. Take a larger 'n_particles'."
+        )
+    return Evidence(
+        value(populations),
+        kind,
+        is_lower_bound=True,
+        standard_error=standard_error(populations),
+        n_free_parameters=evaluation.model.prior.n_free_parameters,
+        n_samples=evaluation.n_samples,
+        details={"populations": tuple(populations)},
+        doubts=tuple(doubts),
+    )
+
+
+def value(populations: Sequence[Population]) -> float:
+    """ln of the mean evidence of populations, each as much as it has particles, nats."""
+    sizes = np.array([each.n_particles for each in populations], dtype=float)
+    logs = np.array([each.log_evidence for each in populations])
+    return float(log_sum_exp(logs + np.log(sizes / sizes.sum())))
+
+
+def standard_error(populations: Sequence[Population]) -> float:
+    """Standard error of `value`, nats."""
+    sizes = np.array([each.n_particles for each in populations], dtype=float)
+    logs = np.array([each.log_evidence for each in populations])
+    shares = np.exp(logs - value(populations)) * sizes / sizes.sum()
+    return float(np.sqrt(shares**2 @ [each.relative_variance for each in populations]))
+
+
+def _population(
+    evaluation: Evaluation, n_particles: int, number: int, progress: Callable[[int, int], object] | None
+) -> Population:
+    """One population, from the prior through all of the data."""
+    rng = evaluation.generator(_ORDER, number)
+    particles = _Particles(evaluation, n_particles, number)
+    order = particles.portions.order(evaluation.data, rng)
+    log_weights, log_evidence = np.full(n_particles, -np.log(n_particles)), particles.log_evidence_of_known
+    first_of, n_resamplings = np.arange(n_particles), 0
+    n_seen, n_more, trace = 0, 1, [(0, log_evidence)]
+    while n_seen < len(order):
+        n_next, log_ratios = particles.next_portion(order, n_seen, n_more, log_weights)
+        log_weights = log_weights + log_ratios
+        grown = float(log_sum_exp(log_weights))
+        log_weights -= grown
+        log_evidence += grown
+        n_seen, n_more = n_next, max(2 * (n_next - n_seen), 1)
+        trace.append((n_seen, log_evidence))
+        if progress is not None:
+            progress(n_seen, len(order))
+        if n_seen < len(order) and _worth(log_weights) < 2 * _WORTH * n_particles:
+            chosen = systematic(np.exp(log_weights), rng)
+            first_of, n_resamplings = first_of[chosen], n_resamplings + 1
+            particles.resample(chosen)
+            particles.sweep(order, n_seen)
+            log_weights[:] = -np.log(n_particles)
+    shares = np.bincount(first_of, weights=np.exp(log_weights), minlength=n_particles)
+    correction = n_particles / (n_particles - 1)
+    return Population(
+        log_evidence,
+        max(1.0 - correction * (1.0 - float(shares @ shares)), 0.0),
+        n_particles,
+        n_resamplings,
+        len(np.unique(first_of)),
+        np.array(trace),
+    )
+
+
+def _worth(log_weights: np.ndarray) -> float:
+    """Effective number of weights that sum to one."""
+    return float(np.exp(-log_sum_exp(2.0 * log_weights)))
+
+
+class _Particles:
+    """Parameters of a population, side by side, and the log likelihoods of what they have seen."""
+
+    def __init__(self, evaluation: Evaluation, n: int, number: int):
+        self.evaluation, self.data = evaluation, evaluation.data
+        self.points, self.annealing = evaluation.capability("points"), evaluation.capability("annealing")
+        self.portions = evaluation.capability("portions")
+        known = self.portions.known(self.data)
+        rng = evaluation.generator(_PARTICLES, number)
+        self.streams = rng.integers(0, 2**64, size=(4, n), dtype=np.uint64)
+        statistics = np.repeat(known[:, None], n, axis=1)
+        self.log_points = np.ascontiguousarray(self.points.draw_points(statistics, self.streams))
+        self.log_likelihoods = known @ self.log_points
+        self.log_evidence_of_known = float(evaluation.model.prior.log_evidence(known[:, None])[0]) if known.any() else 0.0
+
+    def next_portion(self, order, n_seen: int, n_more: int, log_weights: np.ndarray) -> tuple[int, np.ndarray]:
+        """How many units to see next, most of `n_more` that leave the population its worth; ln of the ratios."""
+        least = _WORTH * len(log_weights)
+        while True:
+            n_next = min(n_seen + n_more, len(order))
+            log_likelihoods = self._seen(order, n_next)
+            ratios = log_likelihoods - self.log_likelihoods
+            after = log_weights + ratios
+            if n_next == n_seen + 1 or _worth(after - log_sum_exp(after)) >= least:
+                self.log_likelihoods = log_likelihoods
+                return n_next, ratios
+            n_more = max((n_next - n_seen) // 2, 1)
+
+    def _seen(self, order: np.ndarray, n_units: int) -> np.ndarray:
+        """Log likelihoods of the first units of an order, nats, (n_particles,)."""
+        portion = self.portions.portion(self.data, order, n_units)
+        return np.concatenate(
+            self._by_batches(portion, lambda lanes: self.points.log_likelihoods(portion, self.log_points[:, lanes]))
+        )
+
+    def resample(self, chosen: np.ndarray) -> None:
+        """Particles in place of others."""
+        self.log_points = np.ascontiguousarray(self.log_points[:, chosen])
+        self.log_likelihoods = self.log_likelihoods[chosen]
+
+    def sweep(self, order: np.ndarray, n_units: int) -> None:
+        """Move all particles by Gibbs sweeps on the first units of an order."""
+        portion = self.portions.portion(self.data, order, n_units)
+
+        def swept(lanes: slice) -> tuple[np.ndarray, np.ndarray]:
+            points, streams = (np.ascontiguousarray(x[:, lanes]) for x in (self.log_points, self.streams))
+            nothing, n = np.zeros(points.shape), points.shape[1]
+            path = Path(nothing, nothing, np.zeros(n))
+            workspace = self.annealing.workspace(portion, n)
+            self.annealing.anneal(workspace, path, np.ones(_N_SWEEPS + 1), streams, points)
+            return points, streams
+
+        moved = self._by_batches(portion, swept)
+        self.log_points, self.streams = (np.concatenate(each, axis=1) for each in zip(*moved))
+        self.log_likelihoods = self._seen(order, n_units)
+
+    def _by_batches(self, portion, work: Callable) -> list:
+        n_threads = self.evaluation.n_jobs
+        lanes = batches(self.log_points.shape[1], self.annealing.lanes_at_once(portion), n_threads)
+        return run_tasks(work, lanes, n_threads=n_threads, required=len(lanes))
