@@ -1,15 +1,17 @@
 r"""Sequential Monte Carlo that adds data, from the prior to the posterior: no fit has a say in it.
 
 A population of parameters drawn from the prior sees the rows in an order drawn at random, as many more at a time as
-leave it worth half of its number. It is weighted by the likelihood of what was added, hidden variables summed out, drawn
-again in proportion to the weights, and moved by Gibbs sweeps on the rows seen so far [Chopin 2002; Del Moral, Doucet &
-Jasra 2006]. The product of the mean weights is the evidence.
+leave it worth half of its number. It is weighted by the likelihood of what was added, hidden variables summed out,
+drawn again in proportion to the weights, and moved by Gibbs sweeps on the rows seen so far [Chopin 2002; Del Moral,
+Doucet & Jasra 2006]. The product of the mean weights is the evidence.
 
-Its error is estimated within the population, by how many of the first particles it still descends from [Chan & Lai
-2013; Lee & Whiteley 2018]: with w_j the weights of the last particles and m resamplings,
+The relative variance of the evidence is estimated within the population, by how many of the N first particles the last
+ones still descend from [Chan & Lai 2013; Lee & Whiteley 2018]. With w_j the weights of the last particles,
 
-.. math:: V = 1 - \Bigl(\frac{N}{N-1}\Bigr)^{m+1} \Bigl(1 - \sum_i \bigl(\textstyle\sum_{j \text{ from } i}
-          w_j\bigr)^2\Bigr).
+.. math:: V = 1 - \frac{N}{N-1} \Bigl(1 - \sum_i \bigl(\textstyle\sum_{j \text{ from } i} w_j\bigr)^2\Bigr).
+
+In place of N/(N - 1) multinomial resampling has a power of it, one for each resampling; the systematic resampling
+taken here adds next to nothing to the variance.
 
 One large population is better than many small ones: what a small one misses few of its runs show.
 """
@@ -36,6 +38,8 @@ _N_SWEEPS, _WORTH = 2, 0.5
 _MIN_LINES = 20
 # How many times larger each population may be than the one before, and how many there may be.
 _GROWTH, _MAX_POPULATIONS = 8.0, 4
+# Log weights, of their size, that only rounding tells apart.
+_SAME = 1e-12
 _ORDER, _PARTICLES = 6, 7
 
 
@@ -49,18 +53,26 @@ class Population:
         Nats.
     relative_variance : float
         Of the evidence, estimated from the genealogy.
-    n_particles, n_resamplings, n_lines : int
+    n_resamplings : int
+    n_lines : int
         How many first particles have descendants at the end.
     trace : ndarray of shape (n_stages, 2)
         Units seen, and ln of the evidence of them, nats.
+    log_weights : ndarray of shape (n_particles,)
+        At the end, nats; their mean, as weights, is the evidence.
     """
 
     log_evidence: float
     relative_variance: float
-    n_particles: int
     n_resamplings: int
     n_lines: int
     trace: np.ndarray
+    log_weights: np.ndarray
+
+    @property
+    def n_particles(self) -> int:
+        """Size of the population."""
+        return len(self.log_weights)
 
 
 def growing_smc(
@@ -86,7 +98,7 @@ def growing_smc(
     time_budget : float, optional
         Seconds after which no further population is begun.
     progress : callable of (int, int), optional
-        Told how many units of data a population has seen, and of how many.
+        Told how many populations are done, and of how many as far as is known.
 
     Returns
     -------
@@ -106,28 +118,42 @@ def growing_smc(
     began, size = time.monotonic(), n_particles
     populations: list[Population] = []
     while True:
-        populations.append(_population(evaluation, size, len(populations), progress))
-        if standard_error(populations) <= error or len(populations) == _MAX_POPULATIONS or size >= max_particles:
-            break
-        if time_budget is not None and time.monotonic() - began > time_budget:
+        certain = None if populations else _where_nothing_is_uncertain(evaluation, size)
+        populations.append(certain or _population(evaluation, size, len(populations)))
+        is_last = (
+            standard_error(populations) <= error
+            or len(populations) == _MAX_POPULATIONS
+            or size >= max_particles
+            or (time_budget is not None and time.monotonic() - began > time_budget)
+        )
+        if progress is not None:
+            progress(len(populations), len(populations) + (not is_last))
+        if is_last:
             break
         wanted = size * populations[-1].relative_variance / error**2
         size = int(min(max(wanted, 2 * size), _GROWTH * size, max_particles))
     last = populations[-1]
     doubts = []
-    if last.n_lines < _MIN_LINES:
+    if last.n_lines < min(_MIN_LINES, last.n_particles):
         doubts.append(
-            f"{kind}: {last.n_particles} particles descend from {last.n_lines} of the first. The standard error is not "
-            "to be trusted. Take a larger 'n_particles'."
+            f"{kind}: {last.n_particles} particles descend from {last.n_lines} of the first. The value and its "
+            "standard error are not to be trusted. Take a larger 'n_particles'."
         )
+    log_weights = np.concatenate([each.log_weights for each in populations])
+    variance = standard_error(populations) ** 2
     return Evidence(
         value(populations),
         kind,
         is_lower_bound=True,
-        standard_error=standard_error(populations),
+        standard_error=float(np.sqrt(variance)),
         n_free_parameters=evaluation.model.prior.n_free_parameters,
         n_samples=evaluation.n_samples,
-        details={"populations": tuple(populations)},
+        details={
+            "log_weights": log_weights,
+            "mean_log_weight": float(log_weights.mean()),
+            "effective_sample_size": 1.0 / (variance + 1.0 / len(log_weights)),
+            "populations": tuple(populations),
+        },
         doubts=tuple(doubts),
     )
 
@@ -143,13 +169,25 @@ def standard_error(populations: Sequence[Population]) -> float:
     """Standard error of `value`, nats."""
     sizes = np.array([each.n_particles for each in populations], dtype=float)
     logs = np.array([each.log_evidence for each in populations])
-    shares = np.exp(logs - value(populations)) * sizes / sizes.sum()
-    return float(np.sqrt(shares**2 @ [each.relative_variance for each in populations]))
+    parts = np.exp(logs - value(populations)) * sizes / sizes.sum()
+    return float(np.sqrt(parts**2 @ [each.relative_variance for each in populations]))
 
 
-def _population(
-    evaluation: Evaluation, n_particles: int, number: int, progress: Callable[[int, int], object] | None
-) -> Population:
+def _where_nothing_is_uncertain(evaluation: Evaluation, n_particles: int) -> Population | None:
+    """The evidence itself where the data leave no hidden variable uncertain: the weight of any point."""
+    points, rng = evaluation.capability("points"), evaluation.generator(_PARTICLES)
+    certain = points.certain_statistics(evaluation.data, rng)
+    streams = rng.integers(0, 2**64, size=(4, 2), dtype=np.uint64)
+    log_points = points.draw_points(np.repeat(certain[:, None], 2, axis=1), streams)
+    log_weights = points.log_likelihoods(evaluation.data, log_points) - certain @ log_points
+    if np.ptp(log_weights) > _SAME * (1.0 + np.abs(log_weights).max()):
+        return None
+    value = float(log_weights[0] + evaluation.model.prior.log_evidence(certain[:, None])[0])
+    trace = np.array([[0.0, 0.0], [evaluation.n_samples, value]])
+    return Population(value, 0.0, 0, n_particles, trace, np.full(n_particles, value))
+
+
+def _population(evaluation: Evaluation, n_particles: int, number: int) -> Population:
     """One population, from the prior through all of the data."""
     rng = evaluation.generator(_ORDER, number)
     particles = _Particles(evaluation, n_particles, number)
@@ -165,23 +203,20 @@ def _population(
         log_evidence += grown
         n_seen, n_more = n_next, max(2 * (n_next - n_seen), 1)
         trace.append((n_seen, log_evidence))
-        if progress is not None:
-            progress(n_seen, len(order))
         if n_seen < len(order) and _worth(log_weights) < 2 * _WORTH * n_particles:
             chosen = systematic(np.exp(log_weights), rng)
             first_of, n_resamplings = first_of[chosen], n_resamplings + 1
             particles.resample(chosen)
             particles.sweep(order, n_seen)
             log_weights[:] = -np.log(n_particles)
-    shares = np.bincount(first_of, weights=np.exp(log_weights), minlength=n_particles)
-    correction = n_particles / (n_particles - 1)
+    by_line = np.bincount(first_of, weights=np.exp(log_weights), minlength=n_particles)
     return Population(
         log_evidence,
-        max(1.0 - correction * (1.0 - float(shares @ shares)), 0.0),
-        n_particles,
+        max(1.0 - n_particles / (n_particles - 1) * (1.0 - float(by_line @ by_line)), 0.0),
         n_resamplings,
         len(np.unique(first_of)),
         np.array(trace),
+        log_evidence + np.log(n_particles) + log_weights,
     )
 
 
@@ -203,7 +238,9 @@ class _Particles:
         statistics = np.repeat(known[:, None], n, axis=1)
         self.log_points = np.ascontiguousarray(self.points.draw_points(statistics, self.streams))
         self.log_likelihoods = known @ self.log_points
-        self.log_evidence_of_known = float(evaluation.model.prior.log_evidence(known[:, None])[0]) if known.any() else 0.0
+        self.log_evidence_of_known = (
+            float(evaluation.model.prior.log_evidence(known[:, None])[0]) if known.any() else 0.0
+        )
 
     def next_portion(self, order, n_seen: int, n_more: int, log_weights: np.ndarray) -> tuple[int, np.ndarray]:
         """How many units to see next, most of `n_more` that leave the population its worth; ln of the ratios."""

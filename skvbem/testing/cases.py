@@ -189,6 +189,7 @@ class ModelCase(ABC):
         "ais_prior": {"n_chains": 32, "n_steps": 48},
         "importance_gibbs": {"n_draws": 512, "n_completions": 64},
         "smc": {"n_runs": 16, "n_particles": 12, "n_steps": 32},
+        "smc_data": {"n_particles": 512, "max_particles": 512},
     }
 
     def __repr__(self) -> str:

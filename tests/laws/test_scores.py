@@ -39,6 +39,10 @@ def test_weights_are_repeats_for_chains(any_model, rng):
     hold("weights_are_repeats_for_chains", any_model, rng)
 
 
+def test_portions_grow_to_the_data(any_model, rng):
+    hold("portions_grow_to_the_data", any_model, rng)
+
+
 def test_enumeration_is_the_definition(any_model, rng):
     hold("enumeration_is_the_definition", any_model, rng)
 
@@ -51,7 +55,15 @@ def test_every_score_knows_every_model(any_model, rng):
 @pytest.mark.parametrize("kind", SCORES)
 def test_every_score_keeps_the_laws(kind, name, rng):
     """On the tiny models of the registry; what is not tried is for the other kind of score."""
-    small = {"n_chains": 12, "n_steps": 16, "n_draws": 128, "n_runs": 8, "n_particles": 8, "n_completions": 16}
+    small = {
+        "n_chains": 12,
+        "n_steps": 16,
+        "n_draws": 128,
+        "n_runs": 8,
+        "n_particles": 8,
+        "max_particles": 8,
+        "n_completions": 16,
+    }
     options = {option: value for option, value in small.items() if option in SCORES[kind].options}
     (report,) = check_score(kind, EXAMPLES[name], options=options, rng=rng)
     of_chance = {"sampled_evidence_is_right", "seed_decides_the_value"}

@@ -29,9 +29,7 @@ class RowPortions:
         """The first of so many rows in an order, distinct ones with weights."""
         weight = np.bincount(order[:n_units], minlength=len(data)).astype(float)
         rows = np.flatnonzero(weight)
-        return replace(
-            data, table=data.table[rows], weight=weight[rows], total_weight=float(n_units), row_hashes=None
-        )
+        return replace(data, table=data.table[rows], weight=weight[rows], total_weight=float(n_units), row_hashes=None)
 
     def known(self, data: Any) -> np.ndarray:
         """Nothing, (n_cells,): every row has a label."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def _with_weights(arrays: dict, weight: np.ndarray) -> tuple[Contraction, np.nda
     """A program whose contexts count so often, those of weight 0 left out; how many each plan keeps."""
     starts, slots_at, codes_at = arrays["plan_context"], arrays["plan_slot"], arrays["plan_code"]
     codes, mass, kept, work = [], np.zeros_like(arrays["mass"]), [], []
-    for plan, (first, last) in enumerate(zip(starts, starts[1:])):
+    for plan, (first, last) in enumerate(pairwise(starts)):
         here = weight[first:last]
         order = np.argsort(here, kind="stable")  # equal weights side by side: their logarithms are taken together
         order = order[np.count_nonzero(here == 0.0) :]
@@ -62,8 +63,8 @@ def _with_weights(arrays: dict, weight: np.ndarray) -> tuple[Contraction, np.nda
         "plan_code": np.concatenate([[0], np.cumsum(sizes * np.diff(slots_at))]),
     }
     ends = {name: each.astype(np.int64) for name, each in ends.items()}
-    some = {"codes": codes, "weight": kept}
-    joined = {name: np.concatenate([*pieces, arrays[name][:1]]) for name, pieces in some.items()}
+    pieces = {"codes": codes, "weight": kept}
+    joined = {name: np.concatenate([*each, arrays[name][:1]]) for name, each in pieces.items()}  # never empty
     return Contraction(
         arrays
         | ends
