@@ -170,10 +170,6 @@ class EmissionAscent(Generic[_Model]):
         prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
         posterior = prior + statistics
         live = np.flatnonzero(posterior.is_valid)
-        if self.hyperprior is not None and len(live) < statistics.shape[1]:
-            statistics[:] = prior.with_hyperparameters(statistics)
-            posterior = prior + statistics
-            live = np.flatnonzero(posterior.is_valid)
         for step in range(n_steps):
             if not len(live):
                 break
