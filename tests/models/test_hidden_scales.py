@@ -11,6 +11,7 @@ from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.evidence import SCORES
 from skvbem.evidence.evaluation import FORMS, Evaluation
+from skvbem.evidence.starts import make_starts
 from skvbem.models.hmm import capabilities as of_chains
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions
@@ -251,6 +252,15 @@ def test_laplace_nears_the_integral_as_rows_grow(shape):
         errors.append(abs(SCORES["laplace"](fitted.evaluation()).value - exact))
     assert errors[1] < 0.4 * errors[0] + 0.02
     assert errors[1] < 0.15
+
+
+def test_where_no_label_is_uncertain_there_is_one_start():
+    """Of one component the rows' statistics are certain; those of the scale, which are not, make no further start."""
+    evaluation = Problem("mixture", "diag", "hierarchical", 1).evaluation()
+    assert len(make_starts(evaluation, (1.0, 0.5, 0.0), 4)) == 1
+    exact = log_evidence_of(ROWS, np.zeros(len(ROWS)), "diag", "hierarchical")
+    found = SCORES["ais"](evaluation)
+    assert found.value == approx(exact, abs=4.5 * found.standard_error)
 
 
 ANNEALED = {"ais": {"n_chains": 96}, "smc": {}, "ais_metropolis": {"n_chains": 48, "n_steps": 1024}}
