@@ -35,6 +35,12 @@ ERRORS = {
             "systematic(np.full(n_particles, 1.0 / n_particles), rngs[run])",
         )
     ],
+    "particles forget which of the first they descend from": [
+        ("first_of, n_resamplings = first_of[chosen], n_resamplings + 1", "n_resamplings += 1")
+    ],
+    "particles of growing data are not moved": [
+        ("np.ones(_N_SWEEPS + 1), streams, points", "np.ones(1), streams, points")
+    ],
     "the densities that draws come from weigh more than one": [
         ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
     ],
