@@ -96,6 +96,8 @@ class StructuralVBEM(Strategy):
         fitter = Fitter(problem)
         start = setting_to_start_from(self.start, problem.space, problem.rng)
         problem.scores([start])
+        if problem.runner.is_full():
+            return {"n_bounded": 0, "n_refitted": 0}
         best = self._climb(fitter, fitter.fitted(start))
         for _ in range(self.n_restarts):
             if problem.is_over:
