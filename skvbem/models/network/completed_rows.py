@@ -132,6 +132,19 @@ class CompletedRows:
             weight=np.concatenate([weight, self.weight[split] * fraction[split]]),
         )
 
+    def without_improbable(self, least: float) -> CompletedRows:
+        """Completed rows without completions below a share of their row's weight, which the others take over.
+
+        Parameters
+        ----------
+        least : float
+            Less than one in the number of completions of any row.
+        """
+        kept = np.flatnonzero(self.weight >= least * self.row_weight[self.row])
+        row, weight = self.row[kept], self.weight[kept]
+        weight *= (self.row_weight / np.bincount(row, weights=weight, minlength=len(self.row_weight)))[row]
+        return replace(self, codes=self.codes[:, kept], row=row, weight=weight)
+
     def _with_distinct_completions(self, cardinalities: Mapping, codes: np.ndarray) -> CompletedRows:
         """Completed rows with equal completions of a row made one."""
         columns, sizes = [self.row, *codes], [len(self.row_weight), *cardinalities.values()]

@@ -3,6 +3,9 @@
 TESTS = ("search", "graphs", "plotting/**/test_search_displays.py")
 
 ERRORS = {
+    "what improbable completions had is lost": [
+        ("weight *= (self.row_weight / np.bincount(row, weights=weight, minlength=len(self.row_weight)))[row]", "pass")
+    ],
     "a climb begins though nothing that it finds may be tried": [
         ("if problem.runner.is_full():", "if False and problem.runner.is_full():")
     ],
