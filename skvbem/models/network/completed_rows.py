@@ -185,9 +185,9 @@ def complete_rows(model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, dtype=float)
     n_states = _n_joint_states(layout, codes)
     _check_size(layout, n_states, max_memory)
-    at_once = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, max(len(rows), 1), _ROWS_AT_ONCE)]
-    parts = [_completions(layout, logs, codes[some], n_states[some]) for some in at_once]
-    row = np.concatenate([some.start + which for some, (_, which, _) in zip(at_once, parts)])
+    chunks = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, max(len(rows), 1), _ROWS_AT_ONCE)]
+    parts = [_completions(layout, logs, codes[chunk], n_states[chunk]) for chunk in chunks]
+    row = np.concatenate([chunk.start + which for chunk, (_, which, _) in zip(chunks, parts)])
     return CompletedRows(
         dict(zip(layout.names, layout.cardinalities)),
         np.ascontiguousarray(np.concatenate([completed for completed, _, _ in parts]).T),

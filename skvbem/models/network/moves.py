@@ -45,10 +45,10 @@ class StatesSharedOut:
 
     def proposals(self, most: int) -> tuple[list[str], np.ndarray]:
         """Kinds and statistics (n_cells, n) of so many proposals; none where they would be new starts."""
-        found = list(islice(self._each(), most))
-        if not found:
+        proposed = list(islice(self._each(), most))
+        if not proposed:
             return [], np.empty((len(self.statistics), 0))
-        return [kind for kind, _ in found], np.stack([statistics for _, statistics in found], axis=1)
+        return [kind for kind, _ in proposed], np.stack([statistics for _, statistics in proposed], axis=1)
 
     def _each(self) -> Iterator[tuple[str, np.ndarray]]:
         """Kinds and statistics without end: latents take turns, and so do the kinds of each."""

@@ -33,9 +33,9 @@ _MAX_MEMBERS, _N_FITTED, _MAX_CELLS = 5, 2, 4096
 # Starts of the latent classes of a group, and when these have settled: nats, steps.
 _N_STARTS, _TOL, _MAX_STEPS = 4, 0.1, 100
 # The least share of a completion that goes to each state of a hidden node.
-_LEAST = 1e-6
+_MIN_FRACTION = 1e-6
 # The least share of a row that a completion keeps: the bounds of other q(x) are bounds as well.
-_LEAST_KEPT = 1e-3
+_MIN_PROBABILITY = 1e-3
 # Nats that a fit of the columns alone must gain for another.
 _WORTH_A_FIT = 1.0
 
@@ -145,9 +145,9 @@ def _attached(here: Place, latent: Hashable, members: tuple, n_states: int, shar
     completed = here.scores.completed.with_constant(latent)
     left = np.ones(share.shape[:-1])
     for state in range(1, n_states):
-        fraction = np.clip(share[..., state] / np.maximum(left, _LEAST), _LEAST, 1.0 - _LEAST)
+        fraction = np.clip(share[..., state] / np.maximum(left, _MIN_FRACTION), _MIN_FRACTION, 1.0 - _MIN_FRACTION)
         at = tuple(completed.codes[completed.place[member]].astype(np.intp) for member in members)
         completed = completed.split(latent, 0, fraction[at])
         left = left - share[..., state]
-    scores = FamilyScores(completed.without_improbable(_LEAST_KEPT), here.scores.prior)
+    scores = FamilyScores(completed.without_improbable(_MIN_PROBABILITY), here.scores.prior)
     return Place({"structure": dag, "latents": latents}, dag, latents, scores, scores.bound(dag))

@@ -102,8 +102,7 @@ class StructuralVBEM(Strategy):
             return {"n_bounded": 0, "n_refitted": 0}
         first = above_groups(problem, self._climb_bounds) if self.start == "emptiest" else None
         if first is not None:
-            start, completed = first.setting, first.scores.completed
-            best = self._climb(fitter, fitter.fitted(start, completed))
+            best = self._climb(fitter, fitter.fitted(first.setting, first.scores.completed))
         else:
             best = self._climb(fitter, fitter.fitted(start))
         for _ in range(self.n_restarts):
