@@ -244,7 +244,7 @@ def networks(figures):
             "bdeu": {"prior": "bdeu", "equivalent_sample_size": 4.0},
             "per_row": {"prior": "per_row"},
             "learned prior": {"learn_prior": True, "prior": "per_row"},
-            "tournament": {"init": "tournament", "n_init": 8},
+            "run to the end": {"init": "random"},
             "annealed": {"annealing": np.linspace(0.2, 1, 9)},
             "not extrapolated": {"acceleration": False},
         }.items():

@@ -106,14 +106,6 @@ class EmissionEstimator(EvidenceEstimator):
             self.emission = set_nested(self.emission, nested, type(self).__name__)
         return self
 
-    def _check_together(self, X) -> None:
-        if isinstance(self.init, str) and self.init == "tournament":
-            raise ValueError(
-                f"init='tournament' of {type(self).__name__} is gone: its one survivor was worse than ten plain "
-                "starts. Take init='auto', whose starts race, or 'k-means++' or 'random' with a larger 'n_init'."
-            )
-        super()._check_together(X)
-
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
         columns, values = ColumnGroups.learned(table, self.emission, type(self).__name__, **self._reading_options())

@@ -30,6 +30,8 @@ def drawn_seeds(
     n_starts : int
     rng : numpy.random.Generator
     """
+    if not len(rows):  # nothing was observed: wherever components start, they stay at their prior
+        return np.zeros((n_starts, model.n_components, rows.coordinates.shape[1]))
     if kind == "auto":
         of_spread, of_any = rng.spawn(2)
         spread = drawn_seeds("k-means++", model, rows, (n_starts + 1) // 2, of_spread)
