@@ -12,6 +12,9 @@ import numpy as np
 from skvbem.vbem.fit import Fit, FitPlan
 from skvbem.vbem.posteriors import Form
 
+#: Arrays by group of columns, or of other parameters, and by name.
+Parameters = dict[str, dict[Any, np.ndarray]]
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -55,6 +58,23 @@ class Fitted:
     def posterior(self):
         """q(theta) of VB."""
         return self.model.prior + self.statistics
+
+    @abstractmethod
+    def named_parameters(self, point: Any) -> Parameters:
+        """The parameters of a point, as users know them: by group, and by name within it."""
+
+    @abstractmethod
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each parameter by itself, by group and name, where they have a closed form."""
+
+    def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
+        """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
+        prior = self.model.prior
+        each = [self.named_parameters(prior.from_natural(of_draw)) for of_draw in natural.T]
+        return {
+            group: {name: np.stack([one[group][name] for one in each]) for name in of_group}
+            for group, of_group in each[0].items()
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from skvbem.data import Rows
-from skvbem.estimators.fitted import Fitted
+from skvbem.estimators.fitted import Fitted, Parameters
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.tables import Table
 from skvbem.estimators.network.reports import find_states
@@ -62,6 +62,14 @@ class FittedNetwork(Fitted):
         if self.form.density:
             flat["posterior_"] = self.posterior.concentration
         return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
+
+    def named_parameters(self, point: np.ndarray) -> Parameters:
+        """The tables of all nodes, axes (*parents, node)."""
+        return {"tables": self.model.tables(point)}
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each probability by itself, in tables."""
+        return self.named_parameters(self.posterior.quantiles(probability))
 
     def network(self) -> Network:
         """Graph, states and tables as a value of their own."""
