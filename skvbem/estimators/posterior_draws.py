@@ -14,7 +14,7 @@ from skvbem.estimators.base import check_level
 from skvbem.estimators.fitted import Fitted, Parameters
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.uncertainty.effective_sizes import effective_sizes
-from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws, shares_of_optima, starts_by_share
+from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws, weights_of_optima, starts_by_weight
 from skvbem.uncertainty.linear_response import LinearResponse
 from skvbem.vbem import posteriors
 
@@ -46,7 +46,7 @@ class PosteriorDraws:
     n_sweeps, spacing : int
         Sweeps of each chain, of which the second half counts, and sweeps between draws of a chain; 0 of draws without
         chains.
-    settled : bool
+    converged : bool
         Whether chains agreed in the end, and their draws were worth at least half of their number.
     """
 
@@ -57,7 +57,7 @@ class PosteriorDraws:
     natural: np.ndarray
     n_sweeps: int = 0
     spacing: int = 0
-    settled: bool = True
+    converged: bool = True
 
     def __len__(self) -> int:
         return self.natural.shape[1]
@@ -68,7 +68,9 @@ class PosteriorDraws:
             of([np.nan, *(f(each) for group in by_name.values() for each in group.values() if np.isfinite(each).any())])
             for of, f, by_name in ((np.nanmin, np.nanmin, self.ess), (np.nanmax, np.nanmax, self.r_hat))
         )
-        return f"PosteriorDraws({len(self)} draws by {made}; effective size {least:.0f} or more, R-hat up to {worst:.3f})"
+        return (
+            f"PosteriorDraws({len(self)} draws by {made}; effective size {least:.0f} or more, R-hat up to {worst:.3f})"
+        )
 
     def intervals(self, level: float = 0.95) -> dict[str, dict[Any, tuple[np.ndarray, np.ndarray]]]:
         """Equal-tailed intervals of each parameter by itself.
@@ -157,18 +159,18 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
             "Take method='linear_response', which sums hidden variables out."
         )
     optima = evaluation.fit("vb").optima
-    shares = shares_of_optima(evaluation.model, evaluation.data, posteriors.VB, optima)
+    weights = weights_of_optima(evaluation.model, evaluation.data, posteriors.VB, optima)
     chains = GibbsChains(
         evaluation.capability("points", "sample_posterior"),
         evaluation.capability("annealing", "sample_posterior"),
         evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, _MAX_LISTED),
         evaluation.data,
     )
-    starts = optima[:, starts_by_share(shares, n_chains)]
+    starts = optima[:, starts_by_weight(weights, n_chains)]
     drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(_STREAM, _OF_CHAINS))
     every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
     ess, r_hat = (_each(every, lambda values, k=k: _diagnosed(drawn, values, n_draws)[k]) for k in (0, 1))
-    if not drawn.settled:
+    if not drawn.converged:
         warn(
             f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps: some parameters differ between "
             "chains, or change slowly ('r_hat' and 'ess' of the draws say which). Raise 'max_sweeps'. Where chains stay "
@@ -183,7 +185,7 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
         drawn.natural[:, which],
         drawn.n_sweeps,
         drawn.spacing,
-        drawn.settled,
+        drawn.converged,
     )
 
 

@@ -44,13 +44,13 @@ class ListedRelabelings(Relabelings):
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """Points under the best of all relabelings, tried one by one."""
-        best, found = np.full(log_points.shape[1], -np.inf), log_points.copy()
+        best, aligned = np.full(log_points.shape[1], -np.inf), log_points.copy()
         for cells in self.cells:
             relabeled = log_points[cells]
             value = statistics @ relabeled
             better = value > best
-            best[better], found[:, better] = value[better], relabeled[:, better]
-        return found
+            best[better], aligned[:, better] = value[better], relabeled[:, better]
+        return aligned
 
 
 class StateRelabelings(Relabelings):
@@ -93,10 +93,10 @@ class StateRelabelings(Relabelings):
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """Points with their states assigned to those of the anchor, in polynomial time [Kuhn 1955]."""
-        found = log_points.copy()
+        aligned = log_points.copy()
         for point, states in enumerate(self._assigned(statistics, log_points)):
-            found[self.cells, point] = log_points[self.cells[states], point]
-        return found
+            aligned[self.cells, point] = log_points[self.cells[states], point]
+        return aligned
 
     def _assigned(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """The state that takes the place of each, of every point, (n_points, n_states)."""

@@ -4,7 +4,7 @@ The chains are those of annealing at the inverse temperature 1, :math:`x \sim p(
 :math:`\theta \sim p(\theta \mid x, y)`, hidden hyperparameters in turn with them. They start at draws from q(theta) of
 the different optima that the starts of the fit have met, as many from each as its share
 :math:`e^{F_m} / \sum_l e^{F_l}` of the bounds says, which are the weights of a mixture of the q's that is nearest to the
-posterior where these lie apart. Chains that pass from one mode to another correct the shares; chains that do not leave
+posterior where these lie apart. Chains that pass from one mode to another correct the weights; chains that do not leave
 them as they are, and :math:`\hat R` says so.
 
 How long a chain runs, and how many of its sweeps are kept, is one rule: of a run the second half counts, at so many
@@ -43,14 +43,14 @@ class GibbsDraws:
         Sweeps of each chain, the first half of them burn-in.
     spacing : int
         Sweeps between those that count.
-    settled : bool
+    converged : bool
         Whether chains agreed in the end, and their draws were worth enough.
     """
 
     chains: np.ndarray
     n_sweeps: int
     spacing: int
-    settled: bool
+    converged: bool
 
     @property
     def natural(self) -> np.ndarray:
@@ -67,7 +67,7 @@ class GibbsDraws:
         return np.arange(n_draws) * (self.chains.shape[1] * self.chains.shape[2]) // n_draws
 
 
-def shares_of_optima(model: Any, data: Any, form: Any, optima: np.ndarray) -> np.ndarray:
+def weights_of_optima(model: Any, data: Any, form: Any, optima: np.ndarray) -> np.ndarray:
     """The share of each optimum in the posterior by its lower bound, (n_optima,).
 
     Parameters
@@ -84,9 +84,9 @@ def shares_of_optima(model: Any, data: Any, form: Any, optima: np.ndarray) -> np
     return softmax(bounds + model.prior.log_normalizer_of_hyperparameters(natural))
 
 
-def starts_by_share(shares: np.ndarray, n_chains: int) -> np.ndarray:
+def starts_by_weight(weights: np.ndarray, n_chains: int) -> np.ndarray:
     """The optimum that each chain starts from, (n_chains,): as many as its share, rounded."""
-    return np.searchsorted(np.cumsum(shares), (np.arange(n_chains) + 0.5) / n_chains * shares.sum(), side="right")
+    return np.searchsorted(np.cumsum(weights), (np.arange(n_chains) + 0.5) / n_chains * weights.sum(), side="right")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,18 +127,18 @@ class GibbsChains:
         n_kept = max(-(-n_draws // n_chains), _FEWEST)
         lanes = [_Lanes(self, starts[:, at], rng) for at in self._batches(n_chains)]
         kept: list[np.ndarray] = []
-        spacing, settled = 1, False
+        spacing, converged = 1, False
         while True:
             while len(kept) < 2 * n_kept:
                 points = np.concatenate([each.after(spacing) for each in lanes], axis=1)
                 kept.append(self._aligned(anchor, points))
             chains = np.stack(kept[n_kept:], axis=2)
             sizes, r_hat = effective_sizes(chains)
-            settled = bool(sizes.min() >= _WORTH * n_kept * n_chains and r_hat.max() <= _LARGEST_R_HAT)
-            if settled or 4 * n_kept * spacing > max_sweeps:
+            converged = bool(sizes.min() >= _WORTH * n_kept * n_chains and r_hat.max() <= _LARGEST_R_HAT)
+            if converged or 4 * n_kept * spacing > max_sweeps:
                 break
             kept, spacing = kept[1::2], 2 * spacing
-        return GibbsDraws(chains, 2 * n_kept * spacing, spacing, settled)
+        return GibbsDraws(chains, 2 * n_kept * spacing, spacing, converged)
 
     def _batches(self, n_chains: int) -> list[slice]:
         width = self.points.lanes_at_once(self.data)

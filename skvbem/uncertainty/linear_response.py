@@ -16,7 +16,7 @@ is at a maximum. Another function g of the parameters has
 
 of what g is by linear regression on :math:`\phi` the covariance becomes that of linear response, the rest stays as under
 q. Draws are made so: those from q(theta), in coordinates without constraints, their part that is linear in :math:`\phi`
-stretched to the covariance of linear response.
+widened to the covariance of linear response.
 
 V and H are derivatives, of log normalizers twice, and found as such, by differences: of expected natural parameters by
 the coordinates of q(theta), and of the E step by natural parameters. So they are there for every family and every
@@ -55,13 +55,13 @@ class LinearResponse:
         q(theta).
     root : ndarray of shape (n_cells, n)
         R, of the covariance R R' of natural parameters under q(theta).
-    stretch : ndarray of shape (n, n)
+    inflation : ndarray of shape (n, n)
         (1 - R'HR)^(-1).
     """
 
     posterior: Any
     root: np.ndarray
-    stretch: np.ndarray
+    inflation: np.ndarray
 
     @classmethod
     def of(cls, model: Any, data: Any, statistics: np.ndarray) -> LinearResponse:
@@ -106,7 +106,7 @@ class LinearResponse:
     @cached_property
     def covariance(self) -> np.ndarray:
         """Sigma, the covariance of natural parameters by linear response, (n_cells, n_cells)."""
-        return self.root @ self.stretch @ self.root.T
+        return self.root @ self.inflation @ self.root.T
 
     @cached_property
     def covariance_under_q(self) -> np.ndarray:
@@ -124,7 +124,7 @@ class LinearResponse:
         # in units of R: of mean 0 and covariance 1
         unit = np.linalg.lstsq(self.root[moves] / scale[:, None], about_mean / scale[:, None], rcond=None)[0]
         slopes = np.linalg.lstsq(unit.T, (free - free.mean(axis=1, keepdims=True)).T, rcond=None)[0]
-        values, axes = np.linalg.eigh(self.stretch)
+        values, axes = np.linalg.eigh(self.inflation)
         wider = (axes * (np.sqrt(values) - 1)) @ axes.T
         free = free + slopes.T @ (wider @ unit)
         return self.posterior.natural(self.posterior.from_unconstrained(free[:, :n_draws]))
