@@ -214,7 +214,7 @@ class Relabelings(ABC):
 
         The one with the largest :math:`N \cdot g\ln\theta`, N the expected statistics of an anchor. Where these are
         expected under q(x), that is the g with the smallest :math:`\mathrm{KL}(q(x) \,\|\, p(x \mid y, g\theta))`,
-        since no relabeling changes :math:`p(y \mid \theta)` [Stephens 2000].
+        since no relabeling changes :math:`p(y \mid \theta)` [Stephens00].
 
         Parameters
         ----------

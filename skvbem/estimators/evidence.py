@@ -15,7 +15,7 @@ from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
 from skvbem.estimators.base import VBEstimator, check_count, check_level
 from skvbem.estimators.fitted import Fitted, FittedRun
-from skvbem.estimators.posterior_draws import METHODS, PosteriorDraws, posterior_draws
+from skvbem.estimators.posterior_draws import METHODS, posterior_draws
 from skvbem.estimators.reading import Reading
 from skvbem.evidence import Evidence, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from skvbem.estimators.base import check_level
 from skvbem.estimators.fitted import Fitted, Parameters
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.uncertainty.effective_sizes import effective_sizes
-from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws, weights_of_optima, starts_by_weight
+from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws, starts_by_weight, weights_of_optima
 from skvbem.uncertainty.linear_response import LinearResponse
 from skvbem.vbem import posteriors
 
@@ -169,12 +170,13 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
     starts = optima[:, starts_by_weight(weights, n_chains)]
     drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(_STREAM, _OF_CHAINS))
     every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
-    ess, r_hat = (_each(every, lambda values, k=k: _diagnosed(drawn, values, n_draws)[k]) for k in (0, 1))
+    diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))
+    ess, r_hat = (_each(diagnosed, itemgetter(k)) for k in (0, 1))
     if not drawn.converged:
         warn(
-            f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps: some parameters differ between "
-            "chains, or change slowly ('r_hat' and 'ess' of the draws say which). Raise 'max_sweeps'. Where chains stay "
-            "in modes of their own, each mode counts as the lower bounds say, which is a rough guess.",
+            f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps: some parameters differ "
+            "between chains, or change slowly ('r_hat' and 'ess' of the draws say which). Raise 'max_sweeps'. Where "
+            "chains stay in modes of their own, each mode counts as the lower bounds say, which is a rough guess.",
             PosteriorWarning,
         )
     return PosteriorDraws(
@@ -189,14 +191,14 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
     )
 
 
-def _diagnosed(drawn: GibbsDraws, values: np.ndarray, n_draws: int) -> tuple[np.ndarray, np.ndarray]:
-    """Effective sizes of chosen draws and R-hat, of the shape of one draw; NaN where there is no such parameter."""
+def _diagnosed(drawn: GibbsDraws, values: np.ndarray, n_draws: int) -> np.ndarray:
+    """Effective sizes of chosen draws, and R-hat, (2, ...) of one draw's shape; NaN where there is no parameter."""
     chains = drawn.by_chain(values)
     there = np.isfinite(chains).all(axis=(1, 2))
     of_all = np.full((2, len(chains)), np.nan)
     of_all[:, there] = effective_sizes(chains[there])
-    sizes, r_hat = of_all.reshape(2, *values.shape[1:])
-    return np.minimum(sizes, n_draws), r_hat
+    of_all[0] = np.minimum(of_all[0], n_draws)
+    return of_all.reshape(2, *values.shape[1:])
 
 
 def _each(parameters: Parameters, function: Callable[[np.ndarray], np.ndarray]) -> Parameters:

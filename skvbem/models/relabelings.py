@@ -92,7 +92,7 @@ class StateRelabelings(Relabelings):
         return drawn
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """Points with their states assigned to those of the anchor, in polynomial time [Kuhn 1955]."""
+        """Points with their states assigned to those of the anchor, in polynomial time."""
         aligned = log_points.copy()
         for point, states in enumerate(self._assigned(statistics, log_points)):
             aligned[self.cells, point] = log_points[self.cells[states], point]

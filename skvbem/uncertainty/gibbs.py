@@ -3,9 +3,9 @@ r"""Draws of all parameters from their posterior, by Gibbs chains that start fro
 The chains are those of annealing at the inverse temperature 1, :math:`x \sim p(x \mid y, \theta)` and
 :math:`\theta \sim p(\theta \mid x, y)`, hidden hyperparameters in turn with them. They start at draws from q(theta) of
 the different optima that the starts of the fit have met, as many from each as its share
-:math:`e^{F_m} / \sum_l e^{F_l}` of the bounds says, which are the weights of a mixture of the q's that is nearest to the
-posterior where these lie apart. Chains that pass from one mode to another correct the weights; chains that do not leave
-them as they are, and :math:`\hat R` says so.
+:math:`e^{F_m} / \sum_l e^{F_l}` of the bounds says: the weights of the mixture of the q's that is nearest to the
+posterior, where these lie apart. Chains that pass from one mode to another correct the weights; chains that do not
+leave them as they are, and :math:`\hat R` says so.
 
 How long a chain runs, and how many of its sweeps are kept, is one rule: of a run the second half counts, at so many
 even distances. Where the draws that count are worth less than half as many independent ones, or chains do not agree,

@@ -9,14 +9,15 @@ parameters, which is the covariance of the statistics of complete data under q(x
           \Sigma = \frac{d\langle\phi\rangle}{dt} = (V^{-1} - H)^{-1}.
 
 :math:`\Sigma` is the estimate of the covariance. Hidden hyperparameters are hidden variables, and a part of H. With
-:math:`V = R R^\top` it is :math:`R\,(1 - R^\top H R)^{-1} R^\top`, which needs no inverse of V, positive where the bound
-is at a maximum. Another function g of the parameters has
+:math:`V = R R^\top` it is :math:`R\,(1 - R^\top H R)^{-1} R^\top`, which needs no inverse of V, and is positive where
+the bound is at a maximum. Another function g of the parameters has
 
-.. math:: \mathrm{Cov}(g) = \mathrm{Cov}_q(g) + \mathrm{Cov}_q(g, \phi)\,V^{-1}(\Sigma - V)V^{-1}\,\mathrm{Cov}_q(\phi, g):
+.. math::
 
-of what g is by linear regression on :math:`\phi` the covariance becomes that of linear response, the rest stays as under
-q. Draws are made so: those from q(theta), in coordinates without constraints, their part that is linear in :math:`\phi`
-widened to the covariance of linear response.
+    \mathrm{Cov}(g) = \mathrm{Cov}_q(g) + \mathrm{Cov}_q(g, \phi)\,V^{-1}(\Sigma - V)V^{-1}\,\mathrm{Cov}_q(\phi, g):
+
+the part of g that is linear in :math:`\phi` gets the covariance of linear response, the rest stays as under q. So are
+draws made: those from q(theta), in coordinates without constraints, are widened along what is linear in :math:`\phi`.
 
 V and H are derivatives, of log normalizers twice, and found as such, by differences: of expected natural parameters by
 the coordinates of q(theta), and of the E step by natural parameters. So they are there for every family and every

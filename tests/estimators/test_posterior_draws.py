@@ -1,6 +1,6 @@
 """Draws of parameters against the exact posterior, a sum over all that is hidden; and what users get of them."""
 
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ def check_marginal(drawn, ess, weights, parts):
         assert below == approx(share, abs=_REACH * np.sqrt(share * (1 - share) / ess))
 
 
-# Exact posteriors ------------------------------------------------------------------------------------------------------
+# Exact posteriors -----------------------------------------------------------------------------------------------------
 
 
 def test_tables_are_drawn_from_the_sum_over_all_completions(rng):
@@ -71,7 +71,7 @@ def test_tables_are_drawn_from_the_sum_over_all_completions(rng):
 
 
 def test_rates_of_components_that_are_alike_are_aligned_as_the_fit_is(rng):
-    """Draws of the exact posterior, their labels chosen by the divergence of rows from those of the fit, written out."""
+    """Draws of the exact posterior, labels chosen by the divergence of rows from those of the fit, written out."""
     X = np.array([[0], [1], [2], [4], [6], [9]])
     model = VBMixture(2, emission=Poisson(1.0, 0.2), weight_concentration_prior=1.0, random_state=0, tol=1e-9).fit(X)
     logs, posteriors = [], []
@@ -118,7 +118,7 @@ def test_chains_are_drawn_from_the_sum_over_all_paths(rng):
         counts = [first.copy(), pairs.copy(), np.full((2, 3), emitted)]
         for states, codes in ((path[:4], sequences[0]), (path[4:], sequences[1])):
             counts[0][states[0]] += 1
-            for a, b in zip(states, states[1:]):
+            for a, b in pairwise(states):
                 counts[1][a, b] += 1
             for state, code in zip(states, codes[:, 0]):
                 counts[2][state, code] += 1

@@ -52,7 +52,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.mark.parametrize("name", ["mixture of categorical", "mixture of poisson"])
 def test_the_nearest_labels_have_the_smallest_divergence_from_the_responsibilities_of_the_fit(name, rng):
-    """KL(q(x) || p(x | y, g theta)), written out, is least at the labels that are chosen [Stephens 2000]."""
+    """KL(q(x) || p(x | y, g theta)), written out, is least at the labels that are chosen [Stephens00]."""
     instance = MODELS[name].alike(rng, 0)
     data = instance.compile()
     natural = instance.natural(data, rng)[:, 0]

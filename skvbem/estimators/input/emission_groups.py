@@ -144,9 +144,10 @@ class EmissionReader:
     def _check_names(self, names: Sequence[str]) -> None:
         for name in names:
             if not isinstance(name, str) or name in ("", *_OF_NO_GROUP) or "__" in name:
+                taken = " and ".join(map(repr, _OF_NO_GROUP))
                 raise ValueError(
                     f"{self._whose} is a list of (name, emission, columns), whose names must be strings without two "
-                    f"underscores in a row, other than {' and '.join(map(repr, _OF_NO_GROUP))}. Got the name {show(name)}."
+                    f"underscores in a row, other than {taken}. Got the name {show(name)}."
                 )
         twice = [name for name, times in Counter(names).items() if times > 1]
         if twice:
