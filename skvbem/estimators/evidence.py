@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
-from skvbem.estimators.base import VBEstimator, check_count, check_level
+from skvbem.estimators.base import KEPT_BY_PARTIAL_FIT, VBEstimator, check_count, check_level
 from skvbem.estimators.fitted import Fitted, FittedRun
 from skvbem.estimators.posterior_draws import METHODS, posterior_draws
 from skvbem.estimators.reading import Reading
@@ -283,7 +284,7 @@ class EvidenceEstimator(VBEstimator):
         *,
         method="draws",
         sample_weight=None,
-        n_chains=8,
+        n_chains=32,
         max_sweeps=16384,
         random_state=None,
         **where,
@@ -301,7 +302,7 @@ class EvidenceEstimator(VBEstimator):
             covariances of linear response; draws from q(theta), which vary too little where labels overlap.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`; whole numbers for ``method="draws"``.
-        n_chains : int, default=8
+        n_chains : int, default=32
         max_sweeps : int, default=16384
             Most sweeps of a chain; if they are not enough, a `PosteriorWarning` says so.
         random_state : int, RandomState instance or None, default=None
@@ -337,7 +338,15 @@ class EvidenceEstimator(VBEstimator):
         self._check_memory(f"{n_draws:.3g} draws of all parameters", numbers, "fewer")
         evaluation = self.evaluation(X, sample_weight, random_state, **where)
         owner = type(self).__name__
-        return posterior_draws(self._fitted_, evaluation, method, int(n_draws), int(n_chains), int(max_sweeps), owner)
+        made = posterior_draws(self._fitted_, evaluation, method, int(n_draws), int(n_chains), int(max_sweeps), owner)
+        return replace(made, at=self._at)
+
+    def _at(self, natural: np.ndarray) -> Self:
+        """An estimator with the parameters of a draw, natural parameters (n_cells,), in place of those of the fit."""
+        other = copy(self)
+        names = {name: value for name, value in vars(self).items() if name in KEPT_BY_PARTIAL_FIT}
+        other._publish(names | self._model_state(self._fitted_.at(natural)))
+        return other
 
     def credible_intervals(
         self, level=0.95, method="draws", *, X=None, n_draws=2000, sample_weight=None, random_state=None, **where

@@ -49,6 +49,8 @@ class PosteriorDraws:
         chains.
     converged : bool
         Whether chains agreed in the end, and their draws were worth at least half of their number.
+    at : callable, optional
+        Of natural parameters (n_cells,) to an estimator that has them.
     """
 
     parameters: Parameters
@@ -59,6 +61,7 @@ class PosteriorDraws:
     n_sweeps: int = 0
     spacing: int = 0
     converged: bool = True
+    at: Callable[[np.ndarray], Any] | None = None
 
     def __len__(self) -> int:
         return self.natural.shape[1]
@@ -123,6 +126,37 @@ class PosteriorDraws:
                 for k in range(len(self))
             ]
         )
+
+    def ask(self, function: Callable[[Any], Any]) -> np.ndarray:
+        """What estimators with the parameters of each draw answer, (n_draws, ...).
+
+        Parameters
+        ----------
+        function : callable
+            Of an estimator, at whose point `score_samples`, `predict_proba`, `forecast` and others answer, to a number
+            or an array, always of one shape.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+
+        The probability that the first two rows are of one component, and a 90 % interval of it:
+
+        >>> from skvbem import VBMixture
+        >>> X = [[0.1], [0.2], [-0.1], [0.3], [5.1], [4.9]]
+        >>> model = VBMixture(2, random_state=0).fit(X)
+        >>> draws = model.sample_posterior(X, 400)
+        >>> together = draws.ask(lambda drawn: drawn.predict_proba(X[:2]).prod(axis=0).sum())
+        >>> bool(0 < np.quantile(together, 0.05) < np.quantile(together, 0.95) <= 1)
+        True
+        """
+        if self.at is None:
+            raise TypeError("These draws know no estimator. Take those that sample_posterior returns.")
+        return np.array([function(self.at(of_draw)) for of_draw in self.natural.T])
 
 
 def posterior_draws(

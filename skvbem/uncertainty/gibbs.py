@@ -134,7 +134,7 @@ class GibbsChains:
                 kept.append(self._aligned(anchor, points))
             chains = np.stack(kept[n_kept:], axis=2)
             sizes, r_hat = effective_sizes(chains)
-            converged = bool(sizes.min() >= _WORTH * n_kept * n_chains and r_hat.max() <= _LARGEST_R_HAT)
+            converged = bool(sizes.min() >= _WORTH * n_draws and r_hat.max() <= _LARGEST_R_HAT)
             if converged or 4 * n_kept * spacing > max_sweeps:
                 break
             kept, spacing = kept[1::2], 2 * spacing

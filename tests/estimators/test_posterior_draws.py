@@ -214,6 +214,34 @@ def test_a_function_of_draws_has_a_value_for_each(classes, binary):
     )
 
 
+def test_estimators_answer_with_the_parameters_of_each_draw(binary, classes, rng):
+    """Probabilities of rows and of their labels, written out at each draw; the estimator itself is as it was."""
+    draws = classes.sample_posterior(binary, 20)
+    new = np.array([[0, 1, 1], [1, 1, 0]])
+    tables = draws.parameters["tables"]
+    joint = tables["h0"][:, None] * np.prod([tables[f"x{j}"][:, :, new[:, j]].swapaxes(1, 2) for j in range(3)], axis=0)
+    assert draws.ask(lambda one: one.score_samples(new)) == approx(np.log(joint.sum(axis=2)))
+    assert draws.ask(lambda one: one.predict_proba(new)) == approx(joint / joint.sum(axis=2, keepdims=True))
+    assert draws.ask(lambda one: one.tables_["x1"].values) == approx(tables["x1"])
+    assert not hasattr(draws.at(draws.natural[:, 0]), "posterior_")
+    assert classes.credible_intervals(method="vb")
+
+    counts = rng.poisson(np.repeat([1.0, 8.0], 15))[:, None]
+    model = VBMixture(2, emission="poisson", random_state=0).fit(counts)
+    draws = model.sample_posterior(counts, 20, method="linear_response")
+    rates, weights = draws.parameters["poisson"]["rates"], draws.parameters["mixture"]["weights"]
+    density = (weights * stats.poisson.pmf(3, rates[:, :, 0])).sum(axis=1)
+    assert draws.ask(lambda one: one.score_samples([[3]])[0]) == approx(np.log(density))
+    assert draws.ask(lambda one: one.weights_) == approx(weights)
+
+    chain = VBHMM(2, emission="poisson", random_state=0).fit([counts])
+    draws = chain.sample_posterior([counts], 20, method="vb")
+    rates, first = draws.parameters["poisson"]["rates"], draws.parameters["chain"]["startprob"]
+    density = (first * stats.poisson.pmf(3, rates[:, :, 0])).sum(axis=1)
+    assert draws.ask(lambda one: one.score_samples([[[3]]])[0]) == approx(np.log(density))
+    assert draws.ask(lambda one: one.transmat_) == approx(draws.parameters["chain"]["transmat"])
+
+
 def test_chains_that_do_not_settle_are_told(binary):
     model = VBDiscreteDAG(latents=4, random_state=0).fit(binary)
     with pytest.warns(PosteriorWarning, match=r"chains of this VBDiscreteDAG did not settle in 128 sweeps"):

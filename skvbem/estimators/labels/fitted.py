@@ -48,8 +48,7 @@ class FittedEmissions(Fitted):
         """The emission of the groups."""
         return self.model.emission
 
-    @cached_property
-    def point(self) -> tuple:
+    def _found_point(self) -> tuple:
         """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""
         point = self.form.point_of(self.model.prior, self.statistics)
         return self.model.prior.with_exact_zeros(point) if self.form.prior_share == 0.0 else point

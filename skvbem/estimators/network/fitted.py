@@ -46,8 +46,7 @@ class FittedNetwork(Fitted):
         """Latent -> number of states."""
         return dict(zip(self.latents, self.model.layout.cardinalities))
 
-    @cached_property
-    def point(self) -> np.ndarray:
+    def _found_point(self) -> np.ndarray:
         """Posterior means (VB) or the point found (MAP, ML), (n_cells,)."""
         return self.form.point(self.model.prior, self.statistics)
 

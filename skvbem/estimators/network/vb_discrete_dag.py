@@ -664,8 +664,8 @@ class VBDiscreteDAG(EvidenceEstimator):
         level : float, default=0.95
             Mass of the equal-tailed intervals.
         method : {"vb", "draws", "linear_response"}, default="vb"
-            As of `credible_intervals`. Those of q(theta), "vb", need no X, and are too narrow where states overlap: read
-            them as a lower limit of the uncertainty.
+            As of `credible_intervals`. Those of q(theta), "vb", need no X, and are too narrow where states overlap:
+            read them as a lower limit of the uncertainty.
         X : array-like of shape (n_samples, n_features)
             The data of the fit, for the other methods.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -42,7 +42,7 @@ ERRORS = {
     ],
     "chains stop however much they differ": [
         (
-            "converged = bool(sizes.min() >= _WORTH * n_kept * n_chains and r_hat.max() <= _LARGEST_R_HAT)",
+            "converged = bool(sizes.min() >= _WORTH * n_draws and r_hat.max() <= _LARGEST_R_HAT)",
             "converged = True",
         )
     ],
