@@ -358,9 +358,9 @@ class EvidenceEstimator(VBEstimator):
         level : float, default=0.95
             Mass of each interval.
         method : {"draws", "linear_response", "vb"}, default="draws"
-            From draws of the posterior, which cover as they should; from linear response, nearly so where data are
-            many, at the cost of a few steps of the fit; or the quantiles of q(theta), which are too narrow where labels
-            overlap. The last needs no X; :doc:`/user_guide/intervals` has how often each covers.
+            From draws of the posterior, which cover as they should; from linear response, at little cost, which is too
+            narrow where labels overlap and rows are few; or the quantiles of q(theta), which are too narrow wherever
+            labels overlap. The last needs no X; :doc:`/user_guide/intervals` has how often each covers.
         X : array-like of shape (n_samples, n_features)
             The data of the fit.
         n_draws : int, default=2000
