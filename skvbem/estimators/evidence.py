@@ -334,6 +334,11 @@ class EvidenceEstimator(VBEstimator):
         self._check_intervals("sample_posterior", method)
         for name, value in (("n_draws", n_draws), ("n_chains", n_chains), ("max_sweeps", max_sweeps)):
             check_count(name, "sample_posterior", value)
+        if not hasattr(self, "_run_"):
+            raise ValueError(
+                f"sample_posterior needs one fit to all data; this {type(self).__name__} was updated by partial_fit. Fit "
+                "all data, or take credible_intervals(method='vb')."
+            )
         numbers = 4 * max(n_draws, 64 * n_chains) * self._fitted_.model.n_cells
         self._check_memory(f"{n_draws:.3g} draws of all parameters", numbers, "fewer")
         evaluation = self.evaluation(X, sample_weight, random_state, **where)

@@ -67,7 +67,7 @@ class PosteriorDraws:
         return self.natural.shape[1]
 
     def __repr__(self):
-        made = f"{self.method}, {self.n_sweeps} sweeps a chain" if self.n_sweeps else self.method
+        made = f"Gibbs chains of {self.n_sweeps} sweeps" if self.n_sweeps else self.method
         least, worst = (
             of([np.nan, *(f(each) for group in by_name.values() for each in group.values() if np.isfinite(each).any())])
             for of, f, by_name in ((np.nanmin, np.nanmin, self.ess), (np.nanmax, np.nanmax, self.r_hat))

@@ -261,6 +261,9 @@ def test_what_has_no_draws_is_refused(classes, binary):
     point = VBDiscreteDAG(latents=2, method="ml", random_state=0, n_init=2).fit(binary)
     with pytest.raises(ValueError, match=r"sample_posterior needs a posterior, and this fit by 'ml' is a point"):
         point.sample_posterior(binary)
+    in_batches = VBDiscreteDAG(latents=2, random_state=0, n_init=2).partial_fit(binary[:60]).partial_fit(binary[60:])
+    with pytest.raises(ValueError, match=r"sample_posterior needs one fit to all data; .* updated by partial_fit"):
+        in_batches.sample_posterior(binary)
     weight = np.linspace(0.5, 1.5, len(binary))
     weighted = VBDiscreteDAG(latents=2, random_state=0, n_init=2).fit(binary, sample_weight=weight)
     with pytest.raises(ValueError, match=r"need whole-number sample weights\. Take method='linear_response'"):
