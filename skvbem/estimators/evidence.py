@@ -336,8 +336,8 @@ class EvidenceEstimator(VBEstimator):
             check_count(name, "sample_posterior", value)
         if not hasattr(self, "_run_"):
             raise ValueError(
-                f"sample_posterior needs one fit to all data; this {type(self).__name__} was updated by partial_fit. Fit "
-                "all data, or take credible_intervals(method='vb')."
+                f"sample_posterior needs one fit to all data; this {type(self).__name__} was updated by partial_fit. "
+                "Fit all data, or take credible_intervals(method='vb')."
             )
         numbers = 4 * max(n_draws, 64 * n_chains) * self._fitted_.model.n_cells
         self._check_memory(f"{n_draws:.3g} draws of all parameters", numbers, "fewer")

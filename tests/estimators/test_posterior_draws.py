@@ -60,7 +60,7 @@ def test_tables_are_drawn_from_the_sum_over_all_completions(rng):
         tables.append(counts)
     weights = np.exp(logs - logsumexp(logs))
     likely = np.flatnonzero(weights > 1e-7)
-    draws = model.sample_posterior(X, 4000, sample_weight=repeats)
+    draws = model.sample_posterior(X, 2000, sample_weight=repeats)
     assert draws.converged
     for node, index in (("h", (0,)), ("a", (0, 0)), ("a", (1, 0)), ("b", (0, 1)), ("b", (1, 1))):
         parts = [
@@ -81,7 +81,7 @@ def test_rates_of_components_that_are_alike_are_aligned_as_the_fit_is(rng):
         shape, rate = 1.0 + total, 0.2 + n
         logs.append(log_beta(1.0 + n) + (gammaln(shape) - shape * np.log(rate)).sum())
         posteriors.append((1.0 + n, shape, rate))
-    n_exact = 8_000
+    n_exact = 5_000
     which = rng.choice(len(logs), size=n_exact, p=np.exp(logs - logsumexp(logs)))
     q = np.concatenate(list(model.fitted.e_step([X])))
     exact = np.empty((n_exact, 4))
@@ -93,7 +93,7 @@ def test_rates_of_components_that_are_alike_are_aligned_as_the_fit_is(rng):
         orders = [list(order) for order in permutations(range(2))]
         best = max(orders, key=lambda order: (q * log_p[:, order]).sum())
         exact[k] = *weights[best], *rates[best]
-    draws = model.sample_posterior(X, 2000)
+    draws = model.sample_posterior(X, 1000)
     found = np.column_stack([draws.parameters["mixture"]["weights"], draws.parameters["poisson"]["rates"][:, :, 0]])
     ess = np.concatenate([draws.ess["mixture"]["weights"], draws.ess["poisson"]["rates"][:, 0]])
     for j in range(4):
@@ -125,7 +125,7 @@ def test_chains_are_drawn_from_the_sum_over_all_paths(rng):
         logs.append(sum(log_beta(table).sum() for table in counts))
         counted.append(counts)
     weights = np.exp(logs - logsumexp(logs))
-    draws = model.sample_posterior(sequences, 2000)
+    draws = model.sample_posterior(sequences, 1000)
     for group, name, at, index in (
         ("chain", "startprob", 0, (0,)),
         ("chain", "transmat", 1, (0, 0)),

@@ -70,6 +70,11 @@ class FittedNetwork(Fitted):
         """Quantiles of q(theta) of each probability by itself, in tables."""
         return self.named_parameters(self.posterior.quantiles(probability))
 
+    def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
+        """Tables at natural parameters (n_cells, n_draws), each (n_draws, *parents, node)."""
+        tables = self.model.tables(self.model.prior.from_natural(natural))
+        return {"tables": {node: np.moveaxis(table, -1, 0) for node, table in tables.items()}}
+
     def network(self) -> Network:
         """Graph, states and tables as a value of their own."""
         dag, tables = self.model.dag, self.model.tables(self.point)
