@@ -406,6 +406,10 @@ class Identifiability(Protocol):
         ...
 
 
+#: Capabilities that take the evidence of complete rows in closed form, which there is given hyperparameters alone.
+OF_KNOWN_HYPERPARAMETERS = ("marginals", "entropy", "enumeration")
+
+
 @dataclass(frozen=True, eq=False)
 class Capabilities:
     """What one model can do for scores, beyond its prior and its E step; None where it cannot.
@@ -444,4 +448,4 @@ class Capabilities:
 
     def with_hidden_hyperparameters(self) -> Capabilities:
         """What is left where hyperparameters are hidden: complete rows then have no evidence in closed form."""
-        return replace(self, marginals=None, entropy=None, information=None, enumeration=None)
+        return replace(self, **dict.fromkeys(OF_KNOWN_HYPERPARAMETERS))

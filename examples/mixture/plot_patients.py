@@ -87,7 +87,7 @@ chosen = bounds.idxmax()
 print(bounds.round(1).to_string(), f"\n\nthe bound says {chosen}")
 
 # %%
-# (One kind is far below both pictures.) The bound says five, with four close behind. Patients held out say the same,
+# (One kind is far below both pictures.) The bound says five, with six close behind. Patients held out say the same,
 # less sharply: up to four kinds every one helps, after that nothing is certain. What of a single Gaussian, with a
 # correlation for every two measurements? It is another model of the same table, and so its bound compares:
 
@@ -104,9 +104,9 @@ plt.show()
 
 # %%
 # Marks are means, written above them in the unit of the column, with their credible intervals; the pale bands reach
-# one standard deviation of the patients of that kind either way. Nearly three patients in ten are heavy, with high
-# blood pressure, little HDL cholesterol and much triglyceride: their disease progressed most. A quarter are the
-# opposite in every respect. Two smaller kinds are nearly all of one sex, the young and those with little HDL
+# one standard deviation of the patients of that kind either way. More than a quarter of the patients are heavy, with
+# high blood pressure, little HDL cholesterol and much triglyceride: their disease progressed most. Another quarter are
+# the opposite in every respect. Two smaller kinds are nearly all of one sex, the young and those with little HDL
 # cholesterol and not much else.
 
 ComponentsDisplay.from_estimator(kinds, patients, ["log triglycerides", "progression"])

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skvbem.capabilities import Capabilities
+from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS, Capabilities
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
@@ -112,9 +112,14 @@ class Evaluation:
         """
         capability = getattr(self.capabilities, name)
         if capability is None:
+            if self.model.prior.hyperprior is not None and name in OF_KNOWN_HYPERPARAMETERS:
+                raise TypeError(
+                    f"{what} needs the evidence of rows whose hidden variables are known, which has no closed form "
+                    f"here: the prior of {type(self.model).__name__} has hyperparameters that are hidden themselves. "
+                    "Take 'laplace', or a sampled evidence such as 'importance_gibbs', or a prior of which nothing is "
+                    "hidden."
+                )
             model = type(self.model).__name__
-            if self.model.prior.hyperprior is not None:
-                model += " with hidden hyperparameters"
             raise TypeError(f"{what} needs the capability {name!r} of a model, which {model} does not have.")
         return capability
 

@@ -10,6 +10,17 @@ for which the model is asked. Of tables, with N expected counts and lambda the p
 :math:`(\lambda_l + N_l)(\mathrm{diag}\,\theta_l - \theta_l\theta_l^\top)`. The density of theta is with respect to the
 natural measure, the volume of the unconstrained coordinates (softmax, of tables), and so is A.
 
+Hidden hyperparameters :math:`\nu` are integrated out of the prior, exactly: they are hidden variables like any other,
+and Louis' identity takes from A the covariance of scores under :math:`p(\nu \mid \hat\theta)`, too,
+
+.. math::
+
+    A = -\sum_c \tilde\eta_c\, \partial^2 \phi_c - \sum_i \mathrm{Cov}(J^\top u_i \mid y_i, \hat\theta)
+        - J^\top \mathrm{Cov}(u_\nu \mid \hat\theta) J,
+
+:math:`\tilde\eta` the base of the prior plus expected statistics of rows and of :math:`\nu`, J the derivatives of
+:math:`\phi`. They are no parameters, and not of the d.
+
 Mode, density and Gaussian are those of one basis. In probabilities (and rates, means and precisions) the family's
 coordinates are shifted, those of tables from lambda to lambda - 1, and at the mode, where the gradient is zero,
 :math:`\ln\det A` becomes that of the parameters by twice the log density of the natural measure with respect to them,
@@ -19,11 +30,13 @@ probabilities, near 0, misses a factor of about 4 for a prior of 1.01; in the so
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
+from skvbem.capabilities import ScoreCovariance
 from skvbem.evidence.aliasing import alias_correction
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
@@ -85,7 +98,7 @@ def laplace(
         )
     statistics, log_likelihood = evaluation.expectation(natural, "The score 'laplace'")
     in_probabilities = _BASES[form] == "probability"
-    coordinates = (prior + statistics).coordinates
+    coordinates = (prior + (statistics + prior.hyperparameters(natural))).coordinates
     if in_probabilities:
         coordinates = coordinates + prior.probability_shift
     log_det, name, reasons = _largest_variant(evaluation, point, coordinates, variant, max_states)
@@ -96,10 +109,10 @@ def laplace(
             f"{name!r} was taken instead. A smaller 'tol' or more starts may end at a maximum.",
         )
     d = prior.n_free_parameters
-    log_prior = float(prior.log_density(point, basis=_BASES[form]))
+    log_prior = float(prior.log_density_as_prior(point, basis=_BASES[form]))
     if in_probabilities:
         # the change of variables, squared, where the gradient is zero
-        log_det += 2.0 * (log_prior - float(prior.log_density(point)))
+        log_det += 2.0 * (log_prior - float(prior.log_density_as_prior(point)))
     correction = alias_correction(evaluation) if alias else 0.0
     return Evidence(
         log_likelihood + log_prior + 0.5 * d * np.log(2 * np.pi) - 0.5 * log_det + correction,
@@ -128,6 +141,8 @@ def _largest_variant(
     reasons: list[str] = []
     for name in VARIANTS[VARIANTS.index(variant) :]:
         blocks = information(point, evaluation.data, joint=name == "full", max_states=max_states)
+        if prior.hyperprior is not None:
+            blocks = _with_hyperparameters(prior, point, blocks, joint=name == "full")
         log_det, reason = _log_det(prior, point, coordinates, blocks, name == "diagonal")
         if log_det is not None:
             return log_det, name, reasons
@@ -136,6 +151,19 @@ def _largest_variant(
         "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
         f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
     )
+
+
+def _with_hyperparameters(prior, point, blocks: list[ScoreCovariance], *, joint: bool) -> list[ScoreCovariance]:
+    """Covariances of scores under hidden variables of rows and hyperparameters, which no coordinate is without."""
+    covariance = prior.hyperprior.score_covariance(prior.natural(point), prior.jacobian(point))
+    every = np.arange(len(covariance))
+    if not joint:
+        alone = np.setdiff1d(every, np.concatenate([block.free for block in blocks]))
+        within = [*blocks, ScoreCovariance(alone, np.zeros((len(alone),) * 2))]
+        return [replace(each, covariance=each.covariance + covariance[np.ix_(each.free, each.free)]) for each in within]
+    for block in blocks:
+        covariance[np.ix_(block.free, block.free)] += block.covariance
+    return [ScoreCovariance(every, covariance)]
 
 
 def _log_det(prior, point, coordinates, blocks, diagonal: bool) -> tuple[float | None, str | None]:

@@ -139,7 +139,7 @@ def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int)
     certain = evaluation.capability("points").certain_statistics(evaluation.data, evaluation.generator(_ANYWHERE))
     fits = list(evaluation.fit("vb").optima.T[:n_fits]) if any(fractions) else []
     pairs = [(fraction, counts) for counts in fits for fraction in fractions if fraction]
-    if not fits or np.allclose(fits[0], certain, rtol=1e-9, atol=1e-9):
+    if not fits or np.allclose(_of_rows(evaluation, fits[0]), certain, rtol=1e-9, atol=1e-9):
         pairs = [(0.0, certain)]
     elif 0.0 in fractions:
         pairs.append((0.0, certain))
@@ -148,6 +148,15 @@ def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int)
     statistics = np.stack([certain + fraction * np.maximum(counts - certain, least) for fraction, counts in pairs])
     relabelings = evaluation.capability("relabelings").relabelings(evaluation.hidden)
     return Starts(model.prior, np.array([fraction for fraction, _ in pairs]), statistics, relabelings)
+
+
+def _of_rows(evaluation: Evaluation, statistics: np.ndarray) -> np.ndarray:
+    """Statistics (n_cells,) of a VB fit without those of hidden hyperparameters."""
+    model = evaluation.model
+    if model.prior.hyperprior is None:
+        return statistics
+    natural = (model.prior + statistics).expected_natural()
+    return model.expect(natural[:, None], evaluation.data).statistics[:, 0]
 
 
 def first_of_each(which: np.ndarray, n: int = 2) -> int:

@@ -191,6 +191,10 @@ class ConjugateFamily(ABC):
         """
         return self
 
+    def with_known_hyperparameters(self) -> ConjugateFamily:
+        """The prior whose hidden hyperparameters are known, and at their prior means; itself if none are hidden."""
+        return self.given_hyperparameters(self.with_hyperparameters(np.zeros(self.coordinates.shape)))
+
     def kl(self, other: Self, expected_natural: np.ndarray | None = None) -> np.ndarray:
         """KL(self || other), nats, summed over the block; the expected natural parameters may be given if known."""
         added = self.statistics_above(other)

@@ -32,6 +32,19 @@ class Hyperprior(ABC):
         """
 
     @abstractmethod
+    def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+        r"""The covariance of scores under q(nu), :math:`J^\top \mathrm{Cov}(u) J`, (n_free, n_free).
+
+        Law: with the information of expected statistics less this, the Hessian of minus ln Z.
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+        jacobian : ndarray of shape (n_cells, n_free)
+            Derivatives of the natural parameters by coordinates of a point.
+        """
+
+    @abstractmethod
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of hyperparameters drawn from q(nu) at natural parameters, of their shape."""
 
@@ -87,6 +100,12 @@ class GammaHyperprior(Hyperprior):
     def _log_gain(self) -> float:
         """The part of ln Z that no parameter changes, nats."""
         return self.constant + float((log_rising(self.shape, self.power) - self.power * np.log(self.rate)).sum())
+
+    def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+        """See `Hyperprior`."""
+        shape, rate = self.posterior(natural)
+        by_deviation = (np.sqrt(shape) / rate)[:, None] * (self.loadings @ jacobian)
+        return by_deviation.T @ by_deviation
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
@@ -148,6 +167,15 @@ class WishartHyperprior(Hyperprior):
         inverse = np.linalg.inv(factor)
         log_det = 2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
         return self._cells(dof * (inverse.swapaxes(-1, -2) @ inverse)), self._log_gain - dof / 2 * log_det
+
+    def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+        """See `Hyperprior`."""
+        # a score is tr(S B) with S symmetric, and Cov(tr(S B), tr(S' B)) = 2 n tr(V S V S') where B ~ W(n, V)
+        d, inverse = len(self.scale), np.linalg.inv(self._factor(natural))
+        of_cells = jacobian[self.squares].sum(axis=0)
+        turned = pack_symmetric(inverse @ unpack_symmetric((of_cells / pairings(d)[:, None]).T, d) @ inverse.T)
+        by_deviation = turned * np.sqrt(2 * self._posterior_dof * pairings(d))
+        return by_deviation @ by_deviation.T
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""
@@ -219,6 +247,11 @@ class BlockHyperpriors(Hyperprior):
             statistics[cells] += of_cells
             log_z = log_z + of_block
         return statistics, log_z
+
+    def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+        """See `Hyperprior`."""
+        parts = (each.score_covariance(natural[cells], jacobian[cells]) for cells, each in self.blocks)
+        return np.sum(list(parts), axis=0)  # given the parameters, blocks are independent
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """See `Hyperprior`."""

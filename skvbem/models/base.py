@@ -106,8 +106,7 @@ class LatentModel(ABC):
         """The model whose hidden hyperparameters are known, and at their prior means; itself if none are hidden."""
         if self.prior.hyperprior is None:
             return self
-        of_prior = self.prior.with_hyperparameters(np.zeros(len(self.prior.coordinates)))
-        return self.with_prior(self.prior.given_hyperparameters(of_prior))
+        return self.with_prior(self.prior.with_known_hyperparameters())
 
     @property
     def n_cells(self) -> int:

@@ -61,8 +61,11 @@ class EmissionExample:
     refused: float | None = None
 
     def prior(self, n_components: int) -> Any:
-        """The prior of so many components."""
-        return self.emission.default_prior(n_components, **self.options)
+        """The prior of so many components given its hidden hyperparameters, if any, at their prior means.
+
+        Laws of emissions are of a density of the parameters, which has closed forms only given them.
+        """
+        return self.emission.default_prior(n_components, **self.options).with_known_hyperparameters()
 
     def responsibilities(self, rng: np.random.Generator, lanes: tuple[int, ...] = ()) -> np.ndarray:
         """Random ones, (n_rows, n_components), after a leading axis of `lanes`."""

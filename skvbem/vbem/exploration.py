@@ -137,12 +137,10 @@ class Explorer:
         contenders = self.raced(stages[0], self._eased(stages[0], starts(stages[0])))
         of_starts = [] if getattr(stages[0], "is_sample", False) else contenders
         for number, stage in enumerate(stages):
-            if number:
-                contenders = self.raced(stage, contenders)
             if number == 0:
                 contenders = self.moved(stage, _different(contenders), agreed=_share_that_met(contenders) >= _AGREED)
-            if stage is not ascent:
-                contenders = _promising(_different(contenders), stage)
+            elif getattr(stages[number - 1], "is_sample", False):  # else what is on the distinct rows is on all
+                contenders = self.raced(stage, _promising(_different(contenders), stages[number - 1]))
         return of_starts, self.finished(ascent, _different(contenders))
 
     def _eased(self, ascent: Any, starts: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture
+from skvbem.emissions import Gaussian
 from skvbem.errors import BoundFellError, DataWarning, TooLargeError
 from skvbem.evidence import certify_evidence, evidence_table, scorer
 from skvbem.models.hmm.model import HMM
@@ -23,6 +24,8 @@ pl = pytest.importorskip("polars")
 CODES = np.random.default_rng(0).integers(0, 3, (24, 3))
 ESTIMATORS = [VBDiscreteDAG(n_init=1, random_state=0), VBMixture(2, n_init=1, random_state=0)]
 ESTIMATORS.append(VBHMM(2, n_init=1, random_state=0))
+# A prior without hidden hyperparameters.
+KNOWN = {"covariance_prior": None, "mean_precision_prior": 1.0}
 any_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
 
 
@@ -86,7 +89,7 @@ def test_the_rounding_that_is_said_is_what_there_is():
 
 def test_ordinary_weights_leave_rounding_far_below_a_nat():
     X, weight = populations(60.0)
-    fitted = VBMixture(3, n_init=1, random_state=0).fit(X, sample_weight=weight).fitted
+    fitted = VBMixture(3, emission=Gaussian(**KNOWN), n_init=1, random_state=0).fit(X, sample_weight=weight).fitted
     assert fitted.model.rounding(fitted.form, fitted.statistics[:, None])[0] < 1e-9
 
 
@@ -221,7 +224,8 @@ def test_wide_tables_whose_covariances_cost_minutes_are_told_of(covariance_type,
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
 def test_exact_sums_of_more_terms_than_floats_count_are_refused_with_their_number(n_components, covariance_type):
     X = np.random.default_rng(0).normal(size=(3000, 2))
-    model = VBMixture(n_components, covariance_type=covariance_type, n_init=1, tol=1e3, random_state=0).fit(X)
+    emission = Gaussian(covariance_type, **KNOWN)
+    model = VBMixture(n_components, emission=emission, n_init=1, tol=1e3, random_state=0).fit(X)
     text = "The exact evidence is a sum of 1.23e+903 terms" if n_components == 2 else "The exact evidence is a sum of "
     refused(TooLargeError, text, model.log_evidence, X, kind="exact")
     refused(

@@ -8,6 +8,7 @@ from emissions.defined import DEFINED
 from emissions.members import CONJUGATE
 from evidence.mixture_problems import case
 from reference import mixtures
+from reference.differences import hessian
 from scipy.special import gammaln
 
 from skvbem import StructureSearchCV, VBDiscreteDAG, VBMixture
@@ -225,18 +226,6 @@ def log_posterior(evaluation, free):
         prior.log_density(point),
     ]
     return sum(found)
-
-
-def hessian(of, at, h=2e-3):
-    """Second differences, of the fourth order."""
-    d = len(at)
-    a, b = (h * np.eye(d)[:, k] for k in np.indices((d, d)).reshape(2, -1))
-
-    def second(s):
-        signs = ((1, 1, 1), (-1, 1, -1), (-1, -1, 1), (1, -1, -1))
-        return sum(sign * of(at[:, None] + s * (i * a + j * b)) for sign, i, j in signs).reshape(d, d) / 4
-
-    return (4 * second(1.0) - second(2.0) / 4) / (3 * h**2)
 
 
 @pytest.mark.parametrize("name", DEFINED)

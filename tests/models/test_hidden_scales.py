@@ -3,6 +3,7 @@ and integrals over both."""
 
 import numpy as np
 import pytest
+from reference.differences import hessian
 from reference.two_labels import log_evidence_over_labels
 from scipy.special import gammaln, logsumexp, multigammaln
 
@@ -10,6 +11,7 @@ from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.evidence import SCORES
 from skvbem.evidence.evaluation import FORMS, Evaluation
+from skvbem.evidence.starts import make_starts
 from skvbem.models.hmm import capabilities as of_chains
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions
@@ -42,23 +44,25 @@ def emission_of(shape):
 
 
 class Problem:
-    def __init__(self, kind, shape, weight):
+    def __init__(self, kind, shape, weight, n_labels=2, rows=None, alpha=1.0):
         self.kind, self.shape, self.weight = kind, shape, weight
-        self.emission, self.rows = emission_of(shape)
+        self.emission, some_rows = emission_of(shape)
+        self.rows = some_rows if rows is None else rows
         self.prior = self.emission.default_prior(
-            2, mean_precision_prior=weight, covariance_prior="hierarchical", degrees_of_freedom_prior=3.5
+            n_labels, mean_precision_prior=weight, covariance_prior="hierarchical", degrees_of_freedom_prior=3.5
         )
-        table, n = self.emission.prepare(self.rows), len(ROWS)
+        table, n = self.emission.prepare(self.rows), len(self.rows)
         if kind == "mixture":
-            self.model = Mixture(self.emission, FiniteWeights(np.ones(2)), self.prior)
+            self.model = Mixture(self.emission, FiniteWeights(np.full(n_labels, alpha)), self.prior)
             self.data = self.model.compile(table)
             self.ascent_type, self.capabilities = MixtureAscent, of_mixtures.capabilities_of(self.model)
         else:
-            self.model = HMM(self.emission, Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2))), self.prior)
+            first, next_ = (Transitions(np.full((n, 2), alpha)) for n in (1, 2))
+            self.model = HMM(self.emission, first, next_, self.prior)
             self.data = self.model.compile(table, np.array([n]))
             self.ascent_type, self.capabilities = HMMAscent, of_chains.capabilities_of(self.model)
         rng = np.random.default_rng(0)
-        drawn = [self.model.statistics_of(rng.dirichlet(np.ones(2), n), self.data) for _ in range(6)]
+        drawn = [self.model.statistics_of(rng.dirichlet(np.ones(n_labels), n), self.data) for _ in range(6)]
         self.starts = np.stack(drawn, axis=1)
 
     def ascent(self, form="vb"):
@@ -73,7 +77,7 @@ class Problem:
             starts = np.column_stack([fit.statistics, self.starts])
             return best_of(self.ascent_type(self.model, self.data, form), starts, tol=1e-9, max_iter=20_000)
 
-        n = float(len(ROWS))
+        n = float(len(self.rows))
         return Evaluation(self.model, self.capabilities, self.data, refitted, self.fit(), "vb", n, ("label",), [seed])
 
     def log_evidence(self):
@@ -201,6 +205,62 @@ def test_importance_from_gibbs_draws_finds_the_evidence(problem, log_evidence):
     # the grid is right to a hundredth
     assert found.value == approx(log_evidence, abs=4.5 * found.standard_error + 0.01)
     assert found.standard_error < 0.05
+
+
+# --- Laplace's approximation ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["map", "map_probability"])
+@pytest.mark.parametrize("name", CASES)
+def test_laplace_is_the_gaussian_of_the_hessian(name, form):
+    """Of the log posterior of means and precisions, the scale and the weight of means integrated out."""
+    problem = Problem(*CASES[name], alpha=2.0)  # so that there is a mode inside in probabilities, too
+    evaluation, prior = problem.evaluation(), problem.model.prior
+    basis = "natural" if form == "map" else "probability"
+
+    def log_posterior(free):
+        point = prior.from_unconstrained(free)
+        log_likelihood = problem.model.expect(prior.natural(point), problem.data).log_normalizer
+        return log_likelihood + prior.log_density_as_prior(point, basis)
+
+    point = evaluation.point(form)
+    at = prior.to_unconstrained(point)
+    matrix = -hessian(log_posterior, at)
+    found = SCORES["laplace"](evaluation, form=form)
+    expected = log_posterior(at[:, None])[0] + len(at) / 2 * np.log(2 * np.pi) - np.linalg.slogdet(matrix)[1] / 2
+    if form == "map_probability":  # the volume is that of the unconstrained coordinates
+        expected -= prior.log_density_as_prior(point, basis) - prior.log_density_as_prior(point)
+    assert found.details["variant"] == "full"
+    assert found.value == approx(float(expected), abs=1e-5)
+    assert found.n_free_parameters == len(at)
+    if form == "map":
+        diagonal = SCORES["laplace"](evaluation, variant="diagonal").details["log_det"]
+        assert diagonal == approx(np.log(np.diag(matrix)).sum(), abs=1e-5)
+        assert np.isfinite(SCORES["laplace"](evaluation, variant="block").value)
+
+
+@pytest.mark.parametrize("shape", ["diag", "spherical", "one", "full", "tied"])
+def test_laplace_nears_the_integral_as_rows_grow(shape):
+    """Of one component: over the scale, the weight of means, the means and the precisions."""
+    weight = 0.5 if shape in ("full", "tied") else "hierarchical"
+    rows = emission_of(shape)[1]
+    errors = []
+    for n in (1, 8):
+        of_rows = np.tile(rows, (n, 1)) + 0.1 * np.random.default_rng(0).normal(size=(n * len(rows), rows.shape[1]))
+        fitted = Problem("mixture", shape, weight, 1, of_rows)
+        exact = log_evidence_of(of_rows, np.zeros(len(of_rows)), shape, weight)
+        errors.append(abs(SCORES["laplace"](fitted.evaluation()).value - exact))
+    assert errors[1] < 0.4 * errors[0] + 0.02
+    assert errors[1] < 0.15
+
+
+def test_where_no_label_is_uncertain_there_is_one_start():
+    """Of one component the rows' statistics are certain; those of the scale, which are not, make no further start."""
+    evaluation = Problem("mixture", "diag", "hierarchical", 1).evaluation()
+    assert len(make_starts(evaluation, (1.0, 0.5, 0.0), 4)) == 1
+    exact = log_evidence_of(ROWS, np.zeros(len(ROWS)), "diag", "hierarchical")
+    found = SCORES["ais"](evaluation)
+    assert found.value == approx(exact, abs=4.5 * found.standard_error)
 
 
 ANNEALED = {"ais": {"n_chains": 96}, "smc": {}, "ais_metropolis": {"n_chains": 48, "n_steps": 1024}}

@@ -42,15 +42,15 @@ class Gaussian(NumericSpecification):
         component.
     mean_prior : array-like of shape (n_columns,), default=None
         Prior mean of the means; by default the mean of X.
-    mean_precision_prior : float or "hierarchical", default=1.0
+    mean_precision_prior : float or "hierarchical", default="hierarchical"
         How many rows `mean_prior` weighs; "hierarchical" has it learned from how far apart the components are.
     degrees_of_freedom_prior : float, default=None
         Of precisions, more than d - 1 where d columns share a matrix. By default d there, and 1 for each variance of
         "diag" and "spherical"; d + 2 and 3 under a hierarchical `covariance_prior`.
-    covariance_prior : array-like or "hierarchical", default=None
-        Prior covariance of a component, (d, d) for "full" and "tied", (d,) for "diag", a number for "spherical". By
-        default the covariance of X, its correlations shrunk towards 0 a little where rows are few. "hierarchical" has
-        it learned from all components.
+    covariance_prior : array-like, "hierarchical" or None, default="hierarchical"
+        Prior covariance of a component, (d, d) for "full" and "tied", (d,) for "diag", a number for "spherical".
+        "hierarchical" has it learned from all components. None is the covariance of X, its correlations shrunk towards
+        0 a little where rows are few.
 
     See Also
     --------
@@ -88,9 +88,9 @@ class Gaussian(NumericSpecification):
         covariance_type="full",
         *,
         mean_prior=None,
-        mean_precision_prior=1.0,
+        mean_precision_prior=HIERARCHICAL,
         degrees_of_freedom_prior=None,
-        covariance_prior=None,
+        covariance_prior=HIERARCHICAL,
     ):
         self.covariance_type = covariance_type
         self.mean_prior = mean_prior

@@ -108,6 +108,7 @@ class HMMMethod(LabelMethod):
 
     def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
         """Starts, every other one some steps on as a point if the prior of transitions is sharp."""
+        starts = super().eased(model, data, form, starts, n_threads)
         is_sharp = (model.transitions.prior.concentration < 1).any()
         if form.density and is_sharp and starts.shape[1] > 1:
             starts, eased = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])

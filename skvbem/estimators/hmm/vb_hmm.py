@@ -139,7 +139,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     mean_precision_, degrees_of_freedom_ : ndarray
         Of the posterior (``method="vb"``), if there is a Gaussian group.
     mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
-        The prior of a Gaussian group as it was resolved.
+        The prior of a Gaussian group as it was resolved, hidden hyperparameters as they are expected.
     parameters_ : dict of str to dict of str to ndarray
         By group, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.

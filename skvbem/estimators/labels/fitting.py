@@ -12,6 +12,7 @@ from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.moves import Recombinations
 from skvbem.vbem.exploration import Proposals
 from skvbem.vbem.fit import FitMethod
+from skvbem.vbem.posteriors import Form
 
 # Proposals of one round of moves, and the share of all rows that they mix into components by maximum likelihood.
 _MAX_PROPOSALS, _BLUR = 12, 1e-3
@@ -52,6 +53,10 @@ class LabelStarts:
 
 class LabelMethod(FitMethod):
     """Fits models whose rows have one hidden label each."""
+
+    def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
+        """Starts that say something of hidden hyperparameters, as those of fits by maximum likelihood do not."""
+        return model.prior.with_hyperparameters(starts) if form.prior_share else starts
 
     def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int) -> Proposals:
         """One component divided, in the room of two that are joined or of one that is dropped."""

@@ -116,7 +116,7 @@ class VBMixture(EmissionEstimator):
     mean_precision_, degrees_of_freedom_ : ndarray
         Of the posterior (``method="vb"``), the latter two if there is a Gaussian group.
     weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
-        The prior as it was resolved, what was taken from X too.
+        The prior as it was resolved, with what was taken from X, and hidden hyperparameters as they are expected.
     parameters_ : dict of str to dict of str to ndarray
         By group, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
         probabilities, rates and means is the posterior mean.

@@ -156,24 +156,20 @@ class EmissionAscent(Generic[_Model]):
     is_sample: bool = False
 
     def __init__(self, model: _Model, data: LabeledRows, form: Any, n_threads: int = 1):
+        if not form.prior_share:  # maximum likelihood asks no prior, and what is proposed to it knows of none hidden
+            model = model.with_known_hyperparameters()
         self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
         self.magnitude = model.magnitude(data)
         if not form.density and form.prior_share:  # of a log density, whose normalizer cancels what strong priors say
             self.magnitude += float(np.abs(model.prior.coordinates).sum())
         self.signed = model.prior.signed
-        self.hyperprior = model.prior.hyperprior if form.density or form.prior_share else None
+        self.hyperprior = model.prior.hyperprior
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
         """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
         prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
         posterior = prior + statistics
         live = np.flatnonzero(posterior.is_valid)
-        if prior.hyperprior is not None and len(live) < statistics.shape[1]:
-            started = prior.with_hyperparameters(statistics)
-            posterior = prior + started
-            live = np.flatnonzero(posterior.is_valid)
-            if self.hyperprior is not None:
-                statistics[:] = started
         for step in range(n_steps):
             if not len(live):
                 break

@@ -58,9 +58,9 @@ class ComponentsDisplay:
     >>> from skvbem.datasets import load_faithful
     >>> from skvbem.plotting import ComponentsDisplay
     >>> X = load_faithful().data
-    >>> display = ComponentsDisplay.from_estimator(VBMixture(3, random_state=0).fit(X), X)
+    >>> display = ComponentsDisplay.from_estimator(VBMixture(4, random_state=0).fit(X), X)
     >>> len(display.components)  # the other is empty
-    2
+    3
     """
 
     def __init__(self, means, covariances, weights, *, components, rows, responsibilities, feature_names, mass=0.9):

@@ -54,8 +54,8 @@ ERRORS = {
     "the correction for identifiable dimensions has the wrong sign": [("0.5 * (free - d) *", "0.5 * (d - free) *")],
     "Laplace forgets the change of variables": [
         (
-            "log_det += 2.0 * (log_prior - float(prior.log_density(point)))",
-            "log_det += log_prior - float(prior.log_density(point))",
+            "log_det += 2.0 * (log_prior - float(prior.log_density_as_prior(point)))",
+            "log_det += log_prior - float(prior.log_density_as_prior(point))",
         )
     ],
     "BIC with the prior takes its density in natural parameters": [

@@ -13,6 +13,9 @@ ERRORS = {
     "the bound of one start is reported for another's tables": [
         ("np.ascontiguousarray(result.statistics[:, best])", "np.ascontiguousarray(result.statistics[:, best - 1])")
     ],
+    "what starts reach on distinct rows is raced again on repeats": [
+        ('elif getattr(stages[number - 1], "is_sample", False):', "else:")
+    ],
     "a tournament keeps the worse half": [("np.argsort(-objective,", "np.argsort(objective,")],
     "a race is won by what does not count": [
         ("objective = objective[self.counts(statistics)]", "objective = objective[:]")

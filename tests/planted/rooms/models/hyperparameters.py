@@ -18,6 +18,27 @@ ERRORS = {
     "a hidden scale has no divergence from its own prior": [
         ("dof / 2 * float(np.linalg.slogdet(self.scale)[1])", "0.0 * float(np.linalg.slogdet(self.scale)[1])")
     ],
+    "a hyperparameter's own divergence is forgotten": [
+        (
+            "return self.loadings.T @ (shape / rate), self._log_gain - grown.sum(axis=0)",
+            "return self.loadings.T @ (shape / rate), self.loadings.T @ (shape / rate) @ natural",
+        )
+    ],
+    "Laplace's Gaussian takes hyperparameters for known": [
+        (
+            "covariance = prior.hyperprior.score_covariance(prior.natural(point), prior.jacobian(point))",
+            "covariance = 0.0 * prior.hyperprior.score_covariance(prior.natural(point), prior.jacobian(point))",
+        )
+    ],
+    "Laplace's Gaussian has no expected hyperparameters": [
+        (
+            "(prior + (statistics + prior.hyperparameters(natural))).coordinates",
+            "(prior + (statistics + 0.999 * prior.hyperparameters(natural))).coordinates",
+        )
+    ],
+    "entries of a hidden scale off its diagonal count once": [
+        ("turned * np.sqrt(2 * self._posterior_dof * pairings(d))", "turned * np.sqrt(2 * self._posterior_dof)")
+    ],
     "a scale that one precision stands on is counted for each component": [
         ("power = n_precisions * degrees_of_freedom / 2", "power = n_components * degrees_of_freedom / 2")
     ],
@@ -75,8 +96,8 @@ ERRORS = {
     ],
     "maximum likelihood asks the hyperprior": [
         (
-            "self.hyperprior = model.prior.hyperprior if form.density or form.prior_share else None",
-            "self.hyperprior = model.prior.hyperprior",
+            "model = model.with_known_hyperparameters()",
+            "model = model",
         ),
     ],
 }
