@@ -179,7 +179,7 @@ def predictions(figures, name, estimator, X, n_samples=3):
         figures.attempt(f"{name}/forecast", lambda: estimator.forecast(X, n_steps=3).state_probabilities)
         figures.attempt(f"{name}/forecast expected", lambda: dict(estimator.forecast(X, n_steps=3).expected))
     if hasattr(estimator, "credible_intervals"):
-        figures.attempt(f"{name}/credible_intervals", lambda: flat(estimator.credible_intervals()))
+        figures.attempt(f"{name}/credible_intervals", lambda: flat(estimator.credible_intervals(method="vb")))
     if hasattr(estimator, "goodness_of_fit"):
         figures.attempt(f"{name}/goodness_of_fit", lambda: estimator.goodness_of_fit(X).x2)
     figures.attempt(f"{name}/sample", lambda: as_array(estimator.sample(n_samples, random_state=3)))

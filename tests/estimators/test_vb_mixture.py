@@ -457,7 +457,7 @@ def test_credible_intervals_hold_the_parameters_and_need_a_posterior(rng):
     model = VBMixture(2, emission={"gaussian": "a", "categorical": "b", "poisson": "c"}, n_init=2, random_state=0)
     model.fit(frame)
     assert {name: levels.tolist() for name, levels in model.categories_.items()} == {"b": ["x", "y", "z"]}
-    wide, narrow = (model.credible_intervals(level) for level in (0.95, 0.5))
+    wide, narrow = (model.credible_intervals(level, "vb") for level in (0.95, 0.5))
     for family, parameter in (("gaussian", "means"), ("categorical", "probabilities"), ("poisson", "rates")):
         ends = (wide[family][parameter][0], narrow[family][parameter][0], model.parameters_[family][parameter])
         assert np.all(np.diff([*ends, narrow[family][parameter][1], wide[family][parameter][1]], axis=0) > 0)

@@ -655,14 +655,20 @@ class VBDiscreteDAG(EvidenceEstimator):
 
     # Reporting --------------------------------------------------------------------------------------------------------
 
-    def summary(self, *, level=0.95):
+    def summary(self, *, level=0.95, method="vb", X=None, sample_weight=None):
         """All tables with their counts and, for VB, credible intervals, as a pandas DataFrame.
 
         Parameters
         ----------
         level : float, default=0.95
-            Mass of the equal-tailed intervals of q(theta). VB posteriors are too narrow where states overlap: read them
-            as a lower limit of the uncertainty.
+            Mass of the equal-tailed intervals.
+        method : {"vb", "draws", "linear_response"}, default="vb"
+            As of `credible_intervals`. Those of q(theta), "vb", need no X, and are too narrow where states overlap:
+            read them as a lower limit of the uncertainty.
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, for the other methods.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
         Returns
         -------
@@ -671,7 +677,10 @@ class VBDiscreteDAG(EvidenceEstimator):
         """
         check_is_fitted(self)
         check_level("summary", level)
-        return table_summary(self.tables_, self.counts_, getattr(self, "posterior_", None), level)
+        intervals = None
+        if self._fitted_.form.density:
+            intervals = self.credible_intervals(level, method, X=X, sample_weight=sample_weight)["tables"]
+        return table_summary(self.tables_, self.counts_, intervals)
 
     def goodness_of_fit(self, X, sample_weight=None):
         """Fit indices that users of latent class models print first.
