@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
-from skvbem.vbem.exploration import Explorer, Move, Proposals
+from skvbem.vbem.contenders import Move, Proposals
+from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.posteriors import VB, Form
 from skvbem.vbem.starts import tournament
 
@@ -252,7 +253,7 @@ class FitMethod:
         return []
 
     def moves(self, ascent: Any, statistics: np.ndarray, seed: int) -> Proposals:
-        """Points to go on from where statistics (n_cells,) are an optimum; none by default."""
+        """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default."""
         return Proposals([], np.empty((len(statistics), 0)))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:

@@ -10,11 +10,14 @@ import numpy as np
 
 from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.moves import Recombinations
-from skvbem.vbem.exploration import Proposals
+from skvbem.models.labels.shares import crossed, shared_among_some, shared_anew
+from skvbem.vbem.contenders import ALONE, Proposals
 from skvbem.vbem.fit import FitMethod
 
-# Proposals of one round of moves, and the share of all rows that they mix into components by maximum likelihood.
-_MAX_PROPOSALS, _BLUR = 12, 1e-3
+# Proposals of one round of moves: recombinations of the best, rows shared out anew in it, or in all, and components of
+# two optima taken together. The share of all rows that they mix into components by maximum likelihood.
+_MAX_PROPOSALS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 6, 3
+_BLUR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +57,28 @@ class LabelMethod(FitMethod):
     """Fits models whose rows have one hidden label each."""
 
     def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int) -> Proposals:
-        """One component divided, in the room of two that are joined or of one that is dropped."""
-        model = ascent.model
-        if model.n_components == 1 or not len(ascent.rows):
-            return Proposals([], np.empty((len(statistics), 0)))
-        natural, _ = ascent.form.of(model.prior, statistics[:, None])
-        expected_rows = model.expected_rows(natural[:, 0], ascent.data, ascent.rows)
+        """What the best optimum and the others, (n_cells, n_optima), the best first, may be changed to.
+
+        One component of the best is divided in the room of two that are joined or of one that is dropped; rows of some
+        components of it, or all rows, are shared out anew; components of the best and of another are taken together.
+        """
+        model, rows = ascent.model, ascent.rows
+        if model.n_components == 1 or not len(rows):
+            return Proposals([], np.empty((len(statistics), 0)), [])
+        natural, _ = ascent.form.of(model.prior, statistics)
+        best, *others = (model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T))
         blur = 0.0 if ascent.form.prior_share else _BLUR
-        recombinations = Recombinations(model, ascent.rows, statistics, natural[:, 0], expected_rows, seed, blur)
-        return Proposals(*recombinations.proposals(_MAX_PROPOSALS))
+        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
+        rng = np.random.default_rng([seed, 1])
+        shared = {
+            ALONE: [shared_anew(rows, model.n_components, _N_ANEW, rng)],
+            "share out anew": [shared_among_some(rows, best, _N_AMONG_SOME, rng)],
+            "cross": [crossed(rows, *pair, _N_CROSSED, rng) for other in others for pair in ((best, other), (other, best))],
+        }
+        kinds, recombined = of_best.proposals(_MAX_PROPOSALS)
+        columns = [recombined, *(of_best.of_expected_rows(each) for parts in shared.values() for each in parts)]
+        kinds += [kind for kind, parts in shared.items() for part in parts for _ in part]
+        return Proposals(kinds, np.concatenate(columns, axis=1))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
         """By maximum likelihood, solutions without a component that has no width: of those there is no best."""

@@ -235,6 +235,15 @@ class Recombinations:
             (len(self.statistics), 0)
         )
 
+    def of_expected_rows(self, expected_rows: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, n) of expected rows (n, n_components, n_rows), a little of each in every component."""
+        if self.blur:
+            expected_rows = (1 - self.blur) * expected_rows + self.blur / self.n * self.rows.weight
+        of_emission = self._statistics(expected_rows) + self.of_hyperparameters[:, None]
+        share = self.expected_rows / (self.rows.weight * np.maximum(self.counts, 1e-300)[:, None])
+        of_labels = [self.model.shared_out(self.statistics, each) for each in expected_rows @ share.T]
+        return np.concatenate([np.stack(of_labels, axis=1), of_emission])
+
     def _recombined(
         self, counts: np.ndarray, statistics: np.ndarray, divided: int, gone: int, into: int | None
     ) -> np.ndarray:
