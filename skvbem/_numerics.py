@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import cache
 
 import numpy as np
@@ -81,11 +80,11 @@ def safe_cholesky(a: np.ndarray) -> np.ndarray:
     try:
         return np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
-        factors = np.full(a.shape, np.nan)
-        for index in np.ndindex(a.shape[:-2]):
-            with contextlib.suppress(np.linalg.LinAlgError):
-                factors[index] = np.linalg.cholesky(a[index])
-        return factors
+        flat = a.reshape(-1, *a.shape[-2:])
+        if len(flat) == 1:
+            return np.full(a.shape, np.nan)
+        halves = flat[: len(flat) // 2], flat[len(flat) // 2 :]  # few of many fail
+        return np.concatenate([safe_cholesky(half) for half in halves]).reshape(a.shape)
 
 
 def pack_symmetric(a: np.ndarray) -> np.ndarray:
@@ -99,6 +98,7 @@ def unpack_symmetric(packed: np.ndarray, d: int) -> np.ndarray:
     return packed[..., _places(d)]
 
 
+@cache
 def pairings(d: int) -> np.ndarray:
     """How often each packed cell stands in a symmetric matrix: 1 on the diagonal, 2 off it."""
     rows, columns = _triangle(d)
