@@ -80,11 +80,24 @@ def safe_cholesky(a: np.ndarray) -> np.ndarray:
     try:
         return np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
-        flat = a.reshape(-1, *a.shape[-2:])
-        if len(flat) == 1:
-            return np.full(a.shape, np.nan)
-        halves = flat[: len(flat) // 2], flat[len(flat) // 2 :]  # few of many fail
-        return np.concatenate([safe_cholesky(half) for half in halves]).reshape(a.shape)
+        flat, factors = a.reshape(-1, *a.shape[-2:]), np.full(a.shape, np.nan)
+        if len(flat) > 1:
+            definite = _have_positive_pivots(flat)
+            halves = [np.flatnonzero(definite)] if not definite.all() else np.array_split(np.arange(len(flat)), 2)
+            for half in halves:
+                factors.reshape(flat.shape)[half] = safe_cholesky(flat[half])
+        return factors
+
+
+def _have_positive_pivots(a: np.ndarray) -> np.ndarray:
+    """Whether the pivots of symmetric matrices (n, d, d) are positive, up to rounding, (n,)."""
+    rest, positive = a, np.ones(len(a), dtype=bool)
+    with np.errstate(all="ignore"):
+        while rest.shape[-1]:
+            pivot, column = rest[:, 0, 0], rest[:, 1:, 0]
+            positive &= pivot > 0
+            rest = rest[:, 1:, 1:] - column[:, :, None] * (column / pivot[:, None])[:, None, :]
+    return positive
 
 
 def pack_symmetric(a: np.ndarray) -> np.ndarray:
