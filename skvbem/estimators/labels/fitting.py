@@ -16,7 +16,7 @@ from skvbem.vbem.fit import FitMethod
 
 # Proposals of one round of moves: recombinations of the best, rows shared out anew in it, or in all, and components of
 # two optima taken together. The share of all rows that they mix into components by maximum likelihood.
-_MAX_PROPOSALS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 6, 3
+_MAX_PROPOSALS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
 _BLUR = 1e-3
 
 
