@@ -125,6 +125,11 @@ class Findings:
         return max(_PATIENCE - self.n_met, 1)
 
     @property
+    def is_agreed(self) -> bool:
+        """Whether starts met the best so often that a single round is tried to leave it."""
+        return self.patience == 1
+
+    @property
     def is_over(self) -> bool:
         """Whether enough was tried."""
         return self.n_failed >= self.patience

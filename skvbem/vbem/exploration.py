@@ -85,11 +85,9 @@ class Explorer:
             for each in after:
                 if not each.moves:
                     of_starts[each.start] = each
+            found.add([each for each in after if self._has_ended(each)], is_round)
             best = best_of_all([*found.optima, *after])
-            reach_it = [each for each in after if each.may_reach(best)]
-            ended = [self._has_ended(each) for each in reach_it]
-            found.add([each for each, is_over in zip(reach_it, ended) if is_over], is_round)
-            live = [each for each, is_over in zip(reach_it, ended) if not is_over]
+            live = [each for each in after if not self._has_ended(each) and each.may_reach(best)]
             if found.optima and not found.is_over and n_steps < most and not self.stopped:
                 live, is_round = [*live, *self._proposed(ascent, found)], True
         return of_starts, found.optima
@@ -109,12 +107,12 @@ class Explorer:
         return self.stopped or each.converged or each.n_iter + 2 > self.limits["max_iter"]
 
     def _proposed(self, ascent: Ascent, found: Findings) -> list[Contender]:
-        """What the best optima may be changed to: the best alone, if starts met it so often that it is hardly passed."""
-        optima = [each for each in found.optima if each.converged][: 1 if found.patience == 1 else _N_MOVED]
+        """What the best optima may be changed to: the best alone, if starts agreed on it."""
+        optima = [each for each in found.optima if each.converged][: 1 if found.is_agreed else _N_MOVED]
         if not optima:
             return []
         points = np.stack([each.statistics for each in optima], axis=1)
-        proposals = self.method.moves(ascent, points, int(self._seeds.integers(2**63)))
+        proposals = self.method.moves(ascent, points, int(self._seeds.integers(2**63)), found.is_agreed)
         start, moves = optima[0].start, optima[0].moves
         columns = np.ascontiguousarray(proposals.statistics.T)
         return [

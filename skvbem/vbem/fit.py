@@ -252,8 +252,11 @@ class FitMethod:
         """Full steps on samples of the data, the smallest first, for starts that grow up there; none by default."""
         return []
 
-    def moves(self, ascent: Any, statistics: np.ndarray, seed: int) -> Proposals:
-        """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default."""
+    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+        """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default.
+
+        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough.
+        """
         return Proposals([], np.empty((len(statistics), 0)))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:

@@ -5,7 +5,8 @@ import pytest
 
 from skvbem import VBMixture
 from skvbem.vbem.driver import Race, run
-from skvbem.vbem.exploration import Explorer, Proposals
+from skvbem.vbem.contenders import ALONE, Contender, Findings, Proposals
+from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.fit import FitMethod, explored
 
 approx = pytest.approx
@@ -50,8 +51,8 @@ class Jumps(FitMethod):
     def __init__(self, *by, refuse=None):
         self.by, self.refuse = by, refuse
 
-    def moves(self, ascent, statistics, seed):
-        return Proposals([f"by {by}" for by in self.by], np.array([[statistics[0] + by for by in self.by]]))
+    def moves(self, ascent, statistics, seed, agreed):
+        return Proposals([f"by {by}" for by in self.by], np.array([[statistics[0, 0] + by for by in self.by]]))
 
     def solutions(self, ascent):
         return None if self.refuse is None else lambda statistics: ~(np.abs(statistics[0] - self.refuse) < 1)

@@ -10,9 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
+from skvbem.models.labels.moves import times_log_self
 
 # Components among which rows are shared out anew at most.
 _MOST_ALIKE = 3
+
+
+def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
+    """How much components overlap: the mean entropy of the component of a row, nats."""
+    share = expected_rows / rows.weight
+    return float(-times_log_self(share).sum(axis=0) @ rows.weight / rows.weight.sum())
 
 
 def shared_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Generator) -> np.ndarray:
