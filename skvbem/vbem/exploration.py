@@ -88,7 +88,8 @@ class Explorer:
             found.add([each for each in after if self._has_ended(each)], is_round)
             best = best_of_all([*found.optima, *after])
             live = [each for each in after if not self._has_ended(each) and each.may_reach(best)]
-            if found.optima and not found.is_over and n_steps < most and not self.stopped:
+            starts_ended = all(each.moves for each in live)
+            if starts_ended and not found.is_over and n_steps < most and not self.stopped:
                 live, is_round = [*live, *self._proposed(ascent, found)], True
         return of_starts, found.optima
 
