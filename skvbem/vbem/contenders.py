@@ -13,7 +13,7 @@ _DIFFERENT, _SAME = 0.01, 1e-10
 # How many times the gain still to come, as estimated, a contender may be behind the best.
 REACH = 6.0
 # Rounds in a row that may find nothing better, less one for each start that met the best by itself.
-_PATIENCE = 5
+_PATIENCE = 4
 
 
 #: The kind of a proposal that keeps nothing of any optimum.

@@ -27,11 +27,11 @@ from skvbem.vbem.driver import Ascent, Race, Run, run
 # Nats still to come below which a race is over.
 _NEARLY = 0.1
 # Steps of a round, and those after which a contender is compared.
-_N_STEPS, _N_STEPS_ALONE = 14, 11
+_N_STEPS, _N_STEPS_ALONE = 11, 8
 # Nats, of as many rows as a sample has, by which what is best on all of them may be behind on the sample.
 _NATS_OF_A_SAMPLE = 100.0
 # Optima that are moved, and optima that see more data.
-_N_MOVED, _N_SURVIVORS = 6, 3
+_N_MOVED, _N_SURVIVORS = 5, 3
 # Steps that starts and moves may cost together, for each start.
 _WORTH = 400
 
