@@ -43,7 +43,7 @@ ESTIMATORS = {
 }
 MIXTURES = {
     "mixture": VBMixture(random_state=0),
-    "grown mixture": VBMixture("auto", n_init=2, random_state=0),
+    "grown mixture": VBMixture("auto", n_init=1, tol=0.1, random_state=0),
     "three components": VBMixture(3, n_init=3, random_state=0),
     **{shape: VBMixture(2, covariance_type=shape, n_init=2, random_state=0) for shape in COVARIANCE_TYPES},
     "mixture by map": VBMixture(2, method="map", n_init=2, random_state=0),
@@ -84,7 +84,7 @@ SEARCHES = {
     "search, rows held out": searched(VBDiscreteDAG(), LATENTS, cv=2, error_score="raise"),
     "search, averaging": searched(VBDiscreteDAG(), LATENTS, scoring="bic", averaging=True),
     "search, greedy": searched(VBDiscreteDAG(), LATENTS, strategy="greedy", scoring="lower_bound", n_jobs=2),
-    "search, mixtures": searched(VBMixture(n_init=2), {"n_components": [1, 2]}, scoring="lower_bound"),
+    "search, mixtures": searched(VBMixture(n_init=1, tol=0.1), {"n_components": [1, 2]}, scoring="lower_bound"),
     "search, regressor": searched(Ridge(), {"alpha": [0.1, 1.0]}, cv=2, error_score="raise"),
     "search, classifier": searched(LogisticRegression(tol=0.01), {"C": [0.1, 1.0]}, cv=2, error_score="raise"),
     "search, pipeline": searched(REDUCED_RIDGE, {"ridge__alpha": [0.1, 1.0]}, cv=2, error_score="raise"),
