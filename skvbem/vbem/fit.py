@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
 from skvbem.vbem.contenders import Move, Proposals
+from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
 from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.posteriors import VB, Form
 from skvbem.vbem.starts import tournament

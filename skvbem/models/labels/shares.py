@@ -29,9 +29,7 @@ def shared_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Ge
     return share * (rows.weight / share.sum(axis=1, keepdims=True))
 
 
-def shared_among_some(
-    rows: DistinctRows, expected_rows: np.ndarray, n: int, rng: np.random.Generator
-) -> np.ndarray:
+def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Expected rows (n, n_components, n_rows) where two or three components share out anew what they have together."""
     n_components = len(expected_rows)
     shared = np.repeat(expected_rows[None], n, axis=0)
@@ -42,9 +40,7 @@ def shared_among_some(
     return shared
 
 
-def crossed(
-    rows: DistinctRows, one: np.ndarray, other: np.ndarray, n: int, rng: np.random.Generator
-) -> np.ndarray:
+def crossed(rows: DistinctRows, one: np.ndarray, other: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Expected rows (n, n_components, n_rows) with some components of another fit, and those of one that lose least."""
     n_components = len(one)
     children = np.empty((n, *one.shape))
