@@ -1,4 +1,4 @@
-"""Rows shared out at random: they add up to all rows, hang on values alone, and are no worse than what they come from."""
+"""Rows shared out at random: they add up to all rows, hang on values alone, and keep what is not shared out anew."""
 
 from functools import partial
 from types import SimpleNamespace

@@ -14,8 +14,8 @@ from skvbem.models.labels.shares import crossed, overlap, shared_among_some, sha
 from skvbem.vbem.contenders import ALONE, Proposals
 from skvbem.vbem.fit import FitMethod
 
-# Proposals of one round: divisions of the best optimum, its rows shared out anew among some components, or among all, and
-# components of it and of each other optimum taken together.
+# Proposals of one round: divisions of the best optimum, its rows shared out anew among some components, or among all,
+# and components of it and of each other optimum taken together.
 _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
 # Nats a row below which components hardly overlap, and divisions then.
 _APART, _N_WHERE_APART = 0.04, 4
