@@ -1,4 +1,4 @@
-"""ln Gamma, digamma and rising factorials against many digits, over all the doubles that concentrations may be; factors."""
+"""ln Gamma, digamma, rising factorials against many digits, over all doubles that concentrations may be; factors."""
 
 import mpmath
 import numpy as np

@@ -129,14 +129,3 @@ def test_few_distinct_rows_are_all_of_them(rng):
     few, every = model.expect(natural, model.on(rows, data)), model.expect(natural, data)
     assert few.log_normalizer == pytest.approx(every.log_normalizer)
     assert few.statistics == pytest.approx(every.statistics)
-
-
-def test_samples_are_nested(rng):
-    """Starts that grow up on a sample meet its rows again in the larger ones; among rows that repeat, too."""
-    values = rng.normal(size=(900, 2))[np.minimum(rng.integers(0, 900, 3000), rng.integers(0, 900, 3000))]
-    emission = DenseGaussian.for_data(values)
-    model = Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
-    data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
-    samples = [set(DistinctRows.of(emission, data, most).hashes.tolist()) for most in (30, 120, 480, 2000)]
-    assert [len(sample) for sample in samples[:3]] == [30, 120, 480]
-    assert all(fewer < more for fewer, more in pairwise(samples))
