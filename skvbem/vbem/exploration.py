@@ -77,29 +77,29 @@ class Explorer:
     def searched(self, ascent: Ascent, starts: np.ndarray) -> tuple[list[Contender], list[Contender]]:
         """Where the starts ended, in their order, and the optima that they and moves led to, the best first."""
         live = [Contender(column, number) for number, column in enumerate(np.ascontiguousarray(starts.T))]
-        of_starts, found, is_round = list(live), Findings(), False
+        of_starts, findings, is_round = list(live), Findings(), False
         n_steps, most = 0, _WORTH * len(live)
         while live:
-            after = self._round(ascent, live, found)
+            after = self._round(ascent, live, findings)
             n_steps += sum(each.n_iter - last.n_iter for each, last in zip(after, live))
             for each in after:
                 if not each.moves:
                     of_starts[each.start] = each
-            found.add([each for each in after if self._has_ended(each)], is_round)
-            best = best_of_all([*found.optima, *after])
+            findings.add([each for each in after if self._has_ended(each)], is_round)
+            best = best_of_all([*findings.optima, *after])
             live = [each for each in after if not self._has_ended(each) and each.may_reach(best)]
             starts_ended = all(each.moves for each in live)
-            if starts_ended and not found.is_over and n_steps < most and not self.stopped:
-                live, is_round = [*live, *self._proposed(ascent, found)], True
-        return of_starts, found.optima
+            if starts_ended and not findings.is_over and n_steps < most and not self.stopped:
+                live, is_round = [*live, *self._proposed(ascent, findings)], True
+        return of_starts, findings.optima
 
-    def _round(self, ascent: Ascent, live: list[Contender], found: Findings) -> list[Contender]:
+    def _round(self, ascent: Ascent, live: list[Contender], findings: Findings) -> list[Contender]:
         """Where contenders are some steps later."""
-        least = found.best.objective if found.optima and found.best.counts else -np.inf
+        least = findings.best.objective if findings.optima and findings.best.counts else -np.inf
         try:
             after = self.raced(ascent, live, _N_STEPS, least)
         except (BoundFellError, FloatingPointError, NoInteriorModeError):
-            if not found.optima:
+            if not findings.optima:
                 raise
             return []  # a proposal that rounding spoils leads nowhere; starts on the same data were looked at
         return [last.gone_on(each, is_move=True) for last, each in zip(live, after)]
@@ -107,13 +107,13 @@ class Explorer:
     def _has_ended(self, each: Contender) -> bool:
         return self.stopped or each.converged or each.n_iter + 2 > self.limits["max_iter"]
 
-    def _proposed(self, ascent: Ascent, found: Findings) -> list[Contender]:
+    def _proposed(self, ascent: Ascent, findings: Findings) -> list[Contender]:
         """What the best optima may be changed to: the best alone, if starts agreed on it."""
-        optima = [each for each in found.optima if each.converged][: 1 if found.is_agreed else _N_MOVED]
+        optima = [each for each in findings.optima if each.converged][: 1 if findings.is_agreed else _N_MOVED]
         if not optima:
             return []
         points = np.stack([each.statistics for each in optima], axis=1)
-        proposals = self.method.moves(ascent, points, int(self._seeds.integers(2**63)), found.is_agreed)
+        proposals = self.method.moves(ascent, points, int(self._seeds.integers(2**63)), findings.is_agreed)
         start, moves = optima[0].start, optima[0].moves
         columns = np.ascontiguousarray(proposals.statistics.T)
         return [

@@ -13,7 +13,7 @@ from skvbem.models.labels.distinct_rows import DistinctRows, draws
 from skvbem.models.labels.moves import times_log_self
 
 # Components among which rows are shared out anew at most.
-_MOST_ALIKE = 3
+_MAX_SUBSET = 3
 
 
 def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
@@ -34,9 +34,9 @@ def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng
     n_components = len(expected_rows)
     shared = np.repeat(expected_rows[None], n, axis=0)
     for each in shared:
-        some = rng.permutation(n_components)[: rng.integers(2, _MOST_ALIKE + 1)]
-        share = draws(rows.hashes, rng.integers(2**63, size=(len(some), 1), dtype=np.uint64)) ** 2
-        each[some] = share / share.sum(axis=0) * expected_rows[some].sum(axis=0)
+        subset = rng.permutation(n_components)[: rng.integers(2, _MAX_SUBSET + 1)]
+        share = draws(rows.hashes, rng.integers(2**63, size=(len(subset), 1), dtype=np.uint64)) ** 2
+        each[subset] = share / share.sum(axis=0) * expected_rows[subset].sum(axis=0)
     return shared
 
 
