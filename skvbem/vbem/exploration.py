@@ -1,9 +1,9 @@
 """Many starts, one optimum: races between starts, and moves that leave a local optimum.
 
 Starts of several kinds advance side by side, round after round. A start is stopped where the best of the others is out
-of its reach: where the gain still to come, as the driver estimates it, falls short of what it is behind. As soon as
-some have ended, moves join them: a model proposes points that keep most of an optimum and change a part of it, as where
-one component takes the rows of two and two those of one, that take some components from one optimum and some from
+of its reach: where the gain still to come, as the driver estimates it, falls short of what it is behind. Once all have
+ended, moves join what they led to: a model proposes points that keep most of an optimum and change a part of it, as
+where one component takes the rows of two and two those of one, that take some components from one optimum and some from
 another, or that keep nothing. A step of many costs hardly more than that of one where rows are few.
 
 The search ends where rounds find nothing better: the sooner, the more starts met the best by themselves, as such an
