@@ -12,8 +12,8 @@ import numpy as np
 _DIFFERENT, _SAME = 0.01, 1e-10
 # How many times the gain still to come, as estimated, a contender may be behind the best.
 REACH = 6.0
-# Rounds in a row that may find nothing better, less one for each start that met the best by itself.
-_PATIENCE = 4
+# Rounds in a row that may find nothing better, at least and for each start; one less for each start that met the best.
+_PATIENCE, _PATIENCE_PER_START = 4, 0.4
 
 
 #: The kind of a proposal that keeps nothing of any optimum.
@@ -110,7 +110,8 @@ class Contender:
 class Findings:
     """What a search met: the optima, how often its starts alone met the best, and how many rounds found none better."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_starts: int):
+        self.most_rounds = max(_PATIENCE, int(_PATIENCE_PER_START * n_starts))
         self.optima: list[Contender] = []
         self.n_met, self.n_failed = 0, 0
 
@@ -122,7 +123,7 @@ class Findings:
     @property
     def patience(self) -> int:
         """Rounds in a row that may find nothing better: the fewer, the more starts met the best by themselves."""
-        return max(_PATIENCE - self.n_met, 1)
+        return max(self.most_rounds - self.n_met, 1)
 
     @property
     def is_agreed(self) -> bool:

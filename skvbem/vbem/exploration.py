@@ -77,7 +77,7 @@ class Explorer:
     def searched(self, ascent: Ascent, starts: np.ndarray) -> tuple[list[Contender], list[Contender]]:
         """Where the starts ended, in their order, and the optima that they and moves led to, the best first."""
         live = [Contender(column, number) for number, column in enumerate(np.ascontiguousarray(starts.T))]
-        of_starts, findings, is_round = list(live), Findings(), False
+        of_starts, findings, is_round = list(live), Findings(len(live)), False
         n_steps, most = 0, _WORTH * len(live)
         while live:
             after = self._round(ascent, live, findings)

@@ -140,7 +140,7 @@ def searched(method, hills, *starts):
     return method.asked
 
 
-@pytest.mark.parametrize(("starts", "n_rounds"), [([1.0], 3), ([1.0, 0.5], 2), ([1.0, 0.5, 0.2], 1), ([1.0] * 8, 1)])
+@pytest.mark.parametrize(("starts", "n_rounds"), [([1.0], 3), ([1.0, 0.5], 2), ([1.0, 0.5, 0.2], 1), ([1.0] * 8, 1), ([1.0] * 2 + [48.0] * 18, 6)])
 def test_the_fewer_starts_met_the_best_the_longer_it_is_searched(starts, n_rounds):
     asked = searched(Counted(2.0), Hills((0.0, 0.0), (50.0, -1.0)), *starts)
     assert len(asked) == n_rounds

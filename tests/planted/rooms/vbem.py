@@ -21,7 +21,7 @@ ERRORS = {
         ("best = max(contenders, key=lambda each: each.rank)", "best = contenders[-1]")
     ],
     "a search ends after one round, whoever met the best": [
-        ("return max(_PATIENCE - self.n_met, 1)", "return 1"),
+        ("return max(self.most_rounds - self.n_met, 1)", "return 1"),
     ],
     "moves that end in the best are taken for starts that met it": [
         ("sum(each.is_alone and each.may_end_with", "sum(each.may_end_with")
