@@ -19,6 +19,8 @@ from skvbem.vbem.fit import FitMethod
 _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
 # Nats a row below which components hardly overlap, and divisions then.
 _APART, _N_WHERE_APART = 0.04, 4
+# Rows of which many proposals cost hardly more than one.
+_FEW_ROWS = 4096
 # The share of all rows that proposals mix into components by maximum likelihood.
 _BLUR = 1e-3
 
@@ -64,7 +66,8 @@ class LabelMethod(FitMethod):
 
         One component of the best is divided in the room of two that are joined or of one that is dropped; rows of some
         components of it, or all rows, are shared out anew; components of the best and of another are taken together.
-        Where starts agreed on components that hardly overlap, the most promising divisions are enough.
+        Where starts agreed on components that hardly overlap, the most promising divisions are enough. Where rows are
+        many and not sampled, divisions alone are tried: each proposal costs as much as a start.
         """
         model, rows = ascent.model, ascent.rows
         if model.n_components == 1 or not len(rows):
@@ -75,6 +78,8 @@ class LabelMethod(FitMethod):
         of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
         if agreed and overlap(rows, best) < _APART:
             return Proposals(*of_best.proposals(_N_WHERE_APART))
+        if len(ascent.data) > _FEW_ROWS:
+            return Proposals(*of_best.proposals(_N_DIVISIONS))
         rng = np.random.default_rng([seed, 1])
         pairs = [pair for other in others for pair in ((best, other), (other, best))]
         shared = {
