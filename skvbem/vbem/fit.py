@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.vbem.contenders import Move, Proposals
 from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
-from skvbem.vbem.exploration import Explorer, Move, Proposals
+from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.posteriors import VB, Form
 
 # Optima kept, and numbers they may take together.
@@ -230,8 +231,11 @@ class FitMethod:
         """Full steps on samples of the data, the smallest first, for starts that grow up there; none by default."""
         return []
 
-    def moves(self, ascent: Any, statistics: np.ndarray, seed: int) -> Proposals:
-        """Points to go on from where statistics (n_cells,) are an optimum; none by default."""
+    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+        """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default.
+
+        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough.
+        """
         return Proposals([], np.empty((len(statistics), 0)))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:

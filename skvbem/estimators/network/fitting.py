@@ -15,7 +15,8 @@ from skvbem.graphs.network import Network
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network.moves import StatesSharedOut
 from skvbem.tables import LabeledTable
-from skvbem.vbem.fit import FitMethod, Proposals
+from skvbem.vbem.contenders import Proposals
+from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import Form
 
@@ -153,12 +154,11 @@ class NetworkMethod(FitMethod):
         """Full steps of a network on its data."""
         return DirichletAscent(model, data, form, n_threads)
 
-    def moves(self, ascent: DirichletAscent, statistics: np.ndarray, seed: int) -> Proposals:
+    def moves(self, ascent: DirichletAscent, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
         """States of one latent that share their counts anew: two of them, or one in the room of two that are joined."""
         blur = 0.0 if ascent.form.prior_share else _BLUR
         rng = np.random.default_rng(seed)
-        best = statistics.reshape(len(statistics), -1)[:, 0]
-        shared_out = StatesSharedOut(ascent.model, ascent.data.latents, best, rng, blur)
+        shared_out = StatesSharedOut(ascent.model, ascent.data.latents, statistics[:, 0], rng, blur)
         return Proposals(*shared_out.proposals(_MAX_PROPOSALS))
 
     def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:

@@ -71,9 +71,9 @@ def _seeds(coordinates: np.ndarray, weight: np.ndarray, n: int, spread: bool, rn
         return chosen
     for _ in range(_N_MOVES):
         nearest_seed = _squares(coordinates, chosen).argmin(axis=1)
-        for seed in np.unique(nearest_seed):
-            mine = nearest_seed == seed
-            chosen[seed] = np.average(coordinates[mine], axis=0, weights=weight[mine])
+        total = np.bincount(nearest_seed, weight, n)
+        sums = [np.bincount(nearest_seed, weight * column, n) for column in coordinates.T]
+        chosen = np.where(total[:, None] > 0, np.stack(sums, axis=1) / np.where(total > 0, total, 1.0)[:, None], chosen)
     return chosen
 
 
