@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import cache
 
 import numpy as np
@@ -81,11 +80,24 @@ def safe_cholesky(a: np.ndarray) -> np.ndarray:
     try:
         return np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
-        factors = np.full(a.shape, np.nan)
-        for index in np.ndindex(a.shape[:-2]):
-            with contextlib.suppress(np.linalg.LinAlgError):
-                factors[index] = np.linalg.cholesky(a[index])
+        flat, factors = a.reshape(-1, *a.shape[-2:]), np.full(a.shape, np.nan)
+        if len(flat) > 1:
+            definite = _have_positive_pivots(flat)
+            halves = [np.flatnonzero(definite)] if not definite.all() else np.array_split(np.arange(len(flat)), 2)
+            for half in halves:
+                factors.reshape(flat.shape)[half] = safe_cholesky(flat[half])
         return factors
+
+
+def _have_positive_pivots(a: np.ndarray) -> np.ndarray:
+    """Whether the pivots of symmetric matrices (n, d, d) are positive, up to rounding, (n,)."""
+    rest, positive = a, np.ones(len(a), dtype=bool)
+    with np.errstate(all="ignore"):
+        while rest.shape[-1]:
+            pivot, column = rest[:, 0, 0], rest[:, 1:, 0]
+            positive &= pivot > 0
+            rest = rest[:, 1:, 1:] - column[:, :, None] * (column / pivot[:, None])[:, None, :]
+    return positive
 
 
 def pack_symmetric(a: np.ndarray) -> np.ndarray:
@@ -99,6 +111,7 @@ def unpack_symmetric(packed: np.ndarray, d: int) -> np.ndarray:
     return packed[..., _places(d)]
 
 
+@cache
 def pairings(d: int) -> np.ndarray:
     """How often each packed cell stands in a symmetric matrix: 1 on the diagonal, 2 off it."""
     rows, columns = _triangle(d)

@@ -229,6 +229,20 @@ class Relabelings(ABC):
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """g ln theta for a g drawn in proportion to exp(statistics . g ln theta), (n_cells,)."""
 
+    @abstractmethod
+    def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        r"""g ln theta of each point, for the g whose labels are nearest to an anchor's, of the shape of the points.
+
+        The one with the largest :math:`N \cdot g\ln\theta`, N the expected statistics of an anchor. Where these are
+        expected under q(x), that is the g with the smallest :math:`\mathrm{KL}(q(x) \,\|\, p(x \mid y, g\theta))`,
+        since no relabeling changes :math:`p(y \mid \theta)` [Stephens00].
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_cells,)
+        log_points : ndarray of shape (n_cells, n_points)
+        """
+
     def correction(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         r"""ln h, where h(theta) >= 0 averages to one over the relabelings of every theta and is large near an anchor.
 

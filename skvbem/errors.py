@@ -5,6 +5,7 @@ __all__ = [
     "DataWarning",
     "EvidenceWarning",
     "NoInteriorModeError",
+    "PosteriorWarning",
     "SearchCheckpointError",
     "SearchWarning",
     "StructureError",
@@ -39,6 +40,10 @@ class UnknownCategoryWarning(DataWarning):
 
 class EvidenceWarning(UserWarning):
     """An estimate of the evidence that should not be trusted, and why."""
+
+
+class PosteriorWarning(UserWarning):
+    """Draws from a posterior that should not be trusted, and why."""
 
 
 class SearchCheckpointError(ValueError):

@@ -179,7 +179,7 @@ def predictions(figures, name, estimator, X, n_samples=3):
         figures.attempt(f"{name}/forecast", lambda: estimator.forecast(X, n_steps=3).state_probabilities)
         figures.attempt(f"{name}/forecast expected", lambda: dict(estimator.forecast(X, n_steps=3).expected))
     if hasattr(estimator, "credible_intervals"):
-        figures.attempt(f"{name}/credible_intervals", lambda: flat(estimator.credible_intervals()))
+        figures.attempt(f"{name}/credible_intervals", lambda: flat(estimator.credible_intervals(method="vb")))
     if hasattr(estimator, "goodness_of_fit"):
         figures.attempt(f"{name}/goodness_of_fit", lambda: estimator.goodness_of_fit(X).x2)
     figures.attempt(f"{name}/sample", lambda: as_array(estimator.sample(n_samples, random_state=3)))
@@ -244,7 +244,7 @@ def networks(figures):
             "bdeu": {"prior": "bdeu", "equivalent_sample_size": 4.0},
             "per_row": {"prior": "per_row"},
             "learned prior": {"learn_prior": True, "prior": "per_row"},
-            "tournament": {"init": "tournament", "n_init": 8},
+            "run to the end": {"init": "random"},
             "annealed": {"annealing": np.linspace(0.2, 1, 9)},
             "not extrapolated": {"acceleration": False},
         }.items():

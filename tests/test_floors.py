@@ -36,6 +36,7 @@ FLOORS = {
     "models": 3,
     "vbem": 3,
     "evidence": 4,
+    "uncertainty": 4,
     "_compat": 5,
     "estimators": 5,
     "search": 5,

@@ -31,7 +31,7 @@ ESTIMATORS = {
     "map": VBDiscreteDAG(method="map", random_state=0),
     "map in probabilities": VBDiscreteDAG(method="map", map_basis="probability", prior=2.0, random_state=0),
     "ml": VBDiscreteDAG(method="ml", random_state=0),
-    "tournament": VBDiscreteDAG(init="tournament", n_init=16, random_state=0),
+    "no race": VBDiscreteDAG(init="random", random_state=0),
     "annealing": VBDiscreteDAG(annealing=[0.1, 0.5], random_state=0),
     "learned prior": VBDiscreteDAG(learn_prior=True, random_state=0),
     "BDeu": VBDiscreteDAG(prior="bdeu", random_state=0),

@@ -42,6 +42,8 @@ class LinearTable:
         return len(self.values)
 
     def __getitem__(self, rows: slice) -> Self:
+        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):  # whose features are kept
+            return self
         return replace(self, values=self.values[rows], base=self.base[rows])
 
     @cached_property

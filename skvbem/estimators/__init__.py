@@ -6,6 +6,7 @@ from skvbem.estimators.mixture.growth import Move
 from skvbem.estimators.mixture.vb_mixture import VBMixture
 from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
+from skvbem.estimators.posterior_draws import PosteriorDraws
 from skvbem.estimators.reports import LatentStates, Restarts
 from skvbem.tables import LabeledTable
 
@@ -15,6 +16,7 @@ __all__ = [
     "LabeledTable",
     "LatentStates",
     "Move",
+    "PosteriorDraws",
     "Restarts",
     "VBDiscreteDAG",
     "VBHMM",

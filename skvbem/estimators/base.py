@@ -268,6 +268,11 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
     def _check_together(self, X) -> None:
         """Refuse parameters that make no sense together, or for X."""
+        if isinstance(self.init, str) and self.init == "tournament":
+            raise ValueError(
+                f"init='tournament' of {type(self).__name__} is gone: its one survivor was worse than starts that race "
+                "in as much time. Take init='auto', with a larger 'n_init' for hard cases."
+            )
         if self._learns_prior() and self.method != "vb":
             raise ValueError(
                 f"learn_prior=True of {type(self).__name__} needs method='vb', whose bound decides. Got "
@@ -288,12 +293,11 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
                 of_such = len(natural) == model.n_cells  # else its components had covariances of another type
                 start = start + model.prior.hyperparameters(natural[:, 0]) if of_such else model.started(start)
             return FitPlan(self._method, seed, start[:, None], limits)
-        is_tournament = isinstance(self.init, str) and self.init == "tournament"
         # maximum likelihood asks no prior: neither do its starts
         of_starts = model if self._form().prior_share else model.with_known_hyperparameters()
         starts = self._starts(of_starts, data, reading, seed)
         explore = isinstance(self.init, str) and self.init == "auto" and not self._inverse_temperatures()
-        return FitPlan(self._method, seed, starts, limits, is_tournament, self._inverse_temperatures(), explore)
+        return FitPlan(self._method, seed, starts, limits, self._inverse_temperatures(), explore)
 
     def _inverse_temperatures(self) -> tuple[float, ...]:
         """Inverse temperatures of annealed steps before a run."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
-from skvbem.estimators.base import VBEstimator
+from skvbem.estimators.base import KEPT_BY_PARTIAL_FIT, VBEstimator, check_count, check_level
 from skvbem.estimators.fitted import Fitted, FittedRun
+from skvbem.estimators.posterior_draws import METHODS, posterior_draws
 from skvbem.estimators.reading import Reading
 from skvbem.evidence import Evidence, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
@@ -274,6 +276,145 @@ class EvidenceEstimator(VBEstimator):
         float
         """
         return self._aic(self.log_evidence(X, sample_weight=sample_weight, kind="bic"))
+
+    def sample_posterior(
+        self,
+        X,
+        n_draws=1000,
+        *,
+        method="draws",
+        sample_weight=None,
+        n_chains=32,
+        max_sweeps=16384,
+        random_state=None,
+        **where,
+    ):
+        """Draws of all parameters from their posterior, labels as in the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order.
+        n_draws : int, default=1000
+        method : {"draws", "linear_response", "vb"}, default="draws"
+            Exact draws, by Gibbs chains that start from what the starts of the fit have found, and run until they agree
+            and their draws are worth half as many independent ones; draws with the means of q(theta) and the
+            covariances of linear response; draws from q(theta), which vary too little where labels overlap.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`; whole numbers for ``method="draws"``.
+        n_chains : int, default=32
+        max_sweeps : int, default=16384
+            Most sweeps of a chain; if they are not enough, a `PosteriorWarning` says so.
+        random_state : int, RandomState instance or None, default=None
+            By default draws follow from the seed of the fit.
+        **where
+            Of sequences, `sequence_id` or `lengths` as in `fit`.
+
+        Returns
+        -------
+        PosteriorDraws
+
+        Raises
+        ------
+        ValueError
+            If the fit is no density, or X is not the data of the fit.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> from skvbem.datasets import load_carcinoma
+        >>> X = load_carcinoma().data
+        >>> model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
+        >>> draws = model.sample_posterior(X)
+        >>> draws.parameters["tables"]["h0"].shape
+        (1000, 2)
+        >>> bool(draws.ess["tables"]["h0"].min() > 400)
+        True
+        """
+        self._check_intervals("sample_posterior", method)
+        for name, value in (("n_draws", n_draws), ("n_chains", n_chains), ("max_sweeps", max_sweeps)):
+            check_count(name, "sample_posterior", value)
+        if not hasattr(self, "_run_"):
+            raise ValueError(
+                f"sample_posterior needs one fit to all data; this {type(self).__name__} was updated by partial_fit. "
+                "Fit all data, or take credible_intervals(method='vb')."
+            )
+        numbers = 4 * max(n_draws, 64 * n_chains) * self._fitted_.model.n_cells
+        self._check_memory(f"{n_draws:.3g} draws of all parameters", numbers, "fewer")
+        evaluation = self.evaluation(X, sample_weight, random_state, **where)
+        owner = type(self).__name__
+        made = posterior_draws(self._fitted_, evaluation, method, int(n_draws), int(n_chains), int(max_sweeps), owner)
+        return replace(made, at=self._at)
+
+    def _at(self, natural: np.ndarray) -> Self:
+        """An estimator with the parameters of a draw, natural parameters (n_cells,), in place of those of the fit."""
+        other = copy(self)
+        names = {name: value for name, value in vars(self).items() if name in KEPT_BY_PARTIAL_FIT}
+        other._publish(names | self._model_state(self._fitted_.at(natural)))
+        return other
+
+    def credible_intervals(
+        self, level=0.95, method="draws", *, X=None, n_draws=2000, sample_weight=None, random_state=None, **where
+    ):
+        """Equal-tailed intervals of each parameter by itself: probabilities, means, rates, shares, weights.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of each interval.
+        method : {"draws", "linear_response", "vb"}, default="draws"
+            From draws of the posterior, which cover as they should; from linear response, at little cost, which is too
+            narrow where labels overlap and rows are few; or the quantiles of q(theta), which are too narrow wherever
+            labels overlap. The last needs no X; :doc:`/user_guide/intervals` has how often each covers.
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit.
+        n_draws : int, default=2000
+            Draws that quantiles are those of.
+        sample_weight, random_state, **where
+            As of `sample_posterior`.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+            By group of columns and name, the lower and upper ends, of the shapes of `parameters_`; those of a mixture
+            have the "weights" under "mixture", those of a chain "startprob" and "transmat" under "chain" (0 where there
+            is no transition), those of a network a table per node under "tables". Quantiles of q(theta) are there where
+            they have a form: not those of covariances.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, by ``method="map"`` or "ml" of the estimator, if X is lacking or other data, or the
+            level is not between 0 and 1.
+        """
+        check_is_fitted(self)
+        check_level("credible_intervals", level)
+        self._check_intervals("credible_intervals", method)
+        if method == "vb":
+            lower, upper = (self._fitted_.quantiles(0.5 + side * level / 2) for side in (-1, 1))
+            return {
+                group: {name: (low, upper[group][name]) for name, low in of_group.items()}
+                for group, of_group in lower.items()
+            }
+        if X is None:
+            raise ValueError(
+                f"credible_intervals by method={method!r} needs X, the data of the fit, as in credible_intervals(X=X). "
+                "Without X there are those of method='vb', which are too narrow where labels overlap."
+            )
+        options = {"sample_weight": sample_weight, "random_state": random_state, **where}
+        return self.sample_posterior(X, n_draws, method=method, **options).intervals(level)
+
+    def _check_intervals(self, caller: str, method) -> None:
+        """Refuse a method that is none, and fits that are no density."""
+        check_is_fitted(self)
+        if not isinstance(method, str) or method not in METHODS:
+            names = ", ".join(map(repr, METHODS))
+            raise ValueError(f"The 'method' parameter of {caller} must be one of {names}. Got {method!r} instead.")
+        form = self._fitted_.form
+        if not form.density:
+            raise ValueError(
+                f"{caller} needs a posterior, and this fit by {form.name!r} is a point. Fit with method='vb'."
+            )
 
     @staticmethod
     def _aic(bic: Evidence) -> float:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from skvbem.vbem.fit import Fit, FitPlan
-from skvbem.vbem.posteriors import Form
+from skvbem.vbem.posteriors import MAP, Form
+
+#: Arrays by group of columns, or of other parameters, and by name.
+Parameters = dict[str, dict[Any, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,8 @@ class Fitted:
         Expected, of all data seen.
     seed : tuple of int
         Of the fit, from which draws follow where none is given.
+    drawn : ndarray of shape (n_cells,), optional
+        Natural parameters of a draw that stands in place of the point.
     """
 
     columns: Any
@@ -35,6 +40,7 @@ class Fitted:
     form: Form
     statistics: np.ndarray
     seed: tuple[int, ...] = ()
+    drawn: np.ndarray | None = None
 
     @abstractmethod
     def continues(self, columns, model) -> bool:
@@ -55,6 +61,36 @@ class Fitted:
     def posterior(self):
         """q(theta) of VB."""
         return self.model.prior + self.statistics
+
+    def at(self, natural: np.ndarray) -> Self:
+        """The model at a point that was drawn, natural parameters (n_cells,), in place of the fit."""
+        return replace(self, form=MAP, drawn=natural)
+
+    @cached_property
+    def point(self) -> Any:
+        """The point found (MAP, ML), that of q(theta), or one that was drawn."""
+        return self._found_point() if self.drawn is None else self.model.prior.from_natural(self.drawn)
+
+    @abstractmethod
+    def _found_point(self) -> Any:
+        """The point of the form at the statistics."""
+
+    @abstractmethod
+    def named_parameters(self, point: Any) -> Parameters:
+        """The parameters of a point, as users know them: by group, and by name within it."""
+
+    @abstractmethod
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each parameter by itself, by group and name, where they have a closed form."""
+
+    def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
+        """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
+        prior = self.model.prior
+        each = [self.named_parameters(prior.from_natural(of_draw)) for of_draw in natural.T]
+        return {
+            group: {name: np.stack([one[group][name] for one in each]) for name in of_group}
+            for group, of_group in each[0].items()
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,7 @@ class Restarts:
     Parameters
     ----------
     bounds : ndarray of shape (n_starts,)
-        The objective each start reached, nats; NaN for a start dropped from a tournament, or left behind on fewer rows.
+        The objective each start reached, nats; NaN for a start left behind on fewer rows.
     n_iter : ndarray of shape (n_starts,)
         Steps taken.
     converged : ndarray of shape (n_starts,)

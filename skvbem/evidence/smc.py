@@ -19,6 +19,9 @@ from skvbem.evidence.chains import batches, check_at_least, nonlinear_schedule, 
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.starts import first_of_each, make_starts
 
+# The bend of a schedule of a given number of steps.
+_BEND = -1.5
+
 
 def smc(
     evaluation: Evaluation,
@@ -28,7 +31,7 @@ def smc(
     n_steps: int | None = None,
     fractions: Sequence[float] = (0.5, 0.0),
     n_fits: int = 8,
-    bend: float = -1.5,
+    bend: float | None = None,
     conditional_ess: float = 0.98,
     resample_below: float = 0.5,
     time_budget: float | None = None,
@@ -45,8 +48,10 @@ def smc(
         Of each population.
     n_steps : int, optional
         Inverse temperatures after 0; by default as many as `conditional_ess` asks for.
-    fractions, n_fits, bend
+    fractions, n_fits
         As in `anchored_ais`.
+    bend : float, optional
+        As in `anchored_ais`, -1.5 by default, of the `n_steps` given; a schedule that adapts itself has none.
     conditional_ess : float, default=0.98
         Without `n_steps`: the fraction of the effective sample size that each step keeps, in a pilot run that the
         populations do not know of.
@@ -65,12 +70,17 @@ def smc(
     check_at_least(kind, n_runs=(n_runs, 1), n_particles=(n_particles, 1))
     if n_steps is not None:
         check_at_least(kind, n_steps=(n_steps, 1))
+    elif bend is not None:
+        raise ValueError(
+            f"The 'bend' of 'smc' shapes a schedule of 'n_steps'; without these the schedule adapts itself to "
+            f"'conditional_ess'. Got bend={bend!r} alone. Give 'n_steps', too, or leave 'bend' out."
+        )
     starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_runs)
     paths = evaluation.capability("annealing").paths(evaluation.data, starts.statistics.T)
     if n_steps is None:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess)
     else:
-        schedule = nonlinear_schedule(n_steps, bend)
+        schedule = nonlinear_schedule(n_steps, _BEND if bend is None else bend)
     seeds = evaluation.seeds(n_runs)
 
     at_once = max(evaluation.capability("annealing").lanes_at_once(evaluation.data) // n_particles, 1)

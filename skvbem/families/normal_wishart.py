@@ -353,7 +353,7 @@ class NormalWishart(FlatFamily):
 
     def _split(self, cells: np.ndarray) -> list[np.ndarray]:
         """Mean precisions, degrees of freedom, sums and packed squares of flat cells, batch axes first."""
-        cells, d = np.moveaxis(cells, 0, -1), self.n_features
+        cells, d = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1), self.n_features
         if self.shared:
             of_means = cells[..., : -1 - d * (d + 1) // 2].reshape(*cells.shape[:-1], -1, 1 + d)
             of_precision = cells[..., None, of_means.shape[-2] * (1 + d) :]
@@ -370,7 +370,7 @@ def _joined(shared: bool, of_mean: np.ndarray, of_log: np.ndarray, total: np.nda
         flat = np.concatenate([of_means, of_log, square[..., 0, :]], axis=-1)
     else:
         flat = np.concatenate([of_mean[..., None], of_log[..., None], total, square], axis=-1).reshape(*batch, -1)
-    return np.moveaxis(flat, -1, 0)
+    return flat.T if flat.ndim < 3 else np.moveaxis(flat, -1, 0)
 
 
 def _shared(of_means: np.ndarray, shared: bool, axis: int) -> np.ndarray:

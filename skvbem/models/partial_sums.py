@@ -37,7 +37,9 @@ def added(total: tuple, other: tuple) -> tuple:
 
 def _parts(blocks: Sequence) -> list[Sequence]:
     """Blocks in consecutive parts, as many whatever the number of threads."""
-    ends = np.linspace(0, len(blocks), min(_N_PARTS, max(len(blocks), 1)) + 1).astype(int)
+    if len(blocks) < 2:
+        return [blocks]
+    ends = np.linspace(0, len(blocks), min(_N_PARTS, len(blocks)) + 1).astype(int)
     return [blocks[a:b] for a, b in pairwise(ends)]
 
 

@@ -6,6 +6,7 @@ from itertools import permutations
 from math import factorial, lgamma
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from skvbem._numerics import log_sum_exp
 from skvbem.capabilities import Relabelings
@@ -40,6 +41,16 @@ class ListedRelabelings(Relabelings):
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The point under a relabeling drawn among all."""
         return log_point[self.cells[_choice(log_point[self.cells] @ statistics, rng)]]
+
+    def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """Points under the best of all relabelings, tried one by one."""
+        best, aligned = np.full(log_points.shape[1], -np.inf), log_points.copy()
+        for cells in self.cells:
+            relabeled = log_points[cells]
+            value = statistics @ relabeled
+            better = value > best
+            best[better], aligned[:, better] = value[better], relabeled[:, better]
+        return aligned
 
 
 class StateRelabelings(Relabelings):
@@ -79,6 +90,18 @@ class StateRelabelings(Relabelings):
             drawn[self.cells[k]] = log_point[self.cells[state]]
             taken ^= 1 << state
         return drawn
+
+    def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """Points with their states assigned to those of the anchor, in polynomial time."""
+        aligned = log_points.copy()
+        for point, states in enumerate(self._assigned(statistics, log_points)):
+            aligned[self.cells, point] = log_points[self.cells[states], point]
+        return aligned
+
+    def _assigned(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """The state that takes the place of each, of every point, (n_points, n_states)."""
+        entries = np.moveaxis(self._parts(statistics[None], log_points)[0][:, :, 0], -1, 0)
+        return np.array([linear_sum_assignment(of_point, maximize=True)[1] for of_point in entries])
 
 
 class SequentialRelabelings(StateRelabelings):

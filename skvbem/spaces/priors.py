@@ -20,12 +20,16 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.spaces.base import Space
 from skvbem.spaces.settings import hidden_graph
 
 __all__ = ["ClassPrior", "EdgePrior", "FunctionPrior", "StructurePrior", "UniformPrior", "coerce_prior", "n_edges"]
+
+# Settings that are gone through to count classes.
+_MAX_COUNTED = 1_000_000
 
 
 def n_edges(setting: Mapping) -> int:
@@ -214,7 +218,8 @@ class ClassPrior(StructurePrior):
 
     Notes
     -----
-    The sizes of the classes are counted by going through the space once.
+    The sizes of the classes are counted by going through the space once, so that spaces of more than a million settings
+    are refused with their number.
 
     Examples
     --------
@@ -302,6 +307,12 @@ _NAMED: dict[str, StructurePrior] = {
 
 @lru_cache(maxsize=8)
 def _class_sizes(prior: ClassPrior, space: Space) -> Counter:
+    if space.has_more_than(_MAX_COUNTED):
+        raise TooLargeError(
+            f"ClassPrior counts its classes by going through the space, of up to {_MAX_COUNTED:,} settings; "
+            f"{type(space).__name__} has {space.n_settings_in_words()}. Take a probability of edges (EdgePrior) or a "
+            "function of the setting (FunctionPrior), or say more in the space (max_parents, tiers, forbidden edges)."
+        )
     sizes: Counter = Counter()
     for setting in space:
         sizes[prior.by(setting)] += space.orbit_size(setting) if prior.labeled else 1

@@ -1,10 +1,13 @@
 """Many starts, one optimum: races between starts, and moves that leave a local optimum.
 
-Starts of several kinds advance side by side. A start is stopped where the best of the others is out of its reach: where
-the gain still to come, as the driver estimates it, falls short of what it is behind. What wins is then moved: a model
-proposes points that keep most of an optimum and change a part of it, as where one component takes the rows of two and
-two those of one. They race against the optimum they came from, and the one that ends higher takes its place, until
-none does. Only then is the best run to the end.
+Starts of several kinds advance side by side, round after round. A start is stopped where the best of the others is out
+of its reach: where the gain still to come, as the driver estimates it, falls short of what it is behind. Once all have
+ended, moves join what they led to: a model proposes points that keep most of an optimum and change a part of it, as
+where one component takes the rows of two and two those of one, that take some components from one optimum and some from
+another, or that keep nothing. A step of many costs hardly more than that of one where rows are few.
+
+The search ends where rounds find nothing better: the sooner, the more starts met the best by themselves, as such an
+optimum is unlikely to be one of many. Only then are the best run to the end.
 
 Where data are many, all of that happens on few of them first, and what survives it sees more of them, stage by stage.
 """
@@ -12,95 +15,25 @@ Where data are many, all of that happens on few of them first, and what survives
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from skvbem.errors import BoundFellError, NoInteriorModeError
+from skvbem.vbem.contenders import REACH, Contender, Findings, Move, best_of_all, different
 from skvbem.vbem.driver import Ascent, Race, Run, run
 
 # Nats still to come below which a race is over.
 _NEARLY = 0.1
-# Nats by which a move must raise the objective, and the share of it that is taken for rounding.
-_MIN_RISE, _SAME = 0.01, 1e-10
+# Steps of a round, and those after which a contender is compared.
+_N_STEPS, _N_STEPS_ALONE = 11, 8
 # Nats, of as many rows as a sample has, by which what is best on all of them may be behind on the sample.
 _NATS_OF_A_SAMPLE = 100.0
-# Rounds of moves of one optimum at one stage, optima that are moved, and optima that see more data.
-_MAX_ROUNDS, _N_MOVED, _N_SURVIVORS = 50, 2, 3
-# How many times the steps of the starts moves may cost.
-_WORTH = 12
-# Rounds in a row that may fail; where so large a share of the starts met one optimum, a single one of it alone.
-_N_FAILURES, _AGREED = 3, 0.6
-# Steps that each may take in a race before it is compared, and how many times the gain still to come it may be behind.
-_N_STEPS, _REACH = 11, 6.0
-
-
-class Move(NamedTuple):
-    """A move that raised the objective.
-
-    Parameters
-    ----------
-    kind : str
-        What changed, such as "split, join".
-    objective : float
-        After it, nats, of the data that it was made on.
-    """
-
-    kind: str
-    objective: float
-
-
-class Proposals(NamedTuple):
-    """Points to go on from, and what each of them changes.
-
-    Parameters
-    ----------
-    kinds : list of str
-    statistics : ndarray of shape (n_cells, n_proposals)
-        The most promising first.
-    """
-
-    kinds: list[str]
-    statistics: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Contender:
-    """Where a start got to.
-
-    Parameters
-    ----------
-    statistics : ndarray of shape (n_cells,)
-    objective : float
-        There, nats.
-    to_come : float
-        The gain still to come, as estimated, nats.
-    trace : list of float
-    n_iter : int
-    converged : bool
-    counts : bool
-        Whether the point is a solution that counts.
-    start : int
-        Number of the start.
-    moves : tuple of Move
-        What raised the objective since.
-    """
-
-    statistics: np.ndarray
-    objective: float
-    to_come: float
-    trace: list[float]
-    n_iter: int
-    converged: bool
-    counts: bool
-    start: int
-    moves: tuple[Move, ...] = ()
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """What makes one better than others: a solution that counts, then its objective."""
-        return self.counts, self.objective
+# Optima that are moved, and optima that see more data.
+_N_MOVED, _N_SURVIVORS = 5, 3
+# Steps that starts and moves may cost together, for each start.
+_WORTH = 400
 
 
 class Explorer:
@@ -120,7 +53,6 @@ class Explorer:
 
     def __init__(self, method: Any, limits: Mapping[str, Any], seed: tuple[int, ...], stop: Callable | None):
         self.method, self.limits, self.stopped = method, limits, False
-        self.n_steps = 0
         self._seeds = np.random.default_rng([*seed, 1])
         self._stop = None if stop is None else self._asked(stop)
 
@@ -134,90 +66,94 @@ class Explorer:
     def best(self, ascent: Ascent, starts: Callable[[Ascent], np.ndarray]) -> tuple[list[Contender], list[Contender]]:
         """What starts on all data ended in, and the best optima of all, run to the end, the best first."""
         stages = [*self.method.stages(ascent), ascent]
-        contenders = self.raced(stages[0], self._eased(stages[0], starts(stages[0])))
-        of_starts = [] if getattr(stages[0], "is_sample", False) else contenders
-        for number, stage in enumerate(stages):
-            if number == 0:
-                contenders = self.moved(stage, _different(contenders), agreed=_share_that_met(contenders) >= _AGREED)
-            elif getattr(stages[number - 1], "is_sample", False):  # else what is on the distinct rows is on all
-                contenders = self.raced(stage, _promising(_different(contenders), stages[number - 1]))
-        return of_starts, self.finished(ascent, _different(contenders))
+        of_starts, optima = self.searched(stages[0], self._eased(stages[0], starts(stages[0])))
+        for fewer, stage in pairwise(stages):
+            if getattr(fewer, "is_sample", False):  # else what is on the distinct rows is on all
+                optima = different(self.raced(stage, _promising(optima, fewer), n_steps=self.limits["max_iter"]))
+        return [] if getattr(stages[0], "is_sample", False) else of_starts, self.finished(ascent, optima)
 
     def _eased(self, ascent: Any, starts: np.ndarray) -> np.ndarray:
         return self.method.eased(ascent.model, ascent.data, ascent.form, starts, ascent.n_threads)
 
-    def raced(self, ascent: Ascent, starts: np.ndarray | list[Contender], least: float = -np.inf) -> list[Contender]:
-        """Where starts, or contenders, end in a race, in their order."""
-        before = starts if isinstance(starts, list) else []
-        columns = np.stack([each.statistics for each in before], axis=1) if before else np.asarray(starts)
-        race = Race(n_steps=_N_STEPS, reach=_REACH, least=least, counts=self._counts(ascent))
-        limits = {**self.limits, "tol": max(_NEARLY, self.limits["tol"])}
-        result = run(ascent, columns, stop=self._stop, race=race, **limits)
-        self.n_steps += int(result.n_iter.sum())
-        return list(self._contenders(ascent, result, before))
+    def searched(self, ascent: Ascent, starts: np.ndarray) -> tuple[list[Contender], list[Contender]]:
+        """Where the starts ended, in their order, and the optima that they and moves led to, the best first."""
+        live = [Contender(column, number) for number, column in enumerate(np.ascontiguousarray(starts.T))]
+        of_starts, findings, is_round = list(live), Findings(len(live)), False
+        n_steps, most = 0, _WORTH * len(live)
+        while live:
+            after = self._round(ascent, live, findings)
+            n_steps += sum(each.n_iter - last.n_iter for each, last in zip(after, live))
+            for each in after:
+                if not each.moves:
+                    of_starts[each.start] = each
+            findings.add([each for each in after if self._has_ended(each)], is_round)
+            best = best_of_all([*findings.optima, *after])
+            live = [each for each in after if not self._has_ended(each) and each.may_reach(best)]
+            starts_ended = all(each.moves for each in live)
+            if starts_ended and not findings.is_over and n_steps < most and not self.stopped:
+                live, is_round = [*live, *self._proposed(ascent, findings)], True
+        return of_starts, findings.optima
+
+    def _round(self, ascent: Ascent, live: list[Contender], findings: Findings) -> list[Contender]:
+        """Where contenders are some steps later."""
+        least = findings.best.objective if findings.optima and findings.best.counts else -np.inf
+        try:
+            after = self.raced(ascent, live, _N_STEPS, least)
+        except (BoundFellError, FloatingPointError, NoInteriorModeError):
+            if not findings.optima:
+                raise
+            return []  # a proposal that rounding spoils leads nowhere; starts on the same data were looked at
+        return [last.gone_on(each, is_move=True) for last, each in zip(live, after)]
+
+    def _has_ended(self, each: Contender) -> bool:
+        return self.stopped or each.converged or each.n_iter + 2 > self.limits["max_iter"]
+
+    def _proposed(self, ascent: Ascent, findings: Findings) -> list[Contender]:
+        """What the best optima may be changed to: the best alone, if starts agreed on it."""
+        optima = [each for each in findings.optima if each.converged][: 1 if findings.is_agreed else _N_MOVED]
+        if not optima:
+            return []
+        points = np.stack([each.statistics for each in optima], axis=1)
+        proposals = self.method.moves(ascent, points, int(self._seeds.integers(2**63)), findings.is_agreed)
+        start, moves = optima[0].start, optima[0].moves
+        columns = np.ascontiguousarray(proposals.statistics.T)
+        return [
+            Contender(column, start, (*moves, Move(kind, -np.inf))) for kind, column in zip(proposals.kinds, columns)
+        ]
+
+    def raced(
+        self, ascent: Ascent, contenders: list[Contender], n_steps: int, least: float = -np.inf
+    ) -> list[Contender]:
+        """Where contenders end in a race of so many steps, in their order."""
+        columns = np.stack([each.statistics for each in contenders], axis=1)
+        race = Race(n_steps=_N_STEPS_ALONE, reach=REACH, least=least, counts=self._counts(ascent))
+        room = self.limits["max_iter"] - max(each.n_iter for each in contenders)
+        limits = {**self.limits, "tol": max(_NEARLY, self.limits["tol"]), "max_iter": max(min(n_steps, room), 2)}
+        return list(self._after(ascent, run(ascent, columns, stop=self._stop, race=race, **limits), contenders))
 
     def _counts(self, ascent: Ascent) -> Callable[[np.ndarray], np.ndarray] | None:
         return self.method.solutions(ascent)
 
-    def _contenders(self, ascent: Ascent, result: Run, before: Sequence[Contender] = ()) -> Iterator[Contender]:
+    def _after(self, ascent: Ascent, result: Run, before: Sequence[Contender]) -> Iterator[Contender]:
         counts = self._counts(ascent)
         which = np.ones(len(result.objective), dtype=bool) if counts is None else counts(result.statistics)
-        for lane, objective in enumerate(result.objective.tolist()):
-            last = before[lane] if len(before) else None
+        for lane, (last, objective) in enumerate(zip(before, result.objective.tolist())):
             yield Contender(
                 np.ascontiguousarray(result.statistics[:, lane]),
+                last.start,
+                last.moves,
                 objective,
                 max(float(result.to_come[lane]), 0.0),
                 result.traces[lane],
                 int(result.n_iter[lane]),
                 bool(result.converged[lane]),
                 bool(which[lane]),
-                lane if last is None else last.start,
-                () if last is None else last.moves,
             )
-
-    def moved(self, ascent: Ascent, contenders: list[Contender], agreed: bool) -> list[Contender]:
-        """Optima, the best first, the first of them moved until no move raises the objective.
-
-        Where most starts `agreed` on one optimum, less is tried to leave it.
-        """
-        most = _WORTH * self.n_steps
-        n_moved, n_rounds = (1, 1) if agreed else (_N_MOVED, _N_FAILURES)
-        for number, here in enumerate(contenders[:n_moved]):
-            n_failed = 0
-            for _ in range(_MAX_ROUNDS):
-                if self.n_steps > most:
-                    break
-                better = self._better(ascent, here)
-                n_failed = n_failed + 1 if better is None else 0
-                if n_failed == n_rounds:
-                    break
-                here = here if better is None else better
-            contenders[number] = here
-        return _different(contenders)
-
-    def _better(self, ascent: Ascent, here: Contender) -> Contender | None:
-        """The best of what moves lead to, if it is better."""
-        if self.stopped or not here.converged:
-            return None
-        proposals = self.method.moves(ascent, here.statistics, int(self._seeds.integers(2**63)))
-        if not len(proposals.kinds):
-            return None
-        least = here.objective + here.to_come if here.counts else -np.inf
-        try:
-            contenders = self.raced(ascent, proposals.statistics, least)
-        except (BoundFellError, FloatingPointError, NoInteriorModeError):
-            return None  # a proposal that rounding spoils leads nowhere; starts on the same data were looked at
-        best = _best(contenders)
-        if best.rank <= here.rank or (here.counts and best.objective < here.objective + _MIN_RISE):
-            return None
-        move = Move(proposals.kinds[best.start], best.objective)
-        return replace(best, start=here.start, moves=(*here.moves, move))
 
     def finished(self, ascent: Ascent, contenders: list[Contender]) -> list[Contender]:
         """Optima that may be the best run to the end, and the others, the best first."""
         best = contenders[0]
-        close = [each for each in contenders if _may_reach(each, best)]
+        close = [each for each in contenders if each.may_reach(best)]
         n_left = self.limits["max_iter"] - max(each.n_iter for each in close)
         if self.stopped or n_left < 2 or all(each.to_come < self.limits["tol"] for each in close):
             return contenders
@@ -225,50 +161,15 @@ class Explorer:
         race = Race(counts=self._counts(ascent))
         columns = np.stack([each.statistics for each in close], axis=1)
         result = run(ascent, columns, stop=self._stop, race=race, **limits)
-        ended = [
-            replace(after, trace=[*last.trace, *after.trace], n_iter=last.n_iter + after.n_iter)
-            for last, after in zip(close, self._contenders(ascent, result, close))
-        ]
-        return _different([*ended, *(each for each in contenders if not any(each is one for one in close))])
-
-
-def _share_that_met(contenders: list[Contender]) -> float:
-    """The share of contenders that met the optimum of the best of them."""
-    best = _best(contenders)
-    return sum(_may_be_one(best, each) for each in contenders) / len(contenders)
+        ended = [last.gone_on(after) for last, after in zip(close, self._after(ascent, result, close))]
+        return different([*ended, *(each for each in contenders if not any(each is one for one in close))])
 
 
 def _promising(contenders: list[Contender], stage: Any) -> list[Contender]:
-    """The few contenders that may be the best on more data than those of a stage, the best first."""
+    """The few contenders that may be the best on more data than those of a stage, the best first, as begun anew."""
     least = contenders[0].objective - _NATS_OF_A_SAMPLE * stage.data.total_weight / len(stage.data)
-    return [each for each in contenders if each.counts == contenders[0].counts and each.objective >= least][
-        :_N_SURVIVORS
-    ]
-
-
-def _different(contenders: list[Contender]) -> list[Contender]:
-    """Contenders, the best first, one of each optimum: relabelings of one have one objective."""
-    left, kept = list(contenders), []
-    while left:
-        best = _best(left)
-        kept.append(best)
-        left = [each for each in left if each is not best and not _may_be_one(best, each)]
-    return kept
-
-
-def _best(contenders: list[Contender]) -> Contender:
-    """The best contender; the first of those that only rounding tells apart."""
-    best = max(contenders, key=lambda each: each.rank)
-    least = best.objective - _SAME * (1.0 + abs(best.objective))
-    return next(each for each in contenders if each.counts == best.counts and each.objective >= least)
-
-
-def _may_be_one(better: Contender, other: Contender) -> bool:
-    """Whether two contenders may end at one objective."""
-    behind = better.objective - other.objective - _MIN_RISE
-    return better.counts == other.counts and behind <= better.to_come + other.to_come
-
-
-def _may_reach(other: Contender, best: Contender) -> bool:
-    """Whether a contender may yet reach the best."""
-    return other.counts == best.counts and other.objective + _REACH * other.to_come >= best.objective
+    return [
+        Contender(each.statistics, each.start, each.moves)
+        for each in contenders
+        if each.counts == contenders[0].counts and each.objective >= least
+    ][:_N_SURVIVORS]

@@ -1,4 +1,4 @@
-"""From starts to one fit, by a plan: annealing, selection among starts, the run, and the prior learned on the way."""
+"""From starts to one fit, by a plan: annealing, races or runs to the end, and the prior learned on the way."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.vbem.contenders import Move, Proposals
 from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
-from skvbem.vbem.exploration import Explorer, Move, Proposals
+from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.posteriors import VB, Form
-from skvbem.vbem.starts import tournament
 
 # Optima kept, and numbers they may take together.
 _MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
@@ -40,9 +40,9 @@ class Fit:
         Steps of the best start's run.
     converged : bool
     restart_objectives, restart_n_iter, restart_converged : ndarray of shape (n_starts,)
-        Where every start ended; NaN and 0 for one dropped from a tournament, or left behind on fewer of the data.
+        Where every start ended; NaN and 0 for one left behind on fewer of the data.
     restart_traces : tuple of tuple of float
-        The objective along the run of every start; empty where it was dropped or left behind.
+        The objective along the run of every start; empty where it was left behind.
     optima : ndarray of shape (n_cells, n_optima)
         Statistics of the different optima that the starts ended in, the best first.
     restart_to_come : ndarray of shape (n_starts,), optional
@@ -113,7 +113,7 @@ def explored(
         best.objective,
         tuple(best.trace),
         best.n_iter,
-        best.converged,
+        best.converged and not (explorer.stopped and best.to_come >= limits["tol"]),
         objectives,
         n_iter,
         converged,
@@ -132,7 +132,6 @@ def best_of(
     tol: float,
     max_iter: int,
     accelerate: bool = True,
-    select: bool = False,
     inverse_temperatures: Iterable[float] = (),
     stop: Callable[[int, float], bool] | None = None,
     counts: Callable[[np.ndarray], np.ndarray] | None = None,
@@ -146,54 +145,35 @@ def best_of(
         Expected statistics.
     tol, max_iter, accelerate, stop
         As in `skvbem.vbem.driver.run`.
-    select : bool
-        Whether only the survivor of a tournament is run to the end, rather than every start.
     inverse_temperatures : iterable of float
         One annealed step is taken at each, with statistics multiplied by it [Beal (2.118), (2.119)], before the run.
     counts : callable of ndarray (n_cells, n_starts), optional
         Which solutions count: of others the best is kept only where none does.
     """
-    n_starts = starts.shape[1]
     starts = np.array(starts, order="C")
     for inverse_temperature in inverse_temperatures:
         starts *= inverse_temperature
         ascent.advance(starts, 1)
-    lanes = np.arange(n_starts)
-    if select and n_starts > 1:
-        order, starts = tournament(ascent, starts)
-        lanes = order[-1:]
     result: Run = run(ascent, starts, tol=tol, max_iter=max_iter, accelerate=accelerate, stop=stop)
     best, kept = result.best, distinct_optima(result.objective, len(starts))
-    which = np.ones(len(lanes), dtype=bool) if counts is None else counts(result.statistics)
+    which = np.ones(starts.shape[1], dtype=bool) if counts is None else counts(result.statistics)
     if which.any() and not which[best]:
         best = int(np.argmax(np.where(which, result.objective, -np.inf)))
         among = np.flatnonzero(which)
         kept = among[distinct_optima(result.objective[among], len(starts))].tolist()
-    objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
-    objectives[lanes], n_iter[lanes], converged[lanes] = result.objective, result.n_iter, result.converged
-    traces: list[tuple[float, ...]] = [()] * n_starts
-    for lane, trace in zip(lanes.tolist(), result.traces):
-        traces[lane] = tuple(trace)
     return Fit(
         np.ascontiguousarray(result.statistics[:, best]),
         float(result.objective[best]),
         tuple(result.traces[best]),
         int(result.n_iter[best]),
         bool(result.converged[best]),
-        objectives,
-        n_iter,
-        converged,
-        tuple(traces),
+        result.objective,
+        result.n_iter,
+        result.converged,
+        tuple(map(tuple, result.traces)),
         result.statistics[:, kept],
-        restart_counts=_by_start(which, lanes, n_starts),
+        restart_counts=which,
     )
-
-
-def _by_start(which: np.ndarray, lanes: np.ndarray, n_starts: int) -> np.ndarray:
-    """What holds of the lanes that were run, by start; what was dropped before is not spoken of, and counts."""
-    counts = np.ones(n_starts, dtype=bool)
-    counts[lanes] = which
-    return counts
 
 
 def continued(fit: Fit, further: Fit) -> Fit:
@@ -251,8 +231,11 @@ class FitMethod:
         """Full steps on samples of the data, the smallest first, for starts that grow up there; none by default."""
         return []
 
-    def moves(self, ascent: Any, statistics: np.ndarray, seed: int) -> Proposals:
-        """Points to go on from where statistics (n_cells,) are an optimum; none by default."""
+    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+        """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default.
+
+        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough.
+        """
         return Proposals([], np.empty((len(statistics), 0)))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
@@ -296,8 +279,6 @@ class FitPlan:
         Expected statistics, or what computes them and knows their number as `n_starts`.
     limits : mapping
         `tol`, `max_iter` and `accelerate` as `skvbem.vbem.fit.best_of` takes them.
-    select : bool
-        Whether starts meet in a tournament.
     inverse_temperatures : tuple of float
         Of annealed steps before a run.
     explore : bool
@@ -308,7 +289,6 @@ class FitPlan:
     seed: tuple[int, ...]
     starts: Any
     limits: Mapping[str, Any]
-    select: bool = False
     inverse_temperatures: tuple[float, ...] = ()
     explore: bool = False
 
@@ -392,5 +372,5 @@ class FitPlan:
 
     def _best(self, ascent: Ascent, starts: np.ndarray, stop: Stop | None, **options) -> Fit:
         counts = self.method.solutions(ascent)
-        fit = best_of(ascent, starts, select=self.select, stop=stop, counts=counts, **options, **self.limits)
+        fit = best_of(ascent, starts, stop=stop, counts=counts, **options, **self.limits)
         return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)

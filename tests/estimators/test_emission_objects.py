@@ -90,7 +90,7 @@ def test_an_object_is_the_name_at_its_defaults(estimator, made, X):
     assert held.lower_bound_ == named.lower_bound_ == alone.lower_bound_
     assert list(held.groups_) == list(named.groups_) == [name]
     assert list(alone.groups_) == list(alone.parameters_) == ["all"]
-    assert "all" in alone.credible_intervals()
+    assert "all" in alone.credible_intervals(method="vb")
 
 
 def test_a_fit_has_an_object_of_its_own(rng):
@@ -248,7 +248,7 @@ def test_groups_have_the_names_of_the_list(estimator, frame):
     model = estimator(2, emission=listed(), n_init=2, random_state=0).fit(frame)
     assert model.groups_ == {"size": ["height", "weight"], "visits": ["visits"], "days": ["days"], "blood": ["blood"]}
     assert list(model.parameters_) == list(model.groups_)
-    assert set(model.credible_intervals()) - {"chain"} == set(model.groups_)
+    assert set(model.credible_intervals(method="vb")) - {"chain", "mixture"} == set(model.groups_)
     assert model.means_.shape == (2, 2)
     assert list(model.categories_) == ["blood"]
     loaded = pickle.loads(pickle.dumps(model))
@@ -321,7 +321,7 @@ WHOSE = "The 'emission' parameter of VBMixture "
         ([("a", Poisson(), 0), ("a", Poisson(), 1)], f"{WHOSE}has two groups named 'a'. Names must differ."),
         ([("a__b", Poisson(), [0, 1])], "whose names must be strings without two underscores in a row, other"),
         ([(0, Poisson(), [0, 1])], f"{WHOSE}is a list of (name, emission, columns), whose names must be strings"),
-        ([("chain", Poisson(), [0, 1])], "in a row, other than 'chain'. Got the name 'chain'."),
+        ([("chain", Poisson(), [0, 1])], "in a row, other than 'chain' and 'mixture'. Got the name 'chain'."),
         ([("a", "poison", [0, 1])], f"{WHOSE}names the family 'poison'. Did you mean 'poisson'? Families are"),
         ([("a", "drop", [0]), ("b", Poisson(), [1])], f"{WHOSE}names the family 'drop'."),
         ([("a", Poisson, [0, 1])], f"{WHOSE}holds the class Poisson. Give an object of it: Poisson()."),

@@ -303,20 +303,17 @@ def test_only_the_attribute_of_the_method_exists():
 
 
 @METHODS
-@pytest.mark.parametrize("init", ["random", "tournament"])
-def test_restarts(method, init):
-    estimator = VBDiscreteDAG(latents=3, random_state=0, n_init=8, method=method, init=init)
+def test_restarts(method):
+    estimator = VBDiscreteDAG(latents=3, random_state=0, n_init=8, method=method, init="random")
     estimator.fit(load_coleman_panel().data)
     restarts = estimator.restarts_
-    ran = ~np.isnan(restarts.bounds)
     assert restarts.bounds.shape == restarts.n_iter.shape == restarts.converged.shape == (8,)
-    assert ran.sum() == (8 if init == "random" else 1)
-    best = np.nanargmax(restarts.bounds)
+    best = np.argmax(restarts.bounds)
     assert getattr(estimator, OBJECTIVES[method]) == restarts.bounds[best]
     assert (estimator.n_iter_, estimator.converged_) == (restarts.n_iter[best], restarts.converged[best])
-    assert restarts.n_best == (restarts.bounds[ran] > restarts.bounds[best] - 0.01).sum()
+    assert restarts.n_best == (restarts.bounds > restarts.bounds[best] - 0.01).sum()
     assert restarts.n_best < 8
-    assert f"8 starts, {ran.sum()} run to the end" in repr(restarts)
+    assert "8 starts, 8 run to the end" in repr(restarts)
 
 
 def test_restarts_repr():

@@ -592,7 +592,7 @@ def test_a_pickle_of_another_version_warns(fitted):
 
 
 def test_clone_keeps_parameters_and_forgets_the_fit(cells):
-    parameters = {"prior": {"h": 2.0}, "init": "tournament", "annealing": [0.5], "categories": LEVELS}
+    parameters = {"prior": {"h": 2.0}, "init": "random", "annealing": [0.5], "categories": LEVELS}
     estimator = model(**parameters).fit(frame(cells))
     other = clone(estimator)
     assert other.get_params() == estimator.get_params()

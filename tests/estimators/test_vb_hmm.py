@@ -724,7 +724,7 @@ def test_intervals_of_the_chain_are_those_of_beta_distributions(rng):
     counts = [rng.poisson(4, size=(n, 1)) for n in (30, 20)]
     mask = [[1, 1, 0], [1, 1, 1], [0, 0, 1]]
     model = VBHMM(3, emission="poisson", transmat_mask=mask, n_init=2, random_state=0).fit(counts)
-    found = model.credible_intervals(0.8)
+    found = model.credible_intervals(0.8, "vb")
     assert set(found) == {"chain", "poisson"}
     for name, concentration in (
         ("startprob", model.startprob_concentration_),

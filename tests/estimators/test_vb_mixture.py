@@ -457,7 +457,7 @@ def test_credible_intervals_hold_the_parameters_and_need_a_posterior(rng):
     model = VBMixture(2, emission={"gaussian": "a", "categorical": "b", "poisson": "c"}, n_init=2, random_state=0)
     model.fit(frame)
     assert {name: levels.tolist() for name, levels in model.categories_.items()} == {"b": ["x", "y", "z"]}
-    wide, narrow = (model.credible_intervals(level) for level in (0.95, 0.5))
+    wide, narrow = (model.credible_intervals(level, "vb") for level in (0.95, 0.5))
     for family, parameter in (("gaussian", "means"), ("categorical", "probabilities"), ("poisson", "rates")):
         ends = (wide[family][parameter][0], narrow[family][parameter][0], model.parameters_[family][parameter])
         assert np.all(np.diff([*ends, narrow[family][parameter][1], wide[family][parameter][1]], axis=0) > 0)
@@ -551,3 +551,23 @@ def test_singular_fits_end_at_the_floor(covariance_type, kind, rng):
     assert np.isfinite(model.log_likelihood_)
     assert np.isfinite(model.score_samples(X)).all()
     assert (np.diff(model.lower_bounds_) >= -1e-9 * np.abs(model.lower_bounds_[1:])).all()
+
+
+@pytest.mark.parametrize("init", ["auto", "hierarchical"])
+def test_data_without_an_observed_cell_have_an_evidence_of_one(init):
+    model = VBMixture(2, n_init=2, init=init, random_state=0).fit(np.arange(6.0)[:, None])
+    found = certify_evidence(model, np.full((5, 1), np.nan), n_chains=2, n_steps=4)
+    assert (found.lower.value, found.upper.value) == approx((0.0, 0.0), abs=1e-12)
+
+
+def test_a_bend_without_steps_is_refused():
+    """It shapes a schedule of so many steps; without their number the schedule adapts itself."""
+    X = np.arange(6.0)[:, None]
+    model = VBMixture(2, n_init=2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"'bend' of 'smc' .* Got bend=0.5 alone"):
+        model.log_evidence(X, kind="smc", bend=0.5)
+    few = {"n_runs": 4, "n_particles": 4, "n_steps": 8, "random_state": 0}
+    bent, straight, default = (
+        model.log_evidence(X, kind="smc", **few, **bend).value for bend in ({"bend": -1.5}, {"bend": 0.5}, {})
+    )
+    assert bent == default != straight

@@ -19,6 +19,7 @@ from reference.discrete_network import (
 )
 from reference.random_networks import random_network, random_problem, random_tables, sample
 
+from skvbem import VBDiscreteDAG
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
 from skvbem.evidence.exact import exact
@@ -191,3 +192,10 @@ def test_products_of_many_small_factors_do_not_underflow():
             term += sum(math.lgamma(1 + a) + math.lgamma(1 + n[k] - a) - math.lgamma(2 + n[k]) for a in ones.tolist())
         terms.append(term)
     assert found.value == approx(float(np.logaddexp.reduce(terms)), abs=1e-9)
+
+
+def test_rows_by_the_billion_are_refused_before_anything_is_allocated():
+    """A hidden node of one state leaves one way to complete them, however many they are."""
+    model = VBDiscreteDAG(latents=1, random_state=0).fit([[0, 1], [1, 0]], sample_weight=[1e9, 1e9])
+    with pytest.raises(TooLargeError, match=r"one by one.*2e\+09 of them take 8e\+10 bytes.*'lower_bound'"):
+        model.log_evidence([[0, 1], [1, 0]], kind="exact", sample_weight=[1e9, 1e9])

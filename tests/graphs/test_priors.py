@@ -8,6 +8,7 @@ from ids import named
 from reference.structures import all_dags, bipartite_dags
 from scipy.special import logsumexp
 
+from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, ListSpace, canonical
 from skvbem.spaces.priors import ClassPrior, EdgePrior, FunctionPrior, UniformPrior, coerce_prior, n_edges
@@ -186,3 +187,12 @@ def test_a_list_of_structures_has_a_prior_too():
     space = ListSpace(all_dags(["a", "b"]))
     np.testing.assert_allclose(np.exp(EdgePrior(0.75).log_prior(space)), np.array([1, 3, 3]) / 7, rtol=1e-12)
     assert n_edges({"structure": DAG.from_string("[a][b|a]")}) == 1
+
+
+def test_classes_of_a_large_space_are_refused_with_its_size():
+    space = DAGSpace(range(12))
+    setting = {"structure": DAG.from_edges([(0, 1)], range(12))}
+    with pytest.raises(
+        TooLargeError, match=r"ClassPrior counts .* up to 1,000,000 settings; DAGSpace has .* settings\. Take"
+    ):
+        ClassPrior().log_weight(setting, space)

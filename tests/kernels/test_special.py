@@ -1,4 +1,4 @@
-"""ln Gamma, digamma and rising factorials against many digits, over all the doubles that concentrations may be."""
+"""ln Gamma, digamma, rising factorials against many digits, over all doubles that concentrations may be; factors."""
 
 import mpmath
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from scipy.special import digamma as scipy_digamma
 from scipy.special import gammaln
 
-from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
+from skvbem._numerics import digamma, log_gamma, log_rising, safe_cholesky, safe_log, times_log
 
 approx = pytest.approx
 
@@ -104,3 +104,21 @@ def test_logarithms_of_zero():
     assert safe_log(np.array([0.0, 1.0])).tolist() == [-np.inf, 0.0]
     assert times_log(np.array([0.0, 2.0]), np.array([-np.inf, 3.0])).tolist() == [0.0, 6.0]
     assert times_log(np.array([[0.0], [1.0]]), np.array([-np.inf, 3.0])).tolist() == [[0.0, 0.0], [-np.inf, 3.0]]
+
+
+@pytest.mark.parametrize("n_broken", [0, 1, 7, 40])
+def test_factors_of_many_are_those_of_each_alone(n_broken, rng):
+    """To the last bit; NaN where there is none, also of a matrix whose pivots are 0 but for rounding."""
+    roots = rng.normal(size=(40, 4, 4))
+    matrices = roots @ roots.swapaxes(-1, -2)
+    broken = rng.permutation(40)[:n_broken]
+    matrices[broken] -= (
+        rng.uniform(0.5, 2.0, (n_broken, 1, 1)) * np.linalg.eigvalsh(matrices[broken])[:, :1, None] * np.eye(4)
+    )
+    factors = safe_cholesky(matrices.reshape(8, 5, 4, 4)).reshape(40, 4, 4)
+    for matrix, factor in zip(matrices, factors):
+        try:
+            expected = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            expected = np.full((4, 4), np.nan)
+        assert np.array_equal(factor, expected, equal_nan=True)

@@ -230,7 +230,7 @@ def test_bars_are_probabilities_with_their_credible_intervals(mixed):
     assert display.axes_.shape == (2, 2)
     names = ["blood = 0", "A", "B", "smokes = True", "member = 1", "share of tea", "share of coffee", "share of water"]
     assert rows_of(display.axes_[1, 0]) == names
-    of, ends = mixed.parameters_, mixed.credible_intervals(0.8)
+    of, ends = mixed.parameters_, mixed.credible_intervals(0.8, "vb")
     for k in range(2):
 
         def rows(tables, k=k):
@@ -254,7 +254,7 @@ def test_numbers_stand_in_deviations_from_the_mean_of_all_rows_and_are_told_in_t
     display = ClassProfileDisplay.from_estimator(mixed)
     names = ["height", "visits", "weight", "wait"]  # as in the table
     assert rows_of(display.axes_[0, 0]) == names
-    of, ends = mixed.parameters_, mixed.credible_intervals()
+    of, ends = mixed.parameters_, mixed.credible_intervals(method="vb")
     waits = 1 / of["exponential"]["rates"]
     low, high = ends["exponential"]["rates"]
     columns = {

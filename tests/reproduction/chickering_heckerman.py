@@ -2,12 +2,14 @@
 
 Naive Bayes models of one hidden class over binary features, parameters drawn uniformly; five data sets from each; test
 models that differ in their number of classes alone. Their protocol, "protocol" below: prior 1.01 in every cell, mode
-and Hessian in probabilities, 64 starts in a tournament, every score at the one mode found, no correction for labels.
+and Hessian in probabilities, 64 starts, every score at the one mode found, no correction for labels.
 What is reported is the number of classes a score chooses less that chosen by Laplace's approximation.
 
 Beside it: "planted", the same with the true parameters as one more start of the model of as many classes as the truth;
 and "ours", the scores of this library by default, each at its own form of fit from as many starts: Laplace in the
 softmax basis, BIC at maximum likelihood, variational bounds, annealed importance sampling (which counts relabelings).
+
+The record was made when half of the starts were dropped after 1, 2, 4, ... steps, as they did; now starts race.
 
 ``python chickering_heckerman.py`` takes hours on one core and writes chickering_heckerman_results.json next to it.
 """
@@ -92,8 +94,8 @@ class Setting:
 
 
 def fit(X: np.ndarray, n_classes: int, seed: int, **options) -> VBDiscreteDAG:
-    """A latent class model by the protocol's tournament of 64 starts, unless `options` say otherwise."""
-    options = {"init": "tournament", "n_init": 64, "random_state": seed} | options
+    """A latent class model of 64 starts, unless `options` say otherwise."""
+    options = {"n_init": 64, "random_state": seed} | options
     return VBDiscreteDAG(latents=n_classes, prior=PRIOR, categories=[[0, 1]] * X.shape[1], **options).fit(X)
 
 

@@ -59,8 +59,8 @@ def names_of(X: np.ndarray) -> list[str]:
 
 
 def class_models(X: np.ndarray, scoring, seed: int, **options) -> StructureSearchCV:
-    """One to six classes, each fitted from 64 starts in a tournament."""
-    model = VBDiscreteDAG(prior=1.01, init="tournament", n_init=64, categories=[[0, 1]] * X.shape[1], **options)
+    """One to six classes, each fitted from 64 starts."""
+    model = VBDiscreteDAG(prior=1.01, n_init=64, categories=[[0, 1]] * X.shape[1], **options)
     search = StructureSearchCV(model, LatentClassSpace(TESTED, names_of(X)), scoring=scoring, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Latent .* has one state")

@@ -233,3 +233,11 @@ def test_scores_that_rule_nothing_out():
     search = StructureSearchCV(VBDiscreteDAG(), TWO, strategy=Exhaustive(prune=True), scoring="ais")
     with pytest.raises(TypeError, match=r"needs one of the scores bic, draper.*Got 'ais'. Leave 'prune' False"):
         search.fit(rows())
+
+
+def test_no_climb_begins_where_nothing_that_it_finds_may_be_tried(monkeypatch):
+    monkeypatch.setattr(StructuralVBEM, "_climb", lambda *args: pytest.fail("a climb began"))
+    space, options = SPACES["hidden anywhere"], {"strategy": "structural", "scoring": "lower_bound"}
+    search = StructureSearchCV(VBDiscreteDAG(n_init=1), space, max_candidates=1, random_state=0, **options)
+    search.fit(rows()[["x", "y", "z"]])
+    assert (len(search.cv_results_["params"]), search.stopped_by_) == (1, "max_candidates")

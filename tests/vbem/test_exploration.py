@@ -5,8 +5,9 @@ import pytest
 
 from skvbem import VBMixture
 from skvbem.emissions import Gaussian
+from skvbem.vbem.contenders import ALONE, Proposals
 from skvbem.vbem.driver import Race, run
-from skvbem.vbem.exploration import Explorer, Proposals
+from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.fit import FitMethod, explored
 
 approx = pytest.approx
@@ -51,8 +52,8 @@ class Jumps(FitMethod):
     def __init__(self, *by, refuse=None):
         self.by, self.refuse = by, refuse
 
-    def moves(self, ascent, statistics, seed):
-        return Proposals([f"by {by}" for by in self.by], np.array([[statistics[0] + by for by in self.by]]))
+    def moves(self, ascent, statistics, seed, agreed):
+        return Proposals([f"by {by}" for by in self.by], np.array([[statistics[0, 0] + by for by in self.by]]))
 
     def solutions(self, ascent):
         return None if self.refuse is None else lambda statistics: ~(np.abs(statistics[0] - self.refuse) < 1)
@@ -118,6 +119,92 @@ def test_contenders_that_met_one_optimum_are_one():
     assert [round(each.objective) for each in optima] == [1, 0]
 
 
+# How long is searched -------------------------------------------------------------------------------------------------
+
+
+class Counted(Jumps):
+    """Moves by a distance that keep how often, and of which optima, they were asked."""
+
+    def __init__(self, *by, kind=None):
+        super().__init__(*by)
+        self.kind, self.asked = kind, []
+
+    def moves(self, ascent, statistics, seed, agreed):
+        self.asked.append((statistics[0].round().tolist(), agreed))
+        proposals = super().moves(ascent, statistics, seed, agreed)
+        return proposals._replace(kinds=[self.kind or kind for kind in proposals.kinds])
+
+
+def searched(method, hills, *starts):
+    explorer = Explorer(method, LIMITS, (0,), None)
+    explorer.searched(hills, np.array([starts]))
+    return method.asked
+
+
+@pytest.mark.parametrize(
+    ("starts", "n_rounds"),
+    [([1.0], 3), ([1.0, 0.5], 2), ([1.0, 0.5, 0.2], 1), ([1.0] * 8, 1), ([1.0] * 2 + [48.0] * 18, 6)],
+)
+def test_the_fewer_starts_met_the_best_the_longer_it_is_searched(starts, n_rounds):
+    asked = searched(Counted(2.0), Hills((0.0, 0.0), (50.0, -1.0)), *starts)
+    assert len(asked) == n_rounds
+    assert [agreed for _, agreed in asked] == [n_rounds == 1] * n_rounds
+
+
+def test_new_starts_that_meet_the_best_end_the_search_and_moves_do_not():
+    hills = Hills((0.0, 0.0), (50.0, -1.0))
+    assert len(searched(Counted(2.0, kind=ALONE), hills, 1.0)) < len(searched(Counted(2.0), hills, 1.0))
+
+
+def test_a_better_optimum_is_searched_around_as_long_as_the_first():
+    method = Counted(9.0)
+    asked = searched(method, Hills((0.0, 0.0), (10.0, 1.0), (50.0, -1.0)), *[1.0] * 5)
+    assert asked[0] == ([0.0], True)
+    assert len(asked) >= 4
+    assert all(10.0 in optima and not agreed for optima, agreed in asked[2:])
+
+
+def test_optima_below_the_best_take_part_in_moves():
+    asked = searched(Counted(2.0), Hills((0.0, 0.0), (20.0, 1.0), (50.0, -9.0)), 0.5, 19.5)
+    assert asked[0][0] == [20.0, 0.0]
+
+
+def test_moves_cost_no_more_than_so_many_steps_for_each_start():
+    hills = Hills(*((10.0 * k, float(k)) for k in range(400)))
+    explorer = Explorer(Jumps(9.0), LIMITS, (0,), None)
+    _, optima = explorer.searched(hills, np.array([[1.0]]))
+    assert 5 < optima[0].objective < 100
+    assert hills.n_steps < 450
+
+
+class Sampled(Jumps):
+    """Starts grow up on a sample of other hills."""
+
+    def __init__(self, hills):
+        super().__init__()
+        self.hills = hills
+
+    def stages(self, ascent):
+        return [self.hills]
+
+
+class Few(list):
+    """Rows of which there are ten times as many."""
+
+    total_weight = 100.0
+
+
+def test_what_is_nearly_the_best_on_a_sample_may_be_the_best_of_all():
+    """100 nats of ten times as many rows are 1 000; the second and third survive, the fourth is far behind."""
+    sample = Hills((0.0, 9.0), (10.0, 8.0), (20.0, 7.0), (30.0, -2000.0))
+    sample.data, sample.is_sample = Few(range(10)), True
+    hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, 2.0), (30.0, 3.0))
+    starts = np.array([[0.5, 9.5, 19.5, 29.5]])
+    of_starts, optima = Explorer(Sampled(sample), LIMITS, (0,), None).best(hills, lambda ascent: starts)
+    assert of_starts == []
+    assert [round(each.objective) for each in optima] == [2, 1, 0]
+
+
 # The problems that showed what starts miss ----------------------------------------------------------------------------
 
 
@@ -154,6 +241,17 @@ def test_three_components_of_iris_are_in_use():
         assert len(three.component_states_.in_use) == 3
         assert three.lower_bound_ > two.lower_bound_ + 0.5
         assert len(VBMixture(3, random_state=seed).fit(X).component_states_.in_use) == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_crossed_components_are_found(seed):
+    """No start around rows of iris leads to these four components; rows shared out at random do."""
+    from sklearn.datasets import load_iris
+
+    emission = Gaussian(mean_precision_prior=1.0, covariance_prior=None, degrees_of_freedom_prior=4.0)
+    fit = VBMixture(4, emission=emission, random_state=seed).fit(load_iris().data)
+    assert fit.restarts_.bounds.max() < fit.lower_bound_ - 0.5
+    assert fit.restarts_.moves
 
 
 def test_of_many_rows_starts_see_few(rng):

@@ -52,6 +52,12 @@ class DenseTable:
         return len(self.values)
 
     def __getitem__(self, rows: slice) -> Self:
+        if isinstance(rows, slice) and rows.indices(len(self)) == (
+            0,
+            len(self),
+            1,
+        ):  # whose frame and features are kept from step to step
+            return self
         pattern = None if self.pattern is None else self.pattern[rows]
         return replace(self, values=self.values[rows], pattern=pattern)
 

@@ -34,8 +34,8 @@ class Poisson(CountCells, RateSpecification):
     >>> from skvbem.emissions import Poisson
     >>> counts = load_earthquakes().data
     >>> model = VBMixture(2, emission=Poisson(shape_prior=2.0), random_state=0).fit(counts)
-    >>> model.parameters_["poisson"]["rates"].round(1).tolist()
-    [[26.7], [15.7]]
+    >>> sorted(model.parameters_["poisson"]["rates"].round(1).tolist())
+    [[15.7], [26.7]]
     """
 
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> PoissonEmission:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem.estimators.fitted import Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.labels.fitted import FittedEmissions
@@ -78,13 +79,18 @@ class FittedHMM(FittedEmissions):
             attributes["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
         return attributes | super().hyperparameters()
 
-    def chain_quantiles(self, probability: float) -> dict[str, np.ndarray]:
-        """Quantiles of q(theta) of first states and transitions, by name; 0 of those that are ruled out."""
+    def named_parameters(self, point: tuple) -> Parameters:
+        """Probabilities of first states and transitions at a point, and what is observed in each state, by name."""
+        return {"chain": self._of_chain(*point[:2])} | super().named_parameters(point)
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta), by group and name; 0 of transitions that are ruled out."""
         of_first, of_pairs, _ = self.posterior.blocks
-        return {
-            "startprob": self.model.initial.matrix(of_first.quantiles(probability))[0],
-            "transmat": self.model.transitions.matrix(of_pairs.quantiles(probability)),
-        }
+        of_chain = self._of_chain(of_first.quantiles(probability), of_pairs.quantiles(probability))
+        return {"chain": of_chain} | super().quantiles(probability)
+
+    def _of_chain(self, first: np.ndarray, pairs: np.ndarray) -> dict[Any, np.ndarray]:
+        return {"startprob": self.model.initial.matrix(first)[0], "transmat": self.model.transitions.matrix(pairs)}
 
     def natural(self, predictive: str) -> np.ndarray:
         """Natural parameters under which states are told, (n_cells,): at the published point, or those of VB."""

@@ -565,32 +565,6 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         completed = filled(sequences.rows, missing, groups.columns_of(imputed))
         return sequences.split(completed) if sequences.are_listed else completed
 
-    def credible_intervals(self, level=0.95):
-        """Equal-tailed intervals of q(theta): of first states, transitions, means, rates, probabilities and shares.
-
-        They are those of each parameter by itself: where states overlap VB is too sure of itself, so read them as a
-        lower limit of the uncertainty.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Mass of each interval.
-
-        Returns
-        -------
-        dict of str to dict of str to tuple of two ndarrays
-            By group and parameter, the lower and upper ends, of the shapes of `parameters_`; under "chain" those of
-            "startprob" and "transmat", of the shapes of `startprob_` and `transmat_`, 0 where there is no transition.
-
-        Raises
-        ------
-        ValueError
-            If the fit is a point, by ``method="map"`` or "ml", or the level is not between 0 and 1.
-        """
-        of_emissions = super().credible_intervals(level)
-        lower, upper = (self._fitted_.chain_quantiles(share) for share in (0.5 - level / 2, 0.5 + level / 2))
-        return {"chain": {name: (lower[name], upper[name]) for name in lower}} | of_emissions
-
     def sample(self, lengths=1, random_state=None):
         """Sequences drawn from the predictive distribution, and the states behind them.
 

@@ -26,8 +26,8 @@ DEFAULT_COVARIANCE_TYPE = "full"
 _FROM_OUTSIDE = (
     " One from outside is given as an object, which needs no name, or registered in this process by register_emission."
 )
-# Where `credible_intervals` of a hidden Markov model has what belongs to no group.
-_OF_THE_CHAIN = "chain"
+# Where posterior draws and `credible_intervals` have what belongs to no group: of hidden Markov models and of mixtures.
+_OF_NO_GROUP = ("chain", "mixture")
 
 
 class EmissionGroup(NamedTuple):
@@ -143,10 +143,11 @@ class EmissionReader:
 
     def _check_names(self, names: Sequence[str]) -> None:
         for name in names:
-            if not isinstance(name, str) or name in ("", _OF_THE_CHAIN) or "__" in name:
+            if not isinstance(name, str) or name in ("", *_OF_NO_GROUP) or "__" in name:
+                taken = " and ".join(map(repr, _OF_NO_GROUP))
                 raise ValueError(
                     f"{self._whose} is a list of (name, emission, columns), whose names must be strings without two "
-                    f"underscores in a row, other than {_OF_THE_CHAIN!r}. Got the name {show(name)}."
+                    f"underscores in a row, other than {taken}. Got the name {show(name)}."
                 )
         twice = [name for name, times in Counter(names).items() if times > 1]
         if twice:

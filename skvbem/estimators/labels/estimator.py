@@ -16,7 +16,7 @@ from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in,
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
-from skvbem.estimators.base import OBJECTIVES, check_level, warn_of_one_row
+from skvbem.estimators.base import OBJECTIVES, warn_of_one_row
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
@@ -105,14 +105,6 @@ class EmissionEstimator(EvidenceEstimator):
         if nested:
             self.emission = set_nested(self.emission, nested, type(self).__name__)
         return self
-
-    def _check_together(self, X) -> None:
-        if isinstance(self.init, str) and self.init == "tournament":
-            raise ValueError(
-                f"init='tournament' of {type(self).__name__} is gone: its one survivor was worse than ten plain "
-                "starts. Take init='auto', whose starts race, or 'k-means++' or 'random' with a larger 'n_init'."
-            )
-        super()._check_together(X)
 
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
@@ -235,39 +227,6 @@ class EmissionEstimator(EvidenceEstimator):
         check_feature_names_in(self, input_features, generate_names=False)
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}{k}" for k in range(self._fitted_.model.n_components)], dtype=object)
-
-    def credible_intervals(self, level=0.95):
-        """Equal-tailed intervals of q(theta): of means, rates, probabilities and shares, each by itself.
-
-        Where components overlap VB is too sure of itself, so read them as a lower limit of the uncertainty.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Mass of each interval.
-
-        Returns
-        -------
-        dict of str to dict of str to tuple of two ndarrays
-            By group and parameter, the lower and upper ends, of the shapes of `parameters_`.
-
-        Raises
-        ------
-        ValueError
-            If the fit is a point, by ``method="map"`` or "ml", or the level is not between 0 and 1.
-        """
-        check_is_fitted(self)
-        fitted = self._fitted_
-        check_level("credible_intervals", level)
-        if not fitted.form.density:
-            raise ValueError(
-                f"credible_intervals needs a posterior, and this fit by {fitted.form.name!r} is a point. Fit with "
-                "method='vb'."
-            )
-        return {
-            group.name: {name: (lower[name], upper[name]) for name in lower}
-            for group, lower, upper in zip(fitted.groups.groups, *fitted.quantiles(0.5 - level / 2, 0.5 + level / 2))
-        }
 
 
 def warn_of_oddities(

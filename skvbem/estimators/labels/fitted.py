@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem.emissions import Emission
 from skvbem.emissions.outside import parts_of
-from skvbem.estimators.fitted import Fitted
+from skvbem.estimators.fitted import Fitted, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.families import NormalPoint, Product
 
@@ -48,8 +48,7 @@ class FittedEmissions(Fitted):
         """The emission of the groups."""
         return self.model.emission
 
-    @cached_property
-    def point(self) -> tuple:
+    def _found_point(self) -> tuple:
         """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""
         point = self.form.point_of(self.model.prior, self.statistics)
         return self.model.prior.with_exact_zeros(point) if self.form.prior_share == 0.0 else point
@@ -84,10 +83,16 @@ class FittedEmissions(Fitted):
             for name, by_group in attributes.items()
         }
 
-    def quantiles(self, *probabilities: float) -> list[list[dict[str, np.ndarray]]]:
-        """For each probability, the quantiles of q(theta) of each group's parameters, by name."""
-        of_emission = (self.emission.quantiles(self.posterior.blocks[-1], share) for share in probabilities)
-        return [self.groups.as_list(of_level) for of_level in of_emission]
+    def named_parameters(self, point: tuple) -> Parameters:
+        """The parameters of each group's components at a point, by name."""
+        return self._by_group(self.emission.parameters(point[-1]))
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each group's parameters, by name."""
+        return self._by_group(self.emission.quantiles(self.posterior.blocks[-1], probability))
+
+    def _by_group(self, of_emission: Any) -> Parameters:
+        return {group.name: of for group, of in zip(self.groups.groups, self.groups.as_list(of_emission))}
 
     def at_floor(self) -> list[int]:
         """Components whose covariance the floor of maximum likelihood has stopped in some direction."""

@@ -10,12 +10,20 @@ import numpy as np
 
 from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.moves import Recombinations
-from skvbem.vbem.exploration import Proposals
+from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
+from skvbem.vbem.contenders import ALONE, Proposals
 from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.posteriors import Form
 
-# Proposals of one round of moves, and the share of all rows that they mix into components by maximum likelihood.
-_MAX_PROPOSALS, _BLUR = 12, 1e-3
+# Proposals of one round: divisions of the best optimum, its rows shared out anew among some components, or among all,
+# and components of it and of each other optimum taken together.
+_N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
+# Nats a row below which components hardly overlap, and divisions then.
+_APART, _N_WHERE_APART = 0.04, 4
+# Rows of which many proposals cost hardly more than one.
+_FEW_ROWS = 4096
+# The share of all rows that proposals mix into components by maximum likelihood.
+_BLUR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +66,36 @@ class LabelMethod(FitMethod):
         """Starts that say something of hidden hyperparameters, as those of fits by maximum likelihood do not."""
         return model.prior.with_hyperparameters(starts) if form.prior_share else starts
 
-    def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int) -> Proposals:
-        """One component divided, in the room of two that are joined or of one that is dropped."""
-        model = ascent.model
-        if model.n_components == 1 or not len(ascent.rows):
+    def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+        """What the best optimum and the others, (n_cells, n_optima), the best first, may be changed to.
+
+        One component of the best is divided in the room of two that are joined or of one that is dropped; rows of some
+        components of it, or all rows, are shared out anew; components of the best and of another are taken together.
+        Where starts agreed on components that hardly overlap, the most promising divisions are enough. Where rows are
+        many and not sampled, divisions alone are tried: each proposal costs as much as a start.
+        """
+        model, rows = ascent.model, ascent.rows
+        if model.n_components == 1 or not len(rows):
             return Proposals([], np.empty((len(statistics), 0)))
-        natural, _ = ascent.form.of(model.prior, statistics[:, None])
-        expected_rows = model.expected_rows(natural[:, 0], ascent.data, ascent.rows)
+        natural, _ = ascent.form.of(model.prior, statistics)
+        best, *others = (model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T))
         blur = 0.0 if ascent.form.prior_share else _BLUR
-        recombinations = Recombinations(model, ascent.rows, statistics, natural[:, 0], expected_rows, seed, blur)
-        return Proposals(*recombinations.proposals(_MAX_PROPOSALS))
+        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
+        if agreed and overlap(rows, best) < _APART:
+            return Proposals(*of_best.proposals(_N_WHERE_APART))
+        if len(ascent.data) > _FEW_ROWS:
+            return Proposals(*of_best.proposals(_N_DIVISIONS))
+        rng = np.random.default_rng([seed, 1])
+        pairs = [pair for other in others for pair in ((best, other), (other, best))]
+        shared = {
+            ALONE: shared_anew(rows, model.n_components, _N_ANEW, rng),
+            "share out anew": shared_among_some(rows, best, _N_AMONG_SOME, rng),
+            "cross": np.concatenate([crossed(rows, *pair, _N_CROSSED, rng) for pair in pairs] or [best[None][:0]]),
+        }
+        kinds, recombined = of_best.proposals(_N_DIVISIONS)
+        kinds += [kind for kind, parts in shared.items() for _ in parts]
+        further = of_best.of_expected_rows(np.concatenate(list(shared.values())))
+        return Proposals(kinds, np.concatenate([recombined, further], axis=1))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
         """By maximum likelihood, solutions without a component that has no width: of those there is no best."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from skvbem.estimators.fitted import Parameters
 from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.models.mixture.model import Mixture
 
@@ -31,8 +32,18 @@ class FittedMixture(FittedEmissions):
         """E[pi] (VB) or pi of the point found, (n_components,)."""
         if self.form.density:
             return self.model.weights.mean(self.posterior.blocks[0])
-        natural = self.model.prior.blocks[0].natural(self.point[0])
-        return np.exp(self.model.weights.log_weights(natural[:, None])[:, 0])
+        return self.named_parameters(self.point)["mixture"]["weights"]
+
+    def named_parameters(self, point: tuple) -> Parameters:
+        """The weights at a point, and what is observed in each component, by name."""
+        natural = self.model.prior.blocks[0].natural(point[0])
+        weights = np.exp(self.model.weights.log_weights(natural[:, None])[:, 0])
+        return {"mixture": {"weights": weights}} | super().named_parameters(point)
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta), by group and name."""
+        weights = self.model.weights.quantiles(self.posterior.blocks[0], probability)
+        return {"mixture": {"weights": weights}} | super().quantiles(probability)
 
     def hyperparameters(self) -> dict[str, Any]:
         """Attributes of the prior as resolved and, of a density, of the posterior, as scikit-learn names them."""

@@ -56,7 +56,9 @@ class MixtureMethod(LabelMethod):
     def stages(self, ascent: MixtureAscent) -> list[Ascent]:
         """Steps on samples of the rows, each of some times as many as the one before; on distinct ones if few are."""
         data, emission = ascent.data, ascent.model.emission
-        if not len(data) > _MAX_ROWS_AT_ONCE * (1 if ascent.rows.is_sample else len(ascent.rows) / MAX_DISTINCT_ROWS):
+        if not len(ascent.rows) or not len(data) > _MAX_ROWS_AT_ONCE * (
+            1 if ascent.rows.is_sample else len(ascent.rows) / MAX_DISTINCT_ROWS
+        ):
             return []
         stages: list[Ascent] = [ascent.on(ascent.rows)]
         most = MAX_DISTINCT_ROWS * _TIMES_AS_MANY

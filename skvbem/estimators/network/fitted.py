@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from skvbem.data import Rows
-from skvbem.estimators.fitted import Fitted
+from skvbem.estimators.fitted import Fitted, Parameters
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.tables import Table
 from skvbem.estimators.network.reports import find_states
@@ -46,8 +46,7 @@ class FittedNetwork(Fitted):
         """Latent -> number of states."""
         return dict(zip(self.latents, self.model.layout.cardinalities))
 
-    @cached_property
-    def point(self) -> np.ndarray:
+    def _found_point(self) -> np.ndarray:
         """Posterior means (VB) or the point found (MAP, ML), (n_cells,)."""
         return self.form.point(self.model.prior, self.statistics)
 
@@ -62,6 +61,19 @@ class FittedNetwork(Fitted):
         if self.form.density:
             flat["posterior_"] = self.posterior.concentration
         return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
+
+    def named_parameters(self, point: np.ndarray) -> Parameters:
+        """The tables of all nodes, axes (*parents, node)."""
+        return {"tables": self.model.tables(point)}
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each probability by itself, in tables."""
+        return self.named_parameters(self.posterior.quantiles(probability))
+
+    def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
+        """Tables at natural parameters (n_cells, n_draws), each (n_draws, *parents, node)."""
+        tables = self.model.tables(self.model.prior.from_natural(natural))
+        return {"tables": {node: np.moveaxis(table, -1, 0) for node, table in tables.items()}}
 
     def network(self) -> Network:
         """Graph, states and tables as a value of their own."""

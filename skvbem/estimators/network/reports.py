@@ -13,7 +13,6 @@ from scipy.special import xlogy
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
 from skvbem.estimators.reports import MAX_VARIATION_OF_DUPLICATES, LatentStates
-from skvbem.families.dirichlet import beta_quantiles
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
 
@@ -37,8 +36,8 @@ def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, laten
     )
 
 
-def table_summary(tables: Mapping, counts: Mapping, concentration: Mapping | None, level: float):
-    """All tables as one pandas DataFrame, with equal-tailed intervals of Dirichlet posteriors."""
+def table_summary(tables: Mapping, counts: Mapping, intervals: Mapping | None):
+    """All tables as one pandas DataFrame, with the intervals of each node's probabilities, if there are any."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -54,10 +53,8 @@ def table_summary(tables: Mapping, counts: Mapping, concentration: Mapping | Non
         ]
         states_of_node = table.levels[-1].tolist()
         lower = upper = np.full(table.values.size, np.nan)
-        if concentration is not None:
-            a = concentration[node].values
-            total = a.sum(axis=-1, keepdims=True)
-            lower, upper = (beta_quantiles(a, total, p).ravel() for p in (0.5 - level / 2, 0.5 + level / 2))
+        if intervals is not None:
+            lower, upper = (end.ravel() for end in intervals[node])
         pieces.append(
             pd.DataFrame(
                 {

@@ -66,11 +66,12 @@ class VBDiscreteDAG(EvidenceEstimator):
         probability basis a prior of 1 gives the maximum likelihood.
     n_init : int, default=10
         Number of starts.
-    init : {"random", "tournament"}, Network or mapping of node to table, default="random"
-        "random" runs every start (tables drawn uniformly) to the end; "tournament" drops half of them after 1, 2, 4,
-        ... steps until one is left [CH]_, who used 64. A mapping gives tables (conditional probabilities, axes as for
-        `prior`) to start from; nodes that it does not name start uniform. A Network, or LabeledTables as in `tables_`,
-        are matched by the names of nodes and categories, and by the numbers of latents' states.
+    init : {"auto", "random"}, Network or mapping of node to table, default="auto"
+        "auto" lets starts race (tables drawn uniformly): one that cannot reach the best any more is stopped. What wins
+        is moved: states of a latent are joined, divided, or share their rows anew, until no move raises the objective.
+        "random" runs every start to the end. A mapping gives tables (conditional probabilities, axes as for `prior`) to
+        start from; nodes that it does not name start uniform. A Network, or LabeledTables as in `tables_`, are matched
+        by the names of nodes and categories, and by the numbers of latents' states.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
@@ -128,7 +129,7 @@ class VBDiscreteDAG(EvidenceEstimator):
     n_free_parameters_ : int
         Cells less one per distribution, over all tables.
     restarts_ : Restarts
-        The objective of every start and how many met the best.
+        The objective of every start, how many met the best, and the moves that led on from there.
     latent_states_ : dict of latent to LatentStates
         Expected rows in each state; the states in use, empty, and duplicates of each other.
     n_iter_ : int
@@ -152,8 +153,6 @@ class VBDiscreteDAG(EvidenceEstimator):
     References
     ----------
     .. [Beal] M. J. Beal (2003), Variational Algorithms for Approximate Bayesian Inference, PhD thesis, chapter 2.
-    .. [CH] D. M. Chickering and D. Heckerman (1996), Efficient approximations for the marginal likelihood of incomplete
-       data given a Bayesian network, UAI-96.
 
     Examples
     --------
@@ -183,7 +182,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"random", "tournament"}), Mapping, Network],
+        "init": [StrOptions({"auto", "random", "tournament"}), Mapping, Network],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "acceleration": ["boolean"],
@@ -210,7 +209,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         method="vb",
         map_basis="natural",
         n_init=10,
-        init="random",
+        init="auto",
         max_iter=10_000,
         tol=1e-5,
         acceleration=True,
@@ -363,7 +362,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         plan = replace(self._plan(model, None, reading), inverse_temperatures=())
         if start is not None:
             starts = self._method.statistics_to_start_from(start.statistics(model))[:, None]
-            plan = replace(plan, starts=starts)
+            plan = replace(plan, starts=starts, explore=False)
         data = self._compiled(model, kept, plan.n_starts)
         fit = plan.run(model, data, posteriors.VB, effective_n_jobs(self.n_jobs))
         return fit.objective, complete_rows(model, fit.statistics, reading.rows, max_memory=self.max_memory)
@@ -656,14 +655,20 @@ class VBDiscreteDAG(EvidenceEstimator):
 
     # Reporting --------------------------------------------------------------------------------------------------------
 
-    def summary(self, *, level=0.95):
+    def summary(self, *, level=0.95, method="vb", X=None, sample_weight=None):
         """All tables with their counts and, for VB, credible intervals, as a pandas DataFrame.
 
         Parameters
         ----------
         level : float, default=0.95
-            Mass of the equal-tailed intervals of q(theta). VB posteriors are too narrow where states overlap: read them
-            as a lower limit of the uncertainty.
+            Mass of the equal-tailed intervals.
+        method : {"vb", "draws", "linear_response"}, default="vb"
+            As of `credible_intervals`. Those of q(theta), "vb", need no X, and are too narrow where states overlap:
+            read them as a lower limit of the uncertainty.
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, for the other methods.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
         Returns
         -------
@@ -672,7 +677,10 @@ class VBDiscreteDAG(EvidenceEstimator):
         """
         check_is_fitted(self)
         check_level("summary", level)
-        return table_summary(self.tables_, self.counts_, getattr(self, "posterior_", None), level)
+        intervals = None
+        if self._fitted_.form.density:
+            intervals = self.credible_intervals(level, method, X=X, sample_weight=sample_weight)["tables"]
+        return table_summary(self.tables_, self.counts_, intervals)
 
     def goodness_of_fit(self, X, sample_weight=None):
         """Fit indices that users of latent class models print first.

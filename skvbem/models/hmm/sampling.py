@@ -72,6 +72,11 @@ class _ManyStates(SequentialRelabelings):
         """A permutation drawn by picks in turn, transitions with it."""
         return log_point[self.cells_in_order(self.picked(statistics, log_point, rng))]
 
+    def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """Points with their states assigned by what they emit, transitions with them."""
+        orders = self.cells_in_order(self._assigned(statistics, log_points))
+        return np.take_along_axis(log_points, orders.T, axis=0)
+
 
 def _swapped(n_states: int) -> np.ndarray:
     order = np.arange(n_states)

@@ -118,8 +118,8 @@ class _Sample:
             self.total = np.ones(most)
 
 
-def draws(hashes: np.ndarray, seed: np.uint64) -> np.ndarray:
-    """An exponential draw for each hash."""
+def draws(hashes: np.ndarray, seed: np.uint64 | np.ndarray) -> np.ndarray:
+    """An exponential draw for each hash; of several seeds (..., 1), (..., n_hashes)."""
     return -np.log1p(-((mixed(hashes ^ seed) >> np.uint64(11)) * 2.0**-53))
 
 

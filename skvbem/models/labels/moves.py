@@ -124,7 +124,7 @@ class Recombinations:
         """A few divisions of sets of rows, as many as components or a multiple of that, (n_sets, n_rows)."""
         lanes = sets.reshape(-1, self.n, sets.shape[-1])
         alone = self._log_likelihoods(self._statistics(lanes))
-        expected_rows = np.stack([self._around_two_rows(sets, self._seeds()) for _ in range(_N_TRIES)])
+        expected_rows = np.stack([self._divided(sets, self._seeds(), bool(k % 2)) for k in range(_N_TRIES)])
         shape = (-1, self.n, sets.shape[-1])
         gain = np.zeros((_N_TRIES, len(sets)))
         for number in range(_N_STEPS):
@@ -146,15 +146,20 @@ class Recombinations:
     def _seeds(self) -> np.ndarray:
         return self._rng.integers(2**63, size=2, dtype=np.uint64)
 
-    def _around_two_rows(self, sets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        """Shares (2, n_components, n_rows) of the halves around two rows of each set that lie apart."""
+    def _divided(self, sets: np.ndarray, seeds: np.ndarray, is_ball: bool) -> np.ndarray:
+        """Shares (2, n_sets, n_rows) of the halves around two rows of each set, or of the rows near one and the rest.
+
+        Two rows lie apart. The rows near one are as near as another is, any one: they may be few.
+        """
         coordinates = self.rows.coordinates
         one, other = (draws(self.rows.hashes, seed) for seed in seeds)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             near = np.argmin(one / sets, axis=1)
             away = _squares(coordinates[near], coordinates)
-            far = np.argmin(np.nan_to_num(other / (sets * away), nan=np.inf), axis=1)
-        first = away <= _squares(coordinates[far], coordinates)
+            weight = sets if is_ball else sets * away
+            far = np.argmin(np.nan_to_num(other / weight, nan=np.inf), axis=1)
+        limit = away[np.arange(len(sets)), far][:, None] if is_ball else _squares(coordinates[far], coordinates)
+        first = away <= limit
         fraction = (1 - _ELSEWHERE) * np.stack([first, ~first]) + _ELSEWHERE / 2
         return fraction * sets
 
@@ -234,6 +239,15 @@ class Recombinations:
         return kinds, np.stack(statistics_of_each, axis=1) if statistics_of_each else np.empty(
             (len(self.statistics), 0)
         )
+
+    def of_expected_rows(self, expected_rows: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, n) of expected rows (n, n_components, n_rows), a little of each in every component."""
+        if self.blur:
+            expected_rows = (1 - self.blur) * expected_rows + self.blur / self.n * self.rows.weight
+        of_emission = self._statistics(expected_rows) + self.of_hyperparameters[:, None]
+        share = self.expected_rows / (self.rows.weight * np.maximum(self.counts, 1e-300)[:, None])
+        of_labels = [self.model.shared_out(self.statistics, each) for each in expected_rows @ share.T]
+        return np.concatenate([np.stack(of_labels, axis=1), of_emission])
 
     def _recombined(
         self, counts: np.ndarray, statistics: np.ndarray, divided: int, gone: int, into: int | None

@@ -30,6 +30,8 @@ def drawn_seeds(
     n_starts : int
     rng : numpy.random.Generator
     """
+    if not len(rows):  # nothing was observed: wherever components start, they stay at their prior
+        return np.zeros((n_starts, model.n_components, rows.coordinates.shape[1]))
     if kind == "auto":
         of_spread, of_any = rng.spawn(2)
         spread = drawn_seeds("k-means++", model, rows, (n_starts + 1) // 2, of_spread)
@@ -69,9 +71,9 @@ def _seeds(coordinates: np.ndarray, weight: np.ndarray, n: int, spread: bool, rn
         return chosen
     for _ in range(_N_MOVES):
         nearest_seed = _squares(coordinates, chosen).argmin(axis=1)
-        for seed in np.unique(nearest_seed):
-            mine = nearest_seed == seed
-            chosen[seed] = np.average(coordinates[mine], axis=0, weights=weight[mine])
+        total = np.bincount(nearest_seed, weight, n)
+        sums = [np.bincount(nearest_seed, weight * column, n) for column in coordinates.T]
+        chosen = np.where(total[:, None] > 0, np.stack(sums, axis=1) / np.where(total > 0, total, 1.0)[:, None], chosen)
     return chosen
 
 

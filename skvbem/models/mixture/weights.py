@@ -16,6 +16,9 @@ import numpy as np
 
 from skvbem.families import Dirichlet
 
+# Draws that quantiles of weights are those of, where these are products of sticks.
+_DRAWS_OF_STICKS = 2**15
+
 
 class Weights(ABC):
     """A conjugate prior of the weights, and how its statistics follow from counts of components."""
@@ -66,6 +69,10 @@ class Weights(ABC):
     @abstractmethod
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """Expected weights E[pi] of a posterior, (n_components,)."""
+
+    @abstractmethod
+    def quantiles(self, posterior: Dirichlet, probability: float) -> np.ndarray:
+        """Quantiles of each weight of a posterior by itself, (n_components,)."""
 
     @abstractmethod
     def concentrations(self, family: Dirichlet) -> np.ndarray:
@@ -132,6 +139,10 @@ class FiniteWeights(Weights):
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """Expected weights E[pi] of a posterior, (n_components,)."""
         return posterior.mean()
+
+    def quantiles(self, posterior: Dirichlet, probability: float) -> np.ndarray:
+        """Quantiles of each weight, a Beta variable, (n_components,)."""
+        return posterior.quantiles(probability)
 
     def concentrations(self, family: Dirichlet) -> np.ndarray:
         """The Dirichlet concentration of each component."""
@@ -200,6 +211,12 @@ class StickBreaking(Weights):
             return np.ones(1)
         mean = posterior.mean()
         return np.concatenate([mean[0::2], [1.0]]) * np.concatenate([[1.0], np.cumprod(mean[1::2])])
+
+    def quantiles(self, posterior: Dirichlet, probability: float) -> np.ndarray:
+        """Quantiles of each weight, (n_components,), by draws, always the same: products of sticks have no form."""
+        many = Dirichlet(np.repeat(posterior.concentration[:, None], _DRAWS_OF_STICKS, axis=1), posterior.row_starts)
+        drawn = self.log_weights(many.natural(many.sample(np.random.default_rng(0))))
+        return np.exp(np.quantile(drawn, probability, axis=1))
 
     def concentrations(self, family: Dirichlet) -> np.ndarray:
         """The two concentrations of each stick: of its component, and of all after it."""

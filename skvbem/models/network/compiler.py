@@ -76,6 +76,7 @@ class Compiler:
             If a clique has more than `max_table_cells` cells, or the program takes more than `max_memory` bytes.
         """
         layout = self.layout
+        latents = tuple(node for node in range(len(layout.names)) if node not in columns)
         wanted = frozenset(wanted) | frozenset(together)
         components: dict[tuple, list] = {}
         for rows, observed in self._patterns(columns, n_rows):
@@ -104,7 +105,7 @@ class Compiler:
         contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
         whole = weight is None or bool(np.all(weight == np.round(weight)))
-        return Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole)
+        return Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole, latents)
 
     def _patterns(self, columns, n_rows):
         """Groups of rows with the same observed nodes: (rows, or None for all; observed nodes)."""

@@ -29,6 +29,8 @@ from skvbem.models.network.model import DiscreteDAG
 # Rows with more joint states of what is hidden in them keep so many: the most probable ones, and none whose share is
 # below this of the most probable one's. The bounds of other q(x) are bounds as well.
 _MAX_STATES_KEPT, _LOWEST_LOG_WEIGHT = 64, np.log(1e-5)
+# Rows whose completions grow side by side.
+_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,19 @@ class CompletedRows:
             weight=np.concatenate([weight, self.weight[split] * fraction[split]]),
         )
 
+    def without_improbable(self, least: float) -> CompletedRows:
+        """Completed rows without completions below a share of their row's weight, which the others take over.
+
+        Parameters
+        ----------
+        least : float
+            Less than one in the number of completions of any row.
+        """
+        kept = np.flatnonzero(self.weight >= least * self.row_weight[self.row])
+        row, weight = self.row[kept], self.weight[kept]
+        weight *= (self.row_weight / np.bincount(row, weights=weight, minlength=len(self.row_weight)))[row]
+        return replace(self, codes=self.codes[:, kept], row=row, weight=weight)
+
     def _with_distinct_completions(self, cardinalities: Mapping, codes: np.ndarray) -> CompletedRows:
         """Completed rows with equal completions of a row made one."""
         columns, sizes = [self.row, *codes], [len(self.row_weight), *cardinalities.values()]
@@ -164,31 +179,31 @@ def complete_rows(model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max
     posterior = model.prior + statistics
     logs = posterior.expected_natural(), safe_log(posterior.mean())
     layout = model.layout
-    dtype = np.min_scalar_type(-max(layout.cardinalities))
-    codes = np.full((len(layout.names), len(rows)), -1, dtype=dtype)
+    codes = np.full((len(rows), len(layout.names)), -1, dtype=np.min_scalar_type(-max(layout.cardinalities)))
     for node, column in model.columns(rows).items():
-        codes[node] = column
+        codes[:, node] = column
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, dtype=float)
-    patterns, pattern = np.unique(codes < 0, axis=1, return_inverse=True)
-    members = [np.flatnonzero(pattern.ravel() == k) for k in range(patterns.shape[1])]
-    hidden = [np.flatnonzero(missing).tolist() for missing in patterns.T]
-    _check_size(layout, [(len(chosen), nodes) for chosen, nodes in zip(members, hidden)], max_memory)
-    parts = [_completions(layout, logs, codes[:, chosen], nodes) for chosen, nodes in zip(members, hidden)]
-    row = np.concatenate([chosen[which] for chosen, (_, which, _) in zip(members, parts)])
+    n_states = _n_joint_states(layout, codes)
+    _check_size(layout, n_states, max_memory)
+    chunks = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, max(len(rows), 1), _ROWS_AT_ONCE)]
+    parts = [_completions(layout, logs, codes[chunk], n_states[chunk]) for chunk in chunks]
+    row = np.concatenate([chunk.start + which for chunk, (_, which, _) in zip(chunks, parts)])
     return CompletedRows(
         dict(zip(layout.names, layout.cardinalities)),
-        np.concatenate([completed for completed, _, _ in parts], axis=1),
+        np.ascontiguousarray(np.concatenate([completed for completed, _, _ in parts]).T),
         row,
         np.concatenate([probability for _, _, probability in parts]) * weight[row],
         weight,
     )
 
 
-def _check_size(layout: Layout, sizes: list[tuple[int, list[int]]], max_memory: float) -> None:
-    n_bytes = 0.0
-    for n_rows, hidden in sizes:
-        n_states = min(prod(layout.cardinalities[node] for node in hidden), _MAX_STATES_KEPT)
-        n_bytes += float(n_rows) * n_states * (len(layout.names) * 8.0 + 48.0)
+def _n_joint_states(layout: Layout, codes: np.ndarray) -> np.ndarray:
+    """How many joint states what is hidden in each row has, as floats: there may be more than an int holds."""
+    return np.where(codes < 0, np.array(layout.cardinalities, dtype=float), 1.0).prod(axis=1)
+
+
+def _check_size(layout: Layout, n_states: np.ndarray, max_memory: float) -> None:
+    n_bytes = float(np.minimum(n_states, _MAX_STATES_KEPT).sum()) * (len(layout.names) * 8.0 + 48.0)
     if n_bytes > max_memory:
         raise TooLargeError(
             f"The joint states of what is hidden in the rows, which a structural search goes through, take "
@@ -196,35 +211,53 @@ def _check_size(layout: Layout, sizes: list[tuple[int, list[int]]], max_memory: 
         )
 
 
-def _completions(layout: Layout, logs, codes: np.ndarray, hidden: list[int]):
-    """Codes of completions of rows that lack the same nodes, the row of each, and its probability > 0."""
+def _completions(layout: Layout, logs, codes: np.ndarray, n_states: np.ndarray):
+    """Codes (n_completions, n_nodes) of completions of rows, the row of each, and its probability > 0.
+
+    Nodes are taken parents first. Where one is hidden, every completion of the row so far goes on with each of its
+    states, and the families are weighed whose other members are known by then.
+    """
     expected, mean = logs
-    kept = _with_observed_descendants(layout, hidden)
-    n_rows, known = codes.shape[1], set(range(len(layout.names))) - set(hidden)
-    waiting = [node for node in range(len(layout.names)) if not layout.strides[node].keys() <= known]
-    n_states = prod(layout.cardinalities[node] for node in hidden)
-    least = -np.inf if n_states <= _MAX_STATES_KEPT else _LOWEST_LOG_WEIGHT
-    completed, row, log_joint = codes, np.arange(n_rows), np.zeros(n_rows)
-    for node in (node for node in reversed(layout.leaves_first) if node in hidden):
-        size = layout.cardinalities[node]
-        completed, row, log_joint = (np.repeat(each, size, axis=-1) for each in (completed, row, log_joint))
-        completed[node] = np.tile(np.arange(size, dtype=codes.dtype), len(row) // size)
-        known.add(node)
-        for family in [family for family in waiting if layout.strides[family].keys() <= known]:
-            waiting.remove(family)
-            cells = np.full(len(row), layout.first_cell[family])
+    hidden, parents_first = codes < 0, layout.leaves_first[::-1]
+    has_observed = _with_observed_descendants(layout, ~hidden)
+    last = _last_hidden_members(layout, hidden, parents_first)
+    is_cut = n_states > _MAX_STATES_KEPT
+    least = np.where(is_cut, _LOWEST_LOG_WEIGHT, -np.inf)
+    completed, row, log_joint = codes, np.arange(len(codes)), np.zeros(len(codes))
+    for place, node in enumerate(parents_first):
+        if not hidden[:, node].any():
+            continue
+        times = np.where(hidden[row, node], layout.cardinalities[node], 1)
+        state = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        completed, row, log_joint = (np.repeat(each, times, axis=0) for each in (completed, row, log_joint))
+        grown = np.flatnonzero(hidden[row, node])
+        completed[grown, node] = state[grown]
+        for family in sorted((node, *layout.children[node])):
+            known = grown[last[row[grown], family] == place]
+            cells = np.full(len(known), layout.first_cell[family])
             for member, stride in layout.strides[family].items():
-                cells += completed[member].astype(np.int64) * stride
-            log_joint += (expected if family in kept else mean)[cells]
-        log_joint -= _of_each_row(np.maximum, log_joint, row)
-        probable = log_joint > least
-        if n_states > _MAX_STATES_KEPT:
-            probable &= _rank_in_row(log_joint, row) < _MAX_STATES_KEPT
-        completed, row, log_joint = completed[:, probable], row[probable], log_joint[probable]
+                cells += completed[known, member].astype(np.int64) * stride
+            log_joint[known] += np.where(has_observed[row[known], family], expected[cells], mean[cells])
+        log_joint[grown] -= _of_each_row(np.maximum, log_joint[grown], row[grown])
+        probable = np.ones(len(row), dtype=bool)
+        probable[grown] = log_joint[grown] > least[row[grown]]
+        many = np.flatnonzero(is_cut[row] & (np.bincount(row)[row] > _MAX_STATES_KEPT))
+        probable[many] &= _rank_in_row(log_joint[many], row[many]) < _MAX_STATES_KEPT
+        completed, row, log_joint = completed[probable], row[probable], log_joint[probable]
     probability = np.exp(log_joint)
     probability /= _of_each_row(np.add, probability, row)
     possible = probability > 0
-    return completed[:, possible], row[possible], probability[possible]
+    return completed[possible], row[possible], probability[possible]
+
+
+def _last_hidden_members(layout: Layout, hidden: np.ndarray, order: Sequence[int]) -> np.ndarray:
+    """The place in an order of the last hidden node of each family, (n_rows, n_nodes), in each row; -1 for none."""
+    place = {node: at for at, node in enumerate(order)}
+    last = np.full(hidden.shape, -1)
+    for family, members in enumerate(layout.strides):
+        for member in members:
+            last[:, family] = np.maximum(last[:, family], np.where(hidden[:, member], place[member], -1))
+    return last
 
 
 def _of_each_row(operation: np.ufunc, values: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -242,10 +275,10 @@ def _rank_in_row(values: np.ndarray, row: np.ndarray) -> np.ndarray:
     return rank
 
 
-def _with_observed_descendants(layout: Layout, hidden: list[int]) -> set[int]:
-    """The nodes that are observed, or have a descendant that is."""
-    kept = set(range(len(layout.names))) - set(hidden)
+def _with_observed_descendants(layout: Layout, observed: np.ndarray) -> np.ndarray:
+    """Which nodes are observed in a row, or have a descendant that is, (n_rows, n_nodes)."""
+    kept = observed.copy()
     for node in layout.leaves_first:
-        if any(child in kept for child in layout.children[node]):
-            kept.add(node)
+        for child in layout.children[node]:
+            kept[:, node] |= kept[:, child]
     return kept

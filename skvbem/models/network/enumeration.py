@@ -12,15 +12,33 @@ import numpy as np
 
 from skvbem._kernels import _contexts
 from skvbem._kernels._enumeration import log_sum_over_completions
+from skvbem.errors import TooLargeError
 from skvbem.models.network.joint_states import completions
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.program import Program
 
+# Rows with something hidden in them whose table rows may meet: each is a level of the sum, of so many bytes.
+_MAX_ROWS, _BYTES_OF_ROW = 2**24, 40
+
 
 def log_evidence_by_enumeration(model: DiscreteDAG, data: Program, max_terms: int) -> tuple[float, int]:
-    """The log evidence, nats, and the number of ways to complete the rows; TooLargeError beyond `max_terms`."""
+    """The log evidence, nats, and the number of ways to complete the rows.
+
+    Raises
+    ------
+    TooLargeError
+        If there are more than `max_terms`, or rows by the million.
+    """
     prior = model.prior
     groups, complete = completions(data, max_terms), _contexts.complete_counts(data.contraction)
+    most = max((int(group.weight.sum()) for group in groups), default=0)
+    if most > _MAX_ROWS:
+        raise TooLargeError(
+            f"The exact evidence takes rows with something hidden one by one, as often as they weigh: {most:.4g} "
+            f"of them take {_BYTES_OF_ROW * most:.3g} bytes; {_MAX_ROWS:.4g} rows are allowed. Divide weights that are "
+            "sizes or shares by their mean. Else take a score that approximates it, such as 'lower_bound', which is "
+            "exact where each hidden node has one state."
+        )
     row_of = np.repeat(np.arange(prior.n_rows), np.diff(prior.row_starts))
     row_prior, counts = prior.row_sums(prior.concentration), complete.astype(np.int64)
     row_counts = prior.row_sums(counts)

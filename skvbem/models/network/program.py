@@ -76,6 +76,8 @@ class Program:
         Multiplications of one pass over all contexts, one lane.
     has_whole_weights : bool
         Whether every row counts a whole number of times.
+    latents : tuple of int
+        The nodes without a column of data.
     """
 
     layout: Layout
@@ -84,6 +86,7 @@ class Program:
     total_weight: float
     work: int
     has_whole_weights: bool
+    latents: tuple[int, ...]
 
     @property
     def treewidth(self) -> int:

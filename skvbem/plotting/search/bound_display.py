@@ -20,7 +20,7 @@ class BoundDisplay:
     trace : array-like of shape (n_points,)
         The objective along the best start's run, nats.
     bounds : array-like of shape (n_starts,)
-        The objective every start reached, nats; NaN for one dropped from a tournament.
+        The objective every start reached, nats; NaN for one left behind on fewer rows.
     n_best : int
         How many starts met the best.
     objective : str, default="lower bound"

@@ -91,8 +91,7 @@ class Runner:
         for name, setting in zip(names, settings):
             if name in self._asked:
                 continue
-            if self._most is not None and len(self._asked) >= self._most:
-                self.over = self.over or "max_candidates"
+            if self.is_full():
                 break
             self._asked[name] = dict(setting)
             if name in self._known:
@@ -110,6 +109,13 @@ class Runner:
     def is_limited(self) -> bool:
         """Whether a number of candidates or of seconds ends the search."""
         return self._most is not None or self._deadline is not None
+
+    def is_full(self) -> bool:
+        """Whether no further candidate may be tried, however early it is: to look for more is of no use."""
+        if self._most is None or len(self._asked) < self._most:
+            return False
+        self.over = self.over or "max_candidates"
+        return True
 
     @property
     def tried(self) -> list[tuple[dict, Record]]:

@@ -3,6 +3,12 @@
 TESTS = ("search", "graphs", "plotting/**/test_search_displays.py")
 
 ERRORS = {
+    "what improbable completions had is lost": [
+        ("weight *= (self.row_weight / np.bincount(row, weights=weight, minlength=len(self.row_weight)))[row]", "pass")
+    ],
+    "a climb begins though nothing that it finds may be tried": [
+        ("if problem.runner.is_full():", "if False and problem.runner.is_full():")
+    ],
     "the posterior forgets the prior": [("-np.inf) + log_priors - logsumexp", "-np.inf) - logsumexp")],
     "latents of other structures keep their names": [
         ("linear_sum_assignment(common, maximize=True)", "linear_sum_assignment(common)")
@@ -14,7 +20,7 @@ ERRORS = {
     ],
     "what is scored again keeps its place": [("order = [rescored[k] for k in again] +", "order = rescored +")],
     "one candidate more than asked for is tried": [
-        ("len(self._asked) >= self._most:", "len(self._asked) > self._most:")
+        ("len(self._asked) < self._most:", "len(self._asked) <= self._most:")
     ],
     "records of another search are taken from a journal": [('if entry["search"] != self._tag:', "if False:")],
     "a damaged checkpoint is read": [("if seal != (_SEAL % hashlib.sha256(body).hexdigest()).encode():", "if False:")],

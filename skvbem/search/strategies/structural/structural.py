@@ -22,6 +22,7 @@ from skvbem.search.families.orders import Orders
 from skvbem.search.strategies.base import Problem, Strategy, gains
 from skvbem.search.strategies.landscapes import SummedGraphs
 from skvbem.search.strategies.starts import check_start, random_walk, setting_to_start_from
+from skvbem.search.strategies.structural.attachment import above_groups
 from skvbem.search.strategies.structural.fitter import Fitter, Place
 from skvbem.spaces.rules import check_count
 from skvbem.spaces.settings import canonical
@@ -37,7 +38,8 @@ class StructuralVBEM(Strategy):
     Parameters
     ----------
     start : {"emptiest", "random"} or mapping, default="emptiest"
-        The setting to begin with, see `Greedy`.
+        The setting to begin with, see `Greedy`. "emptiest" is tried first; where columns may have edges beside hidden
+        nodes, the climb begins at a graph of the columns, with hidden nodes above groups that hang together there.
     n_tabu : int, default=10
         Settings visited last that a climb along bounds does not return to, and steps it may take without a higher one.
     n_refits : int, default=5
@@ -96,7 +98,13 @@ class StructuralVBEM(Strategy):
         fitter = Fitter(problem)
         start = setting_to_start_from(self.start, problem.space, problem.rng)
         problem.scores([start])
-        best = self._climb(fitter, fitter.fitted(start))
+        if problem.runner.is_full():
+            return {"n_bounded": 0, "n_refitted": 0}
+        first = above_groups(problem, self._climb_bounds) if self.start == "emptiest" else None
+        if first is not None:
+            best = self._climb(fitter, fitter.fitted(first.setting, first.scores.completed))
+        else:
+            best = self._climb(fitter, fitter.fitted(start))
         for _ in range(self.n_restarts):
             if problem.is_over:
                 break

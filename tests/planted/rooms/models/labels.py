@@ -1,4 +1,4 @@
-"""Errors in what mixtures and hidden Markov models share: seeds among rows."""
+"""Errors in what mixtures and hidden Markov models share: seeds among rows, samples of rows, shares of rows."""
 
 TESTS = (
     "emissions",
@@ -17,5 +17,17 @@ ERRORS = {
             "    order = np.argsort(rows.hashes)\n    coordinates",
             "    order = np.arange(len(rows))\n    coordinates",
         )
+    ],
+    "a larger sample has not the rows of a smaller one": [
+        ("_sampled(data.chunks, len(data), 0, most)", "_sampled(data.chunks, len(data), most, most)")
+    ],
+    "rows shared out anew depend on their order": [
+        (
+            "    share = draws(rows.hashes, seeds) ** 2\n",
+            "    share = draws(np.arange(len(rows.hashes), dtype=np.uint64), seeds) ** 2\n",
+        )
+    ],
+    "a crossing keeps what the other fit has already": [
+        ("left = one * np.maximum(1.0 - taken.sum(axis=0) / rows.weight, 0.0)", "left = one * 1.0")
     ],
 }

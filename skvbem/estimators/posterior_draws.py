@@ -1,0 +1,239 @@
+"""Draws of all parameters from a posterior, as users have them, and intervals from these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from skvbem._compat import warn
+from skvbem.errors import PosteriorWarning
+from skvbem.estimators.base import check_level
+from skvbem.estimators.fitted import Fitted, Parameters
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.uncertainty.effective_sizes import effective_sizes
+from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws, starts_by_weight, weights_of_optima
+from skvbem.uncertainty.linear_response import LinearResponse
+from skvbem.vbem import posteriors
+
+#: How draws may be made, and intervals with them, the exact ones first.
+METHODS = ("draws", "linear_response", "vb")
+# Most relabelings that are tried one by one for each draw.
+_MAX_LISTED = 5040
+# Of the random numbers of an evaluation, those of draws.
+_STREAM = 2**20
+_OF_CHAINS, _OF_Q = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorDraws:
+    """Draws of all parameters of a fitted model.
+
+    Parameters
+    ----------
+    parameters : dict of str to dict of str to ndarray
+        By group and name, each draw in turn along the first axis: what `parameters_` holds of the groups of columns,
+        and under "mixture" the "weights", under "chain" "startprob" and "transmat", under "tables" a table per node.
+    ess : dict of str to dict of str to ndarray
+        How many independent draws they are worth, for each parameter, of the shapes of `parameters` without the draws.
+    r_hat : dict of str to dict of str to ndarray
+        Whether chains agree: about 1 where they do.
+    method : {"draws", "linear_response", "vb"}
+    natural : ndarray of shape (n_cells, n_draws)
+        Natural parameters of each draw.
+    n_sweeps, spacing : int
+        Sweeps of each chain, of which the second half counts, and sweeps between draws of a chain; 0 of draws without
+        chains.
+    converged : bool
+        Whether chains agreed in the end, and their draws were worth at least half of their number.
+    at : callable, optional
+        Of natural parameters (n_cells,) to an estimator that has them.
+    """
+
+    parameters: Parameters
+    ess: Parameters
+    r_hat: Parameters
+    method: str
+    natural: np.ndarray
+    n_sweeps: int = 0
+    spacing: int = 0
+    converged: bool = True
+    at: Callable[[np.ndarray], Any] | None = None
+
+    def __len__(self) -> int:
+        return self.natural.shape[1]
+
+    def __repr__(self):
+        made = f"Gibbs chains of {self.n_sweeps} sweeps" if self.n_sweeps else self.method
+        least, worst = (
+            of([np.nan, *(f(each) for group in by_name.values() for each in group.values() if np.isfinite(each).any())])
+            for of, f, by_name in ((np.nanmin, np.nanmin, self.ess), (np.nanmax, np.nanmax, self.r_hat))
+        )
+        return (
+            f"PosteriorDraws({len(self)} draws by {made}; effective size {least:.0f} or more, R-hat up to {worst:.3f})"
+        )
+
+    def intervals(self, level: float = 0.95) -> dict[str, dict[Any, tuple[np.ndarray, np.ndarray]]]:
+        """Equal-tailed intervals of each parameter by itself.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Mass of each interval.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+            By group and name, the lower and upper ends.
+        """
+        check_level("intervals", level)
+        ends = 0.5 - level / 2, 0.5 + level / 2
+        return {
+            group: {name: tuple(np.quantile(each, ends, axis=0)) for name, each in of_group.items()}
+            for group, of_group in self.parameters.items()
+        }
+
+    def of(self, function: Callable[[Parameters], Any]) -> np.ndarray:
+        """A function of the parameters at each draw, (n_draws, ...).
+
+        Parameters
+        ----------
+        function : callable
+            Of the parameters of one draw, by group and name, to a number or an array, always of one shape.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        The larger weight of two components, whatever their names:
+
+        >>> from skvbem import VBMixture
+        >>> X = [[0.1], [0.2], [-0.1], [0.3], [5.1], [4.9]]
+        >>> model = VBMixture(2, random_state=0).fit(X)
+        >>> draws = model.sample_posterior(X, 400)
+        >>> larger = draws.of(lambda drawn: drawn["mixture"]["weights"].max())
+        >>> larger.shape, bool((larger >= 0.5).all())
+        ((400,), True)
+        """
+        return np.array(
+            [
+                function({group: {name: each[k] for name, each in of.items()} for group, of in self.parameters.items()})
+                for k in range(len(self))
+            ]
+        )
+
+    def ask(self, function: Callable[[Any], Any]) -> np.ndarray:
+        """What estimators with the parameters of each draw answer, (n_draws, ...).
+
+        Parameters
+        ----------
+        function : callable
+            Of an estimator, at whose point `score_samples`, `predict_proba`, `forecast` and others answer, to a number
+            or an array, always of one shape.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+
+        The probability that the first two rows are of one component, and a 90 % interval of it:
+
+        >>> from skvbem import VBMixture
+        >>> X = [[0.1], [0.2], [-0.1], [0.3], [5.1], [4.9]]
+        >>> model = VBMixture(2, random_state=0).fit(X)
+        >>> draws = model.sample_posterior(X, 400)
+        >>> together = draws.ask(lambda drawn: drawn.predict_proba(X[:2]).prod(axis=0).sum())
+        >>> bool(0 < np.quantile(together, 0.05) < np.quantile(together, 0.95) <= 1)
+        True
+        """
+        if self.at is None:
+            raise TypeError("These draws know no estimator. Take those that sample_posterior returns.")
+        return np.array([function(self.at(of_draw)) for of_draw in self.natural.T])
+
+
+def posterior_draws(
+    fitted: Fitted, evaluation: Evaluation, method: str, n_draws: int, n_chains: int, max_sweeps: int, owner: str
+) -> PosteriorDraws:
+    """Draws of all parameters of a VB fit, labels as in the fit; a warning where chains do not agree.
+
+    Raises
+    ------
+    ValueError
+        If chains would draw what is hidden in rows that count no whole number of times, or that are not in memory.
+    """
+    if method == "draws":
+        return _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner)
+    rng = evaluation.generator(_STREAM, _OF_Q)
+    if method == "linear_response":
+        natural = LinearResponse.of(evaluation.model, evaluation.data, fitted.statistics).draws(n_draws, rng)
+    else:
+        many = fitted.model.prior + np.repeat(fitted.statistics[:, None], n_draws, axis=1)
+        natural = fitted.model.prior.natural(many.sample(rng))
+    parameters = fitted.parameters_of_draws(natural)
+    ess = _each(parameters, lambda values: np.full(values.shape[1:], float(n_draws)))
+    return PosteriorDraws(parameters, ess, _each(ess, np.ones_like), method, natural)
+
+
+def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> PosteriorDraws:
+    if not evaluation.rows_are_in_memory:
+        raise ValueError(
+            f"Draws from the posterior of a {owner} complete rows, which must be in memory; X comes in blocks. Take "
+            "method='linear_response', which only sums over rows."
+        )
+    if not evaluation.data.has_whole_weights:
+        raise ValueError(
+            f"Draws from the posterior of a {owner} complete rows one by one, and need whole-number sample weights. "
+            "Take method='linear_response', which sums hidden variables out."
+        )
+    optima = evaluation.fit("vb").optima
+    weights = weights_of_optima(evaluation.model, evaluation.data, posteriors.VB, optima)
+    chains = GibbsChains(
+        evaluation.capability("points", "sample_posterior"),
+        evaluation.capability("annealing", "sample_posterior"),
+        evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, _MAX_LISTED),
+        evaluation.data,
+    )
+    starts = optima[:, starts_by_weight(weights, n_chains)]
+    drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(_STREAM, _OF_CHAINS))
+    every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
+    diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))
+    ess, r_hat = (_each(diagnosed, itemgetter(k)) for k in (0, 1))
+    if not drawn.converged:
+        warn(
+            f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps: some parameters differ "
+            "between chains, or change slowly ('r_hat' and 'ess' of the draws say which). Raise 'max_sweeps'. Where "
+            "chains stay in modes of their own, each mode counts as the lower bounds say, which is a rough guess.",
+            PosteriorWarning,
+        )
+    return PosteriorDraws(
+        _each(every, lambda values: values[which]),
+        ess,
+        r_hat,
+        "draws",
+        drawn.natural[:, which],
+        drawn.n_sweeps,
+        drawn.spacing,
+        drawn.converged,
+    )
+
+
+def _diagnosed(drawn: GibbsDraws, values: np.ndarray, n_draws: int) -> np.ndarray:
+    """Effective sizes of chosen draws, and R-hat, (2, ...) of one draw's shape; NaN where there is no parameter."""
+    chains = drawn.by_chain(values)
+    there = np.isfinite(chains).all(axis=(1, 2))
+    of_all = np.full((2, len(chains)), np.nan)
+    of_all[:, there] = effective_sizes(chains[there])
+    of_all[0] = np.minimum(of_all[0], n_draws)
+    return of_all.reshape(2, *values.shape[1:])
+
+
+def _each(parameters: Parameters, function: Callable[[np.ndarray], np.ndarray]) -> Parameters:
+    return {group: {name: function(each) for name, each in of.items()} for group, of in parameters.items()}

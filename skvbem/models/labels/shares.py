@@ -1,0 +1,56 @@
+"""Rows shared out to components at random: all of them, those of a few components, or those that two fits disagree on.
+
+What is drawn for a row hangs on its value alone, so that it is the same for any order of rows. Components of rows drawn
+at random are all alike at first, and what little they differ by grows: distances between rows take no part in it, which
+mislead where components are long, thin or crossed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skvbem.models.labels.distinct_rows import DistinctRows, draws
+from skvbem.models.labels.moves import times_log_self
+
+# Components among which rows are shared out anew at most.
+_MAX_SUBSET = 3
+
+
+def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
+    """How much components overlap: the mean entropy of the component of a row, nats."""
+    share = expected_rows / rows.weight
+    return float(-times_log_self(share).sum(axis=0) @ rows.weight / rows.weight.sum())
+
+
+def shared_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Expected rows of components that know nothing of each other, (n, n_components, n_rows)."""
+    seeds = rng.integers(2**63, size=(n, n_components, 1), dtype=np.uint64)
+    share = draws(rows.hashes, seeds) ** 2
+    return share * (rows.weight / share.sum(axis=1, keepdims=True))
+
+
+def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Expected rows (n, n_components, n_rows) where two or three components share out anew what they have together."""
+    n_components = len(expected_rows)
+    shared = np.repeat(expected_rows[None], n, axis=0)
+    for each in shared:
+        subset = rng.permutation(n_components)[: rng.integers(2, _MAX_SUBSET + 1)]
+        share = draws(rows.hashes, rng.integers(2**63, size=(len(subset), 1), dtype=np.uint64)) ** 2
+        each[subset] = share / share.sum(axis=0) * expected_rows[subset].sum(axis=0)
+    return shared
+
+
+def crossed(rows: DistinctRows, one: np.ndarray, other: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Expected rows (n, n_components, n_rows) with some components of another fit, and those of one that lose least."""
+    n_components = len(one)
+    children = np.empty((n, *one.shape))
+    for child in children:
+        n_taken = int(rng.integers(1, n_components))
+        taken = other[rng.permutation(n_components)[:n_taken]]
+        left = one * np.maximum(1.0 - taken.sum(axis=0) / rows.weight, 0.0)
+        kept = np.argsort(-left.sum(axis=1), kind="stable")[: n_components - n_taken]
+        child[:n_taken], child[n_taken:] = taken, left[kept]
+        total = child.sum(axis=0)
+        child *= rows.weight / np.where(total > 0, total, 1.0)
+        child[:, total <= 0] = rows.weight[total <= 0] / n_components
+    return children

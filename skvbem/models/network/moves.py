@@ -1,0 +1,90 @@
+"""Points to go on from that keep most of a fitted network and change the states of one hidden node.
+
+Counts of some states of a hidden node are pooled, cell by cell of the tables that know it, and shared out among them
+anew, at random: what the rest of the network has learned stays. So one state is divided in the room of two that were
+joined, two are divided anew, or the whole node is drawn again given the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
+
+import numpy as np
+
+from skvbem.models.network.layout import Layout
+from skvbem.models.network.model import DiscreteDAG
+
+
+class StatesSharedOut:
+    """Proposals in which states of a hidden node share their counts anew.
+
+    Parameters
+    ----------
+    model : DiscreteDAG
+    latents : sequence of int
+        Nodes that no row observes.
+    statistics : ndarray of shape (n_cells,)
+        Of a fit.
+    rng : numpy.random.Generator
+    blur : float
+        The share of the counts of children that is spread evenly over their states: what a proposal rules out, maximum
+        likelihood never finds.
+    """
+
+    def __init__(
+        self,
+        model: DiscreteDAG,
+        latents: Sequence[int],
+        statistics: np.ndarray,
+        rng: np.random.Generator,
+        blur: float = 0.0,
+    ):
+        self.layout, self.statistics, self._rng, self._blur = model.layout, statistics, rng, blur
+        self.latents = _worth_moving(model.layout, latents)
+
+    def proposals(self, most: int) -> tuple[list[str], np.ndarray]:
+        """Kinds and statistics (n_cells, n) of so many proposals; none where they would be new starts."""
+        proposed = list(islice(self._each(), most))
+        if not proposed:
+            return [], np.empty((len(self.statistics), 0))
+        return [kind for kind, _ in proposed], np.stack([statistics for _, statistics in proposed], axis=1)
+
+    def _each(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Kinds and statistics without end: latents take turns, and so do the kinds of each."""
+        ways = [
+            (latent, kind)
+            for latent in self.latents
+            for kind in (("draw again",) if self.layout.cardinalities[latent] == 2 else ("split, join", "divide anew"))
+        ]
+        ways.sort(key=lambda way: way[1] == "divide anew")
+        for latent, kind in cycle(ways):
+            states = self._rng.permutation(self.layout.cardinalities[latent])
+            joined = tuple(states[1:3].tolist()) if kind == "split, join" else None
+            shared = states[[0, 2]] if joined else states[:2]
+            yield kind, self._shared_out(latent, shared, joined)
+
+    def _shared_out(self, latent: int, states: np.ndarray, joined: tuple[int, int] | None) -> np.ndarray:
+        """Statistics (n_cells,) in which states share their counts, once the second of two joined went to the first."""
+        statistics = self.statistics.copy()
+        for node in (latent, *self.layout.children[latent]):
+            family = (*self.layout.parents[node], node)
+            table = np.moveaxis(self.layout.table(statistics, node), family.index(latent), 0)
+            if joined is not None:
+                into, gone = joined
+                table[into] += table[gone]
+                table[gone] = 0.0
+            pooled = table[states].sum(axis=0)
+            share = self._rng.standard_exponential((len(states), *pooled.shape))
+            share /= share.sum(axis=0)
+            if self._blur and node != latent:
+                even = pooled.mean(axis=-1, keepdims=True)
+                pooled = (1.0 - self._blur) * pooled + self._blur * even
+            table[states] = pooled * share
+        return statistics
+
+
+def _worth_moving(layout: Layout, latents: Sequence[int]) -> list[int]:
+    """Latents whose states may change while something hidden stays as it is: the only one of two states is not."""
+    movable = [k for k in latents if layout.cardinalities[k] > 1 and layout.children[k]]
+    return movable if len(movable) > 1 or any(layout.cardinalities[k] > 2 for k in movable) else []

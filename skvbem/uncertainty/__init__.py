@@ -1,0 +1,1 @@
+"""How sure a posterior is of parameters: draws by Gibbs chains, and linear response of what VB says."""

@@ -1,0 +1,167 @@
+r"""Draws of all parameters from their posterior, by Gibbs chains that start from what VB found.
+
+The chains are those of annealing at the inverse temperature 1, :math:`x \sim p(x \mid y, \theta)` and
+:math:`\theta \sim p(\theta \mid x, y)`, hidden hyperparameters in turn with them. They start at draws from q(theta) of
+the different optima that the starts of the fit have met, as many from each as its share
+:math:`e^{F_m} / \sum_l e^{F_l}` of the bounds says: the weights of the mixture of the q's that is nearest to the
+posterior, where these lie apart. Chains that pass from one mode to another correct the weights; chains that do not
+leave them as they are, and :math:`\hat R` says so.
+
+How long a chain runs, and how many of its sweeps are kept, is one rule: of a run the second half counts, at so many
+even distances. Where the draws that count are worth less than half as many independent ones, or chains do not agree,
+the run becomes twice as long and the distances twice as wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from skvbem.capabilities import Annealing, Points, Relabelings
+from skvbem.uncertainty.effective_sizes import effective_sizes
+
+# Draws of a chain that a length is judged by, at least.
+_FEWEST = 64
+# What draws must be worth, as a share of their number, and how much chains may differ.
+_WORTH, _LARGEST_R_HAT = 0.5, 1.05
+# In place of the logarithm of a probability that is below all floats.
+_LOWEST = -1e12
+
+
+@dataclass(frozen=True, eq=False)
+class GibbsDraws:
+    """Draws of all parameters by Gibbs chains, labels aligned.
+
+    Parameters
+    ----------
+    chains : ndarray of shape (n_cells, n_chains, n_kept)
+        Natural parameters of all draws that count, in the order of their chains.
+    n_sweeps : int
+        Sweeps of each chain, the first half of them burn-in.
+    spacing : int
+        Sweeps between those that count.
+    converged : bool
+        Whether chains agreed in the end, and their draws were worth enough.
+    """
+
+    chains: np.ndarray
+    n_sweeps: int
+    spacing: int
+    converged: bool
+
+    @property
+    def natural(self) -> np.ndarray:
+        """All draws that count, those of one sweep side by side, (n_cells, n_kept * n_chains)."""
+        return np.ascontiguousarray(self.chains.swapaxes(1, 2)).reshape(len(self.chains), -1)
+
+    def by_chain(self, values: np.ndarray) -> np.ndarray:
+        """Values of all draws (n_kept * n_chains, ...) as chains (n, n_chains, n_kept), n the product of the others."""
+        _, n_chains, n_kept = self.chains.shape
+        return np.moveaxis(values.reshape(n_kept, n_chains, -1), -1, 0).swapaxes(1, 2)
+
+    def chosen(self, n_draws: int) -> np.ndarray:
+        """Positions of so many of the draws, spread evenly, (n_draws,)."""
+        return np.arange(n_draws) * (self.chains.shape[1] * self.chains.shape[2]) // n_draws
+
+
+def weights_of_optima(model: Any, data: Any, form: Any, optima: np.ndarray) -> np.ndarray:
+    """The share of each optimum in the posterior by its lower bound, (n_optima,).
+
+    Parameters
+    ----------
+    model : LatentModel
+    data : object
+    form : Form
+        Of a density.
+    optima : ndarray of shape (n_cells, n_optima)
+        Statistics.
+    """
+    natural, penalty = form.of(model.prior, optima)
+    bounds = model.expect(natural, data).log_normalizer + penalty
+    return softmax(bounds + model.prior.log_normalizer_of_hyperparameters(natural))
+
+
+def starts_by_weight(weights: np.ndarray, n_chains: int) -> np.ndarray:
+    """The optimum that each chain starts from, (n_chains,): as many as its share, rounded."""
+    return np.searchsorted(np.cumsum(weights), (np.arange(n_chains) + 0.5) / n_chains * weights.sum(), side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class GibbsChains:
+    """Gibbs chains of one model on its data.
+
+    Parameters
+    ----------
+    points : Points
+    annealing : Annealing
+    relabelings : Relabelings or None
+        None where there are too many: then labels stay as they come.
+    data : object
+    """
+
+    points: Points
+    annealing: Annealing
+    relabelings: Relabelings | None
+    data: Any
+
+    def draw(
+        self, anchor: np.ndarray, starts: np.ndarray, n_draws: int, max_sweeps: int, rng: np.random.Generator
+    ) -> GibbsDraws:
+        """Draws of the posterior.
+
+        Parameters
+        ----------
+        anchor : ndarray of shape (n_cells,)
+            Expected statistics of the fit whose labels draws take.
+        starts : ndarray of shape (n_cells, n_chains)
+            Statistics of q(theta), from which each chain draws its first point.
+        n_draws : int
+        max_sweeps : int
+            Most sweeps of a chain.
+        rng : numpy.random.Generator
+        """
+        n_chains = starts.shape[1]
+        n_kept = max(-(-n_draws // n_chains), _FEWEST)
+        lanes = [_Lanes(self, starts[:, at], rng) for at in self._batches(n_chains)]
+        kept: list[np.ndarray] = []
+        spacing, converged = 1, False
+        while True:
+            while len(kept) < 2 * n_kept:
+                points = np.concatenate([each.after(spacing) for each in lanes], axis=1)
+                kept.append(self._aligned(anchor, points))
+            chains = np.stack(kept[n_kept:], axis=2)
+            sizes, r_hat = effective_sizes(chains)
+            converged = bool(sizes.min() >= _WORTH * n_draws and r_hat.max() <= _LARGEST_R_HAT)
+            if converged or 4 * n_kept * spacing > max_sweeps:
+                break
+            kept, spacing = kept[1::2], 2 * spacing
+        return GibbsDraws(chains, 2 * n_kept * spacing, spacing, converged)
+
+    def _batches(self, n_chains: int) -> list[slice]:
+        width = self.points.lanes_at_once(self.data)
+        return [slice(at, min(at + width, n_chains)) for at in range(0, n_chains, width)]
+
+    def _aligned(self, anchor: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Points with the labels that are nearest to those of the fit."""
+        points = np.maximum(points, _LOWEST)
+        if self.relabelings is None or self.relabelings.n == 1:
+            return points
+        return self.relabelings.nearest(anchor, points)
+
+
+class _Lanes:
+    """Chains that run side by side, each with a stream of its own."""
+
+    def __init__(self, chains: GibbsChains, starts: np.ndarray, rng: np.random.Generator):
+        self.annealing, self.path = chains.annealing, chains.annealing.paths(chains.data, starts)
+        self.streams = rng.integers(0, 2**64, size=(4, starts.shape[1]), dtype=np.uint64)
+        self.point = chains.points.draw_points(starts, self.streams)
+        self.workspace = chains.annealing.workspace(chains.data, starts.shape[1])
+
+    def after(self, n_sweeps: int) -> np.ndarray:
+        """Natural parameters after further sweeps, (n_cells, n_lanes)."""
+        self.annealing.anneal(self.workspace, self.path, np.ones(n_sweeps + 1), self.streams, self.point)
+        return self.point.copy()

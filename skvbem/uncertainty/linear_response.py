@@ -1,0 +1,202 @@
+r"""Linear response: covariances of parameters that know of the hidden variables what q(theta) forgets [GBJ18].
+
+Were the prior's natural parameters a little larger by t, the density times :math:`e^{t \cdot \phi(\theta)}`, the
+expectations of :math:`\phi` under the exact posterior would move by their covariance times t. Those of VB move, too:
+with V the covariance of :math:`\phi` under q(theta), and H the derivatives of expected statistics by expected natural
+parameters, which is the covariance of the statistics of complete data under q(x),
+
+.. math:: \frac{d\langle\phi\rangle}{dt} = V\Bigl(1 + H \frac{d\langle\phi\rangle}{dt}\Bigr), \qquad
+          \Sigma = \frac{d\langle\phi\rangle}{dt} = (V^{-1} - H)^{-1}.
+
+:math:`\Sigma` is the estimate of the covariance. Hidden hyperparameters are hidden variables, and a part of H. With
+:math:`V = R R^\top` it is :math:`R\,(1 - R^\top H R)^{-1} R^\top`, which needs no inverse of V, and is positive where
+the bound is at a maximum. Another function g of the parameters has
+
+.. math::
+
+    \mathrm{Cov}(g) = \mathrm{Cov}_q(g) + \mathrm{Cov}_q(g, \phi)\,V^{-1}(\Sigma - V)V^{-1}\,\mathrm{Cov}_q(\phi, g):
+
+the part of g that is linear in :math:`\phi` gets the covariance of linear response, the rest stays as under q. So are
+draws made: those from q(theta), in coordinates without constraints, are widened along what is linear in :math:`\phi`.
+
+V and H are derivatives, of log normalizers twice, and found as such, by differences: of expected natural parameters by
+the coordinates of q(theta), and of the E step by natural parameters. So they are there for every family and every
+model, weights and missing cells as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+# Draws from q(theta), by which widths of differences are chosen.
+_PILOT = 256
+# Half of the width of a difference, as a share of a standard deviation.
+_WIDTH = 2e-3
+# E steps side by side.
+_LANES = 32
+# Directions of V, scaled to be a correlation, that are no more than rounding.
+_RANK = 1e-11
+# Draws of q(theta) for each number of a regression, and at least.
+_DRAWS_EACH, _FEWEST_DRAWS = 8, 4096
+
+
+@dataclass(frozen=True, eq=False)
+class LinearResponse:
+    """Covariances of natural parameters by linear response, and draws that have them.
+
+    Parameters
+    ----------
+    posterior : ConjugateFamily
+        q(theta).
+    root : ndarray of shape (n_cells, n)
+        R, of the covariance R R' of natural parameters under q(theta).
+    inflation : ndarray of shape (n, n)
+        (1 - R'HR)^(-1).
+    """
+
+    posterior: Any
+    root: np.ndarray
+    inflation: np.ndarray
+
+    @classmethod
+    def of(cls, model: Any, data: Any, statistics: np.ndarray) -> LinearResponse:
+        """Linear response of a VB fit.
+
+        Parameters
+        ----------
+        model : LatentModel
+        data : object
+        statistics : ndarray of shape (n_cells,)
+            Expected, of the fit.
+
+        Raises
+        ------
+        ValueError
+            If the bound is at no maximum there: then VB does not answer a change of the prior by a small one.
+        """
+        posterior = model.prior + statistics
+        spread = _spread(posterior)
+        moves = np.flatnonzero(spread > 0)
+        root = np.zeros((len(spread), 0))
+        if len(moves):
+            scale = spread[moves]
+            covariance = covariance_of_natural(posterior, spread)[np.ix_(moves, moves)] / np.outer(scale, scale)
+            values, axes = np.linalg.eigh(covariance)
+            kept = values > _RANK * values[-1]
+            root = np.zeros((len(spread), np.count_nonzero(kept)))
+            root[moves] = scale[:, None] * axes[:, kept] * np.sqrt(values[kept])
+        hidden = covariance_of_hidden(model, data, posterior.expected_natural(), spread)
+        left = np.eye(root.shape[1]) - root.T @ hidden @ root
+        try:
+            factor = cholesky(left, lower=True)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "Linear response needs a fit at a maximum of the lower bound, and this one is at a saddle, or has "
+                "not converged: a small change of the prior would move it far. Fit with a smaller 'tol' or more "
+                "starts, or take method='draws'."
+            ) from None
+        inverse = solve_triangular(factor, np.eye(len(left)), lower=True)
+        return cls(posterior, root, inverse.T @ inverse)
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """Sigma, the covariance of natural parameters by linear response, (n_cells, n_cells)."""
+        return self.root @ self.inflation @ self.root.T
+
+    @cached_property
+    def covariance_under_q(self) -> np.ndarray:
+        """V, the covariance of natural parameters under q(theta), (n_cells, n_cells)."""
+        return self.root @ self.root.T
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Natural parameters of draws whose covariances are those of linear response, (n_cells, n_draws)."""
+        n_all = max(n_draws, _FEWEST_DRAWS, _DRAWS_EACH * self.root.shape[1])
+        points, natural = _draws_from(self.posterior, n_all, rng)
+        free = self.posterior.to_unconstrained(points)
+        moves = self.root.any(axis=1)
+        about_mean = natural[moves] - self.posterior.expected_natural()[moves, None]
+        scale = np.sqrt((self.root[moves] ** 2).sum(axis=1))
+        # in units of R: of mean 0 and covariance 1
+        unit = np.linalg.lstsq(self.root[moves] / scale[:, None], about_mean / scale[:, None], rcond=None)[0]
+        slopes = np.linalg.lstsq(unit.T, (free - free.mean(axis=1, keepdims=True)).T, rcond=None)[0]
+        values, axes = np.linalg.eigh(self.inflation)
+        wider = (axes * (np.sqrt(values) - 1)) @ axes.T
+        free = free + slopes.T @ (wider @ unit)
+        return self.posterior.natural(self.posterior.from_unconstrained(free[:, :n_draws]))
+
+
+def covariance_of_natural(posterior: Any, spread: np.ndarray) -> np.ndarray:
+    """The covariance of natural parameters under a density, (n_cells, n_cells).
+
+    Parameters
+    ----------
+    posterior : ConjugateFamily
+        A single one, not a batch.
+    spread : ndarray of shape (n_cells,)
+        Standard deviations of the natural parameters, about; 0 of those that never vary.
+    """
+
+    def expected(moved: np.ndarray) -> np.ndarray:
+        return (posterior + moved).expected_natural()
+
+    width = np.divide(_WIDTH, spread, out=np.zeros(len(spread)), where=spread > 0)
+    return _derivatives(expected, np.zeros(len(spread)), width)
+
+
+def covariance_of_hidden(model: Any, data: Any, natural: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """H, the covariance of the statistics of all that is hidden, hidden hyperparameters among it, (n_cells, n_cells).
+
+    Parameters
+    ----------
+    model : LatentModel
+    data : object
+    natural : ndarray of shape (n_cells,)
+        Expected natural parameters.
+    spread : ndarray of shape (n_cells,)
+        By how much they vary under q(theta); 0 where nothing is asked.
+    """
+
+    def expected(moved: np.ndarray) -> np.ndarray:
+        return model.expect(moved, data).statistics + model.prior.hyperparameters(moved)
+
+    return _derivatives(expected, natural, _WIDTH * np.minimum(spread, 1.0))
+
+
+def _derivatives(function: Callable[[np.ndarray], np.ndarray], at: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Symmetric derivatives of a gradient by central differences of fourth order; 0 where a width is 0."""
+    derivatives = np.zeros((len(at), len(at)))
+    moved = np.flatnonzero(width > 0)
+    for first in range(0, len(moved), _LANES):
+        cells = moved[first : first + _LANES]
+        lanes = np.arange(len(cells))
+        values = []
+        for times in (-2, -1, 1, 2):
+            points = np.repeat(at[:, None], len(cells), axis=1)
+            points[cells, lanes] += times * width[cells]
+            values.append(function(np.ascontiguousarray(points)))
+        a, b, c, d = values
+        derivatives[:, cells] = (8 * (c - b) - (d - a)) / (12 * width[cells])
+    still = width == 0
+    derivatives[still] = 0.0
+    return 0.5 * (derivatives + derivatives.T)
+
+
+def _spread(posterior: Any) -> np.ndarray:
+    """Standard deviations of natural parameters under a density, about; 0 of those that never vary."""
+    _, natural = _draws_from(posterior, _PILOT, np.random.default_rng(0))
+    varies = np.isfinite(natural).all(axis=1)
+    spread = np.zeros(len(natural))
+    spread[varies] = natural[varies].std(axis=1)
+    return np.where(spread > 1e-14 * np.abs(np.where(varies, natural[:, 0], 0.0)), spread, 0.0)
+
+
+def _draws_from(posterior: Any, n_draws: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+    """Draws of a density as a batch of points, and their natural parameters (n_cells, n_draws)."""
+    points = (posterior + np.zeros((len(posterior.coordinates), n_draws))).sample(rng)
+    return points, posterior.natural(points)

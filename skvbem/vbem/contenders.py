@@ -1,0 +1,164 @@
+"""Where starts and moves got to, and what a search knows by them: the optima met, and how often the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+# Nats by which objectives of different optima differ, and the share of them that is taken for rounding.
+_DIFFERENT, _SAME = 0.01, 1e-10
+# How many times the gain still to come, as estimated, a contender may be behind the best.
+REACH = 6.0
+# Rounds in a row that may find nothing better, at least and for each start; one less for each start that met the best.
+_PATIENCE, _PATIENCE_PER_START = 4, 0.4
+
+
+#: The kind of a proposal that keeps nothing of any optimum.
+ALONE = "new start"
+
+
+class Move(NamedTuple):
+    """A move that raised the objective.
+
+    Parameters
+    ----------
+    kind : str
+        What changed, such as "split, join".
+    objective : float
+        After it, nats, of the data that it was made on.
+    """
+
+    kind: str
+    objective: float
+
+
+class Proposals(NamedTuple):
+    """Points to go on from, and what each of them changes.
+
+    Parameters
+    ----------
+    kinds : list of str
+    statistics : ndarray of shape (n_cells, n_proposals)
+    """
+
+    kinds: list[str]
+    statistics: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """Where a start, or a proposal, got to.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (n_cells,)
+    start : int
+        Number of the start that it comes from.
+    moves : tuple of Move
+        What raised the objective since.
+    objective : float
+        There, nats.
+    to_come : float
+        The gain still to come, as estimated, nats.
+    trace : list of float
+    n_iter : int
+    converged : bool
+    counts : bool
+        Whether the point is a solution that counts.
+    """
+
+    statistics: np.ndarray
+    start: int
+    moves: tuple[Move, ...] = ()
+    objective: float = -np.inf
+    to_come: float = np.inf
+    trace: list[float] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    counts: bool = True
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing of an optimum was known where it began."""
+        return not self.moves or self.moves[-1].kind == ALONE
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """What makes one better than others: a solution that counts, then its objective."""
+        return self.counts, self.objective
+
+    def gone_on(self, after: Contender, is_move: bool = False) -> Contender:
+        """The contender after a run that went on from here, by which its last move may be judged."""
+        moves = self.moves
+        if is_move and moves:
+            moves = (*moves[:-1], moves[-1]._replace(objective=after.objective))
+        return replace(after, moves=moves, trace=[*self.trace, *after.trace], n_iter=self.n_iter + after.n_iter)
+
+    def may_end_with(self, better: Contender) -> bool:
+        """Whether both may end at one objective."""
+        behind = better.objective - self.objective - _DIFFERENT
+        return better.counts == self.counts and behind <= better.to_come + self.to_come
+
+    def may_reach(self, best: Contender) -> bool:
+        """Whether it may yet reach the best."""
+        return self.counts == best.counts and self.objective + REACH * self.to_come >= best.objective
+
+
+class Findings:
+    """What a search met: the optima, how often its starts alone met the best, and how many rounds found none better."""
+
+    def __init__(self, n_starts: int):
+        self.most_rounds = max(_PATIENCE, int(_PATIENCE_PER_START * n_starts))
+        self.optima: list[Contender] = []
+        self.n_met, self.n_failed = 0, 0
+
+    @property
+    def best(self) -> Contender:
+        """The best optimum."""
+        return self.optima[0]
+
+    @property
+    def patience(self) -> int:
+        """Rounds in a row that may find nothing better: the fewer, the more starts met the best by themselves."""
+        return max(self.most_rounds - self.n_met, 1)
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether starts met the best so often that a single round is tried to leave it."""
+        return self.patience == 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether enough was tried."""
+        return self.n_failed >= self.patience
+
+    def add(self, ended: list[Contender], is_round: bool) -> None:
+        """Take up what a race ended in, after a round of moves or not."""
+        last = self.optima[0] if self.optima else None
+        self.optima = different([*self.optima, *ended])
+        if not self.optima:
+            return
+        is_better = last is None or (self.best is not last and not last.may_end_with(self.best))
+        self.n_met = 0 if is_better else self.n_met
+        self.n_met += sum(each.is_alone and each.may_end_with(self.best) for each in ended)
+        self.n_failed = 0 if is_better else self.n_failed + is_round
+
+
+def different(contenders: Sequence[Contender]) -> list[Contender]:
+    """Contenders, the best first, one of each optimum: relabelings of one have one objective."""
+    left, kept = list(contenders), []
+    while left:
+        best = best_of_all(left)
+        kept.append(best)
+        left = [each for each in left if each is not best and not each.may_end_with(best)]
+    return kept
+
+
+def best_of_all(contenders: Sequence[Contender]) -> Contender:
+    """The best contender; the first of those that only rounding tells apart."""
+    best = max(contenders, key=lambda each: each.rank)
+    least = best.objective - _SAME * (1.0 + abs(best.objective))
+    return next(each for each in contenders if each.counts == best.counts and each.objective >= least)

@@ -1,0 +1,97 @@
+"""Rows shared out at random: they add up to all rows, hang on values alone, and keep what is not shared out anew."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from models.test_moves import NAMES, recombinations
+
+from skvbem.data import mixed, row_hashes
+from skvbem.emissions.gaussian.dense import DenseGaussian
+from skvbem.estimators.mixture.fitting import MixtureMethod
+from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.vbem.contenders import ALONE
+from skvbem.vbem.posteriors import VB
+
+approx = pytest.approx
+HASHES = mixed(np.arange(1, 41, dtype=np.uint64))
+ROWS = SimpleNamespace(hashes=HASHES, weight=np.linspace(0.5, 3.0, 40))
+ONE, OTHER = (np.random.default_rng(k).dirichlet(np.full(5, 0.3), 40).T * ROWS.weight for k in range(2))
+
+
+def all_kinds(rows, one, other):
+    rng = np.random.default_rng(3)
+    return shared_anew(rows, 5, 4, rng), shared_among_some(rows, one, 4, rng), crossed(rows, one, other, 4, rng)
+
+
+def test_every_row_is_shared_out_whole():
+    for shared in all_kinds(ROWS, ONE, OTHER):
+        assert shared.shape == (4, 5, 40)
+        assert shared.min() >= 0
+        assert shared.sum(axis=1) == approx(np.tile(ROWS.weight, (4, 1)))
+
+
+def test_shares_are_the_same_for_any_order_of_rows():
+    order = np.random.default_rng(0).permutation(40)
+    turned = SimpleNamespace(hashes=HASHES[order], weight=ROWS.weight[order])
+    for shared, again in zip(all_kinds(ROWS, ONE, OTHER), all_kinds(turned, ONE[:, order], OTHER[:, order])):
+        assert again == approx(shared[..., order])
+
+
+def test_rows_of_other_components_stay():
+    for shared in shared_among_some(ROWS, ONE, 20, np.random.default_rng(0)):
+        changed = np.abs(shared - ONE).max(axis=1) > 1e-12
+        assert changed.sum() in (2, 3)
+        assert shared[changed].sum(axis=0) == approx(ONE[changed].sum(axis=0))
+
+
+def test_what_one_fit_found_here_and_another_there_is_found_together():
+    """Four groups of rows; each fit tells one half of them apart, and has an empty component."""
+    group = np.repeat(np.arange(4), 10)
+    weight = np.ones(40)
+    left = np.stack([group == 0, group == 1, group > 1, group > 9]).astype(float)
+    right = np.stack([group < 2, group == 2, group == 3, group > 9]).astype(float)
+    children = crossed(SimpleNamespace(weight=weight, hashes=HASHES), left, right, 40, np.random.default_rng(0))
+    all_four = {tuple((group == k).tolist()) for k in range(4)}
+    assert any({tuple((part > 0.5).tolist()) for part in child} == all_four for child in children)
+
+
+def test_overlap_is_the_mean_entropy_of_a_row():
+    hard = (np.arange(5)[:, None] == np.arange(40) % 5) * ROWS.weight
+    assert overlap(ROWS, hard) == approx(0.0, abs=1e-12)
+    assert overlap(ROWS, np.full((5, 40), 0.2) * ROWS.weight) == approx(np.log(5))
+    half = np.where(np.arange(40) < 20, hard, 0.2 * ROWS.weight)
+    assert overlap(ROWS, half) == approx(np.log(5) * ROWS.weight[20:].sum() / ROWS.weight.sum())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_statistics_of_expected_rows_are_sums_over_rows(name, rng):
+    model, data, parts, natural = recombinations(name, rng)
+    parts.statistics = model.expect(natural[:, None], data).statistics[:, 0]  # what the expected rows add up to
+    shared = np.stack([parts.expected_rows, shared_anew(parts.rows, 4, 1, rng)[0]])
+    statistics = parts.of_expected_rows(shared)
+    assert statistics[model.first_emission_cell :, 0] == approx(parts.whole, rel=1e-8, abs=1e-8)
+    counts = model.weights.counts(model.prior.split(statistics)[0])
+    assert approx(shared.sum(axis=-1)) == counts.T
+    assert (model.prior + statistics).is_valid.all()
+
+
+@pytest.mark.parametrize(("apart", "agreed"), [(30.0, True), (30.0, False), (1.0, True)])
+def test_components_apart_on_which_starts_agree_are_divided_only(apart, agreed, rng):
+    values = np.concatenate([rng.normal(apart * k, 1.0, (40, 2)) for k in range(3)])
+    emission = DenseGaussian.for_data(values)
+    model = Mixture(emission, FiniteWeights(np.ones(3)), emission.default_prior(3))
+    data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
+    statistics = model.statistics_of(np.repeat(np.eye(3), 40, axis=0), data)[:, None]
+    method = MixtureMethod()
+    ascent = method.ascent(model, data, VB, 1)
+    ascent.advance(statistics, 20)
+    kinds = method.moves(ascent, statistics, 0, agreed).kinds
+    if apart > 10 and agreed:
+        assert set(kinds) <= {"split, join", "split, drop", "divide anew"}
+        assert len(kinds) <= 4
+    else:
+        assert ALONE in kinds

@@ -1,0 +1,55 @@
+"""Errors in posterior draws and in linear response."""
+
+TESTS = (
+    "uncertainty",
+    "estimators/**/test_posterior_draws.py",
+    "reproduction/test_interval_coverage.py",
+)
+
+ERRORS = {
+    "draws keep the labels that chains happen to have": [
+        (
+            "if self.relabelings is None or self.relabelings.n == 1:",
+            "if self.relabelings is None or self.relabelings.n >= 1:",
+        )
+    ],
+    "linear response forgets what is hidden": [
+        ("left = np.eye(root.shape[1]) - root.T @ hidden @ root", "left = np.eye(root.shape[1])")
+    ],
+    "linear response forgets hidden hyperparameters": [
+        (
+            "return model.expect(moved, data).statistics + model.prior.hyperparameters(moved)",
+            "return model.expect(moved, data).statistics",
+        )
+    ],
+    "draws of linear response are those of q(theta)": [
+        ("free = free + slopes.T @ (wider @ unit)", "free = free + 0.0 * slopes.T @ (wider @ unit)")
+    ],
+    "draws of linear response are widened by variances": [
+        ("wider = (axes * (np.sqrt(values) - 1)) @ axes.T", "wider = (axes * (values - 1)) @ axes.T")
+    ],
+    "chains that are elsewhere are taken to agree": [
+        (
+            "total = covariance[:, 0] + chains.mean(axis=2).var(axis=1, ddof=1)",
+            "total = covariance[:, 0] * length / (length - 1)",
+        )
+    ],
+    "effective sizes sum autocorrelations once": [
+        (
+            "times = 2 * np.minimum.accumulate(pairs, axis=1).sum(axis=1) - 1",
+            "times = np.minimum.accumulate(pairs, axis=1).sum(axis=1)",
+        )
+    ],
+    "chains stop however much they differ": [
+        (
+            "converged = bool(sizes.min() >= _WORTH * n_draws and r_hat.max() <= _LARGEST_R_HAT)",
+            "converged = True",
+        )
+    ],
+    "labels nearest to a fit are those furthest from it": [
+        (
+            "linear_sum_assignment(of_point, maximize=True)",
+            "linear_sum_assignment(of_point, maximize=False)",
+        )
+    ],
+}

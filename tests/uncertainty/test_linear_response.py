@@ -1,0 +1,154 @@
+"""Linear response against fits under a moved prior, and closed forms of covariances."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from laws.models import MODELS
+from scipy.special import polygamma
+
+from skvbem import VBHMM, VBMixture
+from skvbem.emissions import Gaussian, Poisson
+from skvbem.families import Dirichlet, Gamma, Product
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.uncertainty.linear_response import LinearResponse, covariance_of_hidden, covariance_of_natural
+from skvbem.vbem import posteriors
+from skvbem.vbem.driver import run
+
+approx = pytest.approx
+
+
+def moved(prior, by):
+    """A prior whose natural parameters are larger by so much."""
+    if isinstance(prior, Product):
+        parts = zip(prior.blocks, prior.split(by))
+        return Product(tuple(moved(block, of_block) for block, of_block in parts), prior.n_cells)
+    if isinstance(prior, Hierarchical):
+        return replace(prior, base=prior.base + by)
+    return prior + by
+
+
+def fixed_point(model, data, statistics, slopes):
+    """Statistics that a step leaves as they are, to the last digits: by steps of Newton with slopes of a step."""
+    for _ in range(60):
+        natural = (model.prior + statistics).expected_natural()
+        step = model.expect(natural[:, None], data).statistics[:, 0] + model.prior.hyperparameters(natural) - statistics
+        if np.abs(step).max() < 1e-12 * np.abs(statistics).max():
+            break
+        statistics = statistics + np.linalg.solve(np.eye(len(step)) - slopes, step)
+    assert np.abs(step).max() < 1e-11 * np.abs(statistics).max()
+    return statistics
+
+
+def check_against_moved_priors(model, data, start, rng, rel=1e-6):
+    """Covariances along random directions are derivatives of expectations by the prior, in four fits each.
+
+    How fits are found hangs on the code that is tested; that they are fits does not.
+    """
+    posterior = model.prior + start
+    spread = np.sqrt(np.diag(LinearResponse.of(model, data, start).covariance_under_q))
+    under_q = covariance_of_natural(posterior, spread)
+    slopes = covariance_of_hidden(model, data, posterior.expected_natural(), spread) @ under_q
+    statistics = fixed_point(model, data, start, slopes)
+    response = LinearResponse.of(model, data, statistics)
+    moves = spread > 0
+    unit = np.where(moves, spread, 1.0)
+    for _ in range(2):
+        direction = np.where(moves, rng.normal(size=len(spread)) / unit, 0.0)
+        h, values = 1e-3 / np.sqrt(moves.sum()), []
+        for times in (-2, -1, 1, 2):
+            other = model.with_prior(moved(model.prior, times * h * direction))
+            values.append((other.prior + fixed_point(other, data, statistics, slopes)).expected_natural())
+        a, b, c, d = (value[moves] for value in values)
+        derivatives = (8 * (c - b) - (d - a)) / (12 * h) / unit[moves]
+        answers = (response.covariance @ direction / unit)[moves]
+        assert answers == approx(derivatives, abs=rel * np.abs(derivatives).max())
+    return response
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_covariances_are_derivatives_by_the_prior(name, rng):
+    instance = MODELS[name].dozens(rng, 1)
+    data = instance.compile(weight=rng.uniform(0.5, 2.0, instance.n_units))
+    starts = instance.random_starts(data, rng, 4)
+    ran = run(instance.ascent(instance.model, data, posteriors.VB), starts, tol=1e-9, max_iter=20_000)
+    start = ran.statistics[:, ran.best]
+    check_against_moved_priors(instance.model, data, start, rng)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "poisson", "chain"])
+def test_hidden_hyperparameters_take_part(kind, rng):
+    group = rng.integers(0, 2, size=60)
+    learned = {
+        "gaussian": Gaussian(covariance_prior="hierarchical", mean_precision_prior="hierarchical"),
+        "poisson": Poisson(rate_prior="hierarchical"),
+        "chain": Poisson(rate_prior="hierarchical"),
+    }[kind]
+    X = rng.poisson(2 + 9.0 * group)[:, None]
+    if kind == "gaussian":
+        X = rng.normal(4.0 * group[:, None], 1.0, size=(60, 2))
+    estimator = (VBHMM if kind == "chain" else VBMixture)(2, emission=learned, random_state=0, tol=1e-9).fit(X)
+    evaluation = estimator.evaluation(X)
+    response = check_against_moved_priors(evaluation.model, evaluation.data, evaluation.fit("vb").statistics, rng)
+    known = evaluation.model.prior.given_hyperparameters(evaluation.model.prior.hyperparameters(
+        response.posterior.expected_natural()))  # fmt: skip
+    without = LinearResponse.of(
+        evaluation.model.with_prior(known),
+        evaluation.data,
+        response.posterior.statistics_above(known),
+    )
+    ratio = np.diag(response.covariance) / np.diag(without.covariance)
+    assert (ratio >= 1 - 1e-6).all()
+    assert ratio.max() > 1.001
+
+
+def test_the_covariance_of_logarithms_is_that_of_trigamma_functions(rng):
+    concentration = np.array([0.02, 1.0, 30.0, 4.0, 1e4, 2.5])
+    family = Dirichlet(concentration, np.array([0, 3, 4, 6]))
+    expected = np.diag(polygamma(1, concentration))
+    for rows in (slice(0, 3), slice(3, 4), slice(4, 6)):
+        expected[rows, rows] -= polygamma(1, concentration[rows].sum())
+    spread = np.sqrt(np.diag(expected).clip(min=0))
+    computed = covariance_of_natural(family, spread)
+    scale = np.outer(*[np.where(spread > 0, spread, 1.0)] * 2)
+    assert computed / scale == approx(expected / scale, abs=1e-9)
+    assert computed[3].tolist() == [0.0] * 6  # of one cell: a probability of 1
+
+
+def test_where_nothing_is_hidden_linear_response_is_the_posterior(rng):
+    X = rng.poisson(3, size=(30, 1))
+    model = VBMixture(1, emission="poisson", random_state=0).fit(X)
+    evaluation = model.evaluation(X)
+    response = LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
+    assert response.covariance == approx(response.covariance_under_q, rel=1e-9)
+    rates = response.posterior.blocks[1]
+    assert isinstance(rates, Gamma)
+    drawn = model.sample_posterior(X, 20_000, method="linear_response").parameters["poisson"]["rates"]
+    low, high = model.credible_intervals(0.9, "vb")["poisson"]["rates"]
+    assert np.quantile(drawn, [0.05, 0.95]) == approx([low[0, 0], high[0, 0]], rel=0.01)
+
+
+def test_draws_have_the_covariance_of_a_function_of_the_parameters(rng):
+    """Log odds are linear in natural parameters; their covariance is exact, but for the number of draws."""
+    group = rng.random(200) < 0.4
+    X = (rng.random((200, 4)) < np.where(group, 0.85, 0.2)[:, None]).astype(int)
+    model = VBMixture(2, emission="bernoulli", random_state=0, tol=1e-9).fit(X)
+    evaluation = model.evaluation(X)
+    response = LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
+    natural = response.draws(40_000, np.random.default_rng(0))
+    contrast = np.zeros(len(natural))
+    contrast[:2] = 1, -1
+    expected = contrast @ response.covariance @ contrast
+    assert (contrast @ natural).var() == approx(expected, rel=0.03)
+    assert expected > 1.3 * contrast @ response.covariance_under_q @ contrast
+
+
+def test_a_saddle_is_refused(rng):
+    """All components alike: an E step stays there, and any change of the prior leads away."""
+    group = rng.integers(0, 2, size=200)
+    X = (rng.random((200, 4)) < np.where(group, 0.95, 0.05)[:, None]).astype(int)
+    model = VBMixture(2, emission="bernoulli", n_init=2, random_state=0).fit(X)
+    evaluation = model.evaluation(X)
+    even = evaluation.model.expect(np.zeros((evaluation.model.n_cells, 1)), evaluation.data).statistics[:, 0]
+    with pytest.raises(ValueError, match="needs a fit at a maximum of the lower bound"):
+        LinearResponse.of(evaluation.model, evaluation.data, even)
