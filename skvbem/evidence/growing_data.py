@@ -10,8 +10,8 @@ ones still descend from [Chan & Lai 2013; Lee & Whiteley 2018]. With w_j the wei
 
 .. math:: V = 1 - \frac{N}{N-1} \Bigl(1 - \sum_i \bigl(\textstyle\sum_{j \text{ from } i} w_j\bigr)^2\Bigr).
 
-In place of N/(N - 1) multinomial resampling has a power of it, one for each resampling; the systematic resampling
-taken here adds next to nothing to the variance.
+In place of N/(N - 1) multinomial resampling has a power of it, one more for each resampling. The systematic one
+taken here adds less chance than that; V is rather too large where weights were nearly equal.
 
 One large population is better than many small ones: what a small one misses few of its runs show.
 """

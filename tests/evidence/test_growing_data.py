@@ -1,0 +1,54 @@
+"""A population over growing data: what it says of its own error, and that it is moved."""
+
+import numpy as np
+import pytest
+from evidence.evaluations import evaluation_of
+from laws.problems import enumerable
+from reference.discrete_network import exact_log_evidence
+
+from skvbem import VBDiscreteDAG
+from skvbem.datasets import load_carcinoma
+from skvbem.evidence import get_score
+
+N_RUNS = 60
+
+
+def test_populations_are_right_on_average_and_as_uncertain_as_they_say():
+    """The mean of exp(value) is the evidence; the stated variance is that of 60 populations, or up to thrice as much.
+
+    Offspring are rounded by systematic resampling, which the stated variance takes for chance.
+    """
+    problem = enumerable(5, 2**9, hidden=True)
+    score, exact = get_score("smc_data"), exact_log_evidence(*problem)
+    found = [
+        score(evaluation_of(problem, seed=seed), n_particles=256, max_particles=256).details["populations"][0]
+        for seed in range(N_RUNS)
+    ]
+    weights = np.exp([each.log_evidence - exact for each in found])
+    assert abs(weights.mean() - 1) < 3.5 * weights.std() / np.sqrt(N_RUNS)
+    stated = np.mean([each.relative_variance for each in found])
+    assert 0.7 < stated / weights.var() < 3.0
+
+
+def test_populations_are_moved_where_data_are_many():
+    """118 rows: without moves particles would be copies of a few, and their likelihoods too."""
+    X = load_carcinoma().data
+    model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
+    found = model.log_evidence(X, kind="smc_data", n_particles=1024, max_particles=1024)
+    population = found.details["populations"][0]
+    assert population.n_resamplings > 10
+    assert len(np.unique(population.log_weights)) == 1024
+    assert abs(found.value + 357.31) < 4 * found.standard_error  # of importance_gibbs and ais, ± 0.01
+
+
+def test_a_population_of_few_lines_is_doubted():
+    X = load_carcinoma().data
+    model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
+    with pytest.warns(match="descend from"):
+        model.log_evidence(X, kind="smc_data", n_particles=32, max_particles=32)
+
+
+@pytest.mark.parametrize("error", [0, -1.0, "x", None])
+def test_an_error_that_is_none_is_refused(error):
+    with pytest.raises(ValueError, match="'error' to be a number of nats above 0"):
+        get_score("smc_data")(evaluation_of(enumerable(5, 2**9, hidden=True)), error=error)
