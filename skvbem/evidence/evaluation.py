@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,9 @@ FORMS = {
     "map_probability": posteriors.MAP_IN_PROBABILITIES,
     "ml": posteriors.ML,
 }
+
+# Seeds of further random streams begin with a number that no other stream has in this place.
+_RESEEDED = 2**33
 
 
 class ScoredModel(Protocol):
@@ -143,6 +147,12 @@ class Evaluation:
     def log_likelihood(self, point: Any, what: str = "The score") -> float:
         """ln p(data | point), nats; ValueError if the E step of the model is not exact."""
         return self.expectation(self.model.prior.natural(point), what)[1]
+
+    def reseeded(self, number: int) -> Evaluation:
+        """The evaluation with random streams that are independent of its own, for each number >= 1; fits are shared."""
+        other = copy(self)
+        other._seed = [*self._seed, _RESEEDED + number]
+        return other
 
     def seeds(self, n: int) -> np.ndarray:
         """Seeds of n independent random streams, (n, 4) of uint64; the first ones the same for any n."""

@@ -34,8 +34,10 @@ from skvbem.evidence.smc import systematic
 
 # Sweeps after each resampling, and the share of its number that a population may be worth before it is drawn again.
 _N_SWEEPS, _WORTH = 2, 0.5
-# A population whose first particles left fewer descendants than this has an error that is no estimate.
-_MIN_LINES = 20
+#: Name of the score.
+KIND = "smc_data"
+#: A population that descends from fewer of its first particles than this has an error that is no estimate.
+MIN_LINES = 20
 # How many times larger each population may be than the one before, and how many there may be.
 _GROWTH, _MAX_POPULATIONS = 8.0, 4
 # Log weights, of their size, that only rounding tells apart.
@@ -60,6 +62,8 @@ class Population:
         Units seen, and ln of the evidence of them, nats.
     log_weights : ndarray of shape (n_particles,)
         At the end, nats; their mean, as weights, is the evidence.
+    part_seen : float, default=1.0
+        Of the units, what it saw before it was given up.
     """
 
     log_evidence: float
@@ -68,6 +72,12 @@ class Population:
     n_lines: int
     trace: np.ndarray
     log_weights: np.ndarray
+    part_seen: float = 1.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it saw all of the data."""
+        return self.part_seen == 1.0
 
     @property
     def n_particles(self) -> int:
@@ -109,19 +119,45 @@ def growing_smc(
     ValueError
         If rows have weights that are no whole numbers.
     """
-    kind = "smc_data"
-    check_whole_weights(evaluation, kind)
-    check_at_least(kind, n_particles=(n_particles, 2), max_particles=(max_particles, 2))
-    if not isinstance(error, Real) or not error > 0:
-        raise ValueError(f"The score {kind!r} needs 'error' to be a number of nats above 0. Got {error!r}.")
+    check_whole_weights(evaluation, KIND)
+    check_at_least(KIND, n_particles=(n_particles, 2), max_particles=(max_particles, 2))
+    check_error(KIND, error)
     check_time_budget(time_budget)
+    return of_populations(evaluation, grown(evaluation, n_particles, error, max_particles, time_budget, progress))
+
+
+def check_error(kind: str, error: float) -> None:
+    """Raise a ValueError if the standard error that a score is to reach is no number of nats above 0."""
+    if not isinstance(error, Real) or isinstance(error, bool) or not error > 0:
+        raise ValueError(f"The score {kind!r} needs 'error' to be a number of nats above 0. Got {error!r}.")
+
+
+def grown(
+    evaluation: Evaluation,
+    n_particles: int,
+    error: float,
+    max_particles: int,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    fewest_lines: int = 0,
+) -> list[Population]:
+    """Populations, each larger than the one before, until the standard error of their mean is small enough.
+
+    Parameters
+    ----------
+    evaluation, n_particles, error, max_particles, time_budget, progress
+        As in `growing_smc`.
+    fewest_lines : int, default=0
+        A population that descends from fewer of its first particles is given up where it is, and is the last one.
+    """
     began, size = time.monotonic(), n_particles
     populations: list[Population] = []
     while True:
         certain = None if populations else _where_nothing_is_uncertain(evaluation, size)
-        populations.append(certain or _population(evaluation, size, len(populations)))
+        populations.append(certain or _population(evaluation, size, len(populations), fewest_lines))
         is_last = (
             standard_error(populations) <= error
+            or not populations[-1].is_complete
             or len(populations) == _MAX_POPULATIONS
             or size >= max_particles
             or (time_budget is not None and time.monotonic() - began > time_budget)
@@ -129,21 +165,25 @@ def growing_smc(
         if progress is not None:
             progress(len(populations), len(populations) + (not is_last))
         if is_last:
-            break
+            return populations
         wanted = size * populations[-1].relative_variance / error**2
         size = int(min(max(wanted, 2 * size), _GROWTH * size, max_particles))
+
+
+def of_populations(evaluation: Evaluation, populations: Sequence[Population]) -> Evidence:
+    """The evidence that complete populations amount to, with a doubt where the last has too few lines."""
     last = populations[-1]
     doubts = []
-    if last.n_lines < min(_MIN_LINES, last.n_particles):
+    if last.n_lines < min(MIN_LINES, last.n_particles):
         doubts.append(
-            f"{kind}: {last.n_particles} particles descend from {last.n_lines} of the first. The value and its "
+            f"{KIND}: {last.n_particles} particles descend from {last.n_lines} of the first. The value and its "
             "standard error are not to be trusted. Take a larger 'n_particles'."
         )
     log_weights = np.concatenate([each.log_weights for each in populations])
     variance = standard_error(populations) ** 2
     return Evidence(
         value(populations),
-        kind,
+        KIND,
         is_lower_bound=True,
         standard_error=float(np.sqrt(variance)),
         n_free_parameters=evaluation.model.prior.n_free_parameters,
@@ -187,15 +227,16 @@ def _where_nothing_is_uncertain(evaluation: Evaluation, n_particles: int) -> Pop
     return Population(value, 0.0, 0, n_particles, trace, np.full(n_particles, value))
 
 
-def _population(evaluation: Evaluation, n_particles: int, number: int) -> Population:
-    """One population, from the prior through all of the data."""
+def _population(evaluation: Evaluation, n_particles: int, number: int, fewest_lines: int) -> Population:
+    """One population, from the prior through all of the data, or until it has too few lines."""
     rng = evaluation.generator(_ORDER, number)
     particles = _Particles(evaluation, n_particles, number)
     order = particles.portions.order(evaluation.data, rng)
     log_weights, log_evidence = np.full(n_particles, -np.log(n_particles)), particles.log_evidence_of_known
     first_of, n_resamplings = np.arange(n_particles), 0
     n_seen, n_more, trace = 0, 1, [(0, log_evidence)]
-    while n_seen < len(order):
+    n_lines = n_particles
+    while n_seen < len(order) and n_lines >= fewest_lines:
         n_next, log_ratios = particles.next_portion(order, n_seen, n_more, log_weights)
         log_weights = log_weights + log_ratios
         grown = float(log_sum_exp(log_weights))
@@ -206,6 +247,7 @@ def _population(evaluation: Evaluation, n_particles: int, number: int) -> Popula
         if n_seen < len(order) and _worth(log_weights) < 2 * _WORTH * n_particles:
             chosen = systematic(np.exp(log_weights), rng)
             first_of, n_resamplings = first_of[chosen], n_resamplings + 1
+            n_lines = len(np.unique(first_of))
             particles.resample(chosen)
             particles.sweep(order, n_seen)
             log_weights[:] = -np.log(n_particles)
@@ -214,9 +256,10 @@ def _population(evaluation: Evaluation, n_particles: int, number: int) -> Popula
         log_evidence,
         max(1.0 - n_particles / (n_particles - 1) * (1.0 - float(by_line @ by_line)), 0.0),
         n_resamplings,
-        len(np.unique(first_of)),
+        n_lines,
         np.array(trace),
         log_evidence + np.log(n_particles) + log_weights,
+        n_seen / len(order) if len(order) else 1.0,
     )
 
 

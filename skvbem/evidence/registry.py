@@ -10,6 +10,7 @@ from typing import Any
 
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.asymptotic import bic, bicp, draper
+from skvbem.evidence.automatic import auto
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.cheeseman_stutz import cheeseman_stutz, mled
 from skvbem.evidence.collapsed import collapsed
@@ -31,6 +32,7 @@ _EXACT: dict[str, Any] = {"exact_if_complete": True}
 _DRAWN: dict[str, Any] = {"random": True, **_EXACT}
 
 _SCORES = (
+    Score("auto", auto, (*_CHAINS, "portions"), form="vb", **_DRAWN),
     Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT),
     Score("collapsed", collapsed, ("entropy", "annealing"), form="vb", **_EXACT),
     Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("entropy", "annealing"), form="vb", **_EXACT),

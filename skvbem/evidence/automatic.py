@@ -1,0 +1,344 @@
+r"""The recommended score: the cheapest sampler that another one, which shares nothing with it, confirms.
+
+Importance sampling about Gibbs draws is the cheapest by far, and knows when its weights have a tail too heavy for their
+mean; but it sees no hill of the posterior that neither fits nor Gibbs chains have met. A population over growing data
+begins at the prior and knows of no fit. Where both are sure and agree, the first is believed. Where they are not,
+longer runs of both, and annealed importance sampling, are asked until two that do not doubt themselves agree.
+
+All of them estimate the evidence itself without bias, so that by Markov's inequality
+
+.. math:: P(\ln \hat Z > \ln Z + c) \le e^{-c} :
+
+a sampler is rarely much too high, and often too low. Where nothing agrees the highest value is the best guess.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skvbem._numerics import log_sum_exp
+from skvbem.evidence.ais import anchored_ais
+from skvbem.evidence.base import Evidence
+from skvbem.evidence.chains import check_at_least, check_time_budget
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.exact import exact
+from skvbem.evidence.growing_data import MIN_LINES, Population, check_error, grown, of_populations
+from skvbem.evidence.importance import importance, importance_gibbs
+
+KIND = "auto"
+_IMPORTANCE, _POPULATION, _CHAINS = "importance_gibbs", "smc_data", "ais"
+# Two values disagree if they are further apart than so many standard errors of their difference.
+_FAR = 2.5
+# A witness whose own error is larger than this, nats, confirms nothing.
+_VAGUE = 0.6
+# The error, nats, that makes a witness sharp enough.
+_SHARP = 0.25
+# A standard error below this is of rounding.
+_CERTAIN = 1e-8
+# Gibbs draws that the first proposal is made of; how many times larger further runs are, and may become.
+_COMPLETIONS, _LONGER, _LONGEST = 256, 4, 16
+# Chains and steps of a third witness.
+_N_CHAINS, _N_STEPS = 192, 256
+# A population that resamples for almost every unit of data comes from a prior too far away for any affordable size.
+_FEWEST_UNITS = 1.5
+
+
+def auto(
+    evaluation: Evaluation,
+    *,
+    error: float = 0.1,
+    exact_terms: int = 2**16,
+    n_draws: int = 4096,
+    n_particles: int = 512,
+    max_particles: int = 16_384,
+    time_budget: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Evidence:
+    """Log evidence by the cheapest sampler that is right here: exact if that is cheap, else confirmed by another one.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        Of weights that are no whole numbers the evidence is that of `importance`, which nothing confirms.
+    error : float, default=0.1
+        Standard error to be reached, nats.
+    exact_terms : int, default=65536
+        Most terms of an enumeration, which is tried before anything is drawn; 0 for none.
+    n_draws : int, default=4096
+        Of the first run of `importance_gibbs`; later ones take up to 16 times as many.
+    n_particles, max_particles : int, default=512, 16384
+        Of the first and the largest population of `growing_smc`.
+    time_budget : float, optional
+        Seconds after which no further sampler is asked, and those at work begin no further batch.
+    progress : callable of (int, int), optional
+        Told how many samplers have answered, and of how many as far as is known.
+
+    Returns
+    -------
+    Evidence
+        `details["asked"]` has the evidence by every sampler asked, by name in the order asked, None of a population
+        that was given up; `details["taken"]` names those that the value is of.
+
+    Raises
+    ------
+    ValueError
+        If an option is not what it must be.
+    """
+    check_error(KIND, error)
+    check_at_least(
+        KIND,
+        exact_terms=(exact_terms, 0),
+        n_draws=(n_draws, 2),
+        n_particles=(n_particles, 2),
+        max_particles=(max_particles, 2),
+    )
+    check_time_budget(time_budget)
+    inquiry = _Inquiry(evaluation, error, time_budget, progress)
+    if not evaluation.data.has_whole_weights:
+        return inquiry.answer(*_of_fractional_weights(inquiry, n_draws))
+    known = _by_enumeration(evaluation, exact_terms)
+    if known is not None:
+        inquiry.note("exact", known)
+        return inquiry.answer(known, ["exact"])
+    return inquiry.answer(*_by_samplers(inquiry, n_draws, n_particles, max_particles))
+
+
+def _by_enumeration(evaluation: Evaluation, exact_terms: int) -> Evidence | None:
+    """The exact evidence, where it has so few terms and a closed form at all."""
+    if not exact_terms or evaluation.capabilities.enumeration is None:
+        return None
+    try:
+        return exact(evaluation, max_terms=exact_terms)
+    except ValueError:  # too many terms, or no closed form of complete rows: full Gaussians with missing cells
+        return None
+
+
+def _of_fractional_weights(inquiry: _Inquiry, n_draws: int) -> tuple[Evidence, list[str]]:
+    """What `importance` says, of more draws if its error is too large."""
+    found = inquiry.ask("importance", importance, n_draws=n_draws)
+    assert found is not None
+    if not found.doubts and found.standard_error > inquiry.error:
+        more = inquiry.ask("importance", importance, n_draws=_enough(found, n_draws, inquiry.error))
+        found = more or found
+    return found, [inquiry.name_of(found)]
+
+
+def _by_samplers(
+    inquiry: _Inquiry, n_draws: int, n_particles: int, max_particles: int
+) -> tuple[Evidence, list[str], list[str]]:
+    """A value, the names of the samplers that it is of, and what is to be doubted in it."""
+    first = inquiry.importance(n_draws, _COMPLETIONS)
+    assert first is not None
+    if _is_certain(first):
+        return first, [inquiry.name_of(first)], []
+    population, is_hopeless = inquiry.population(min(n_particles, max_particles), n_particles, inquiry.error)
+    if not first.doubts and population is not None and not population.doubts and _agree(first, population):
+        return inquiry.refined([first], [population], n_draws)
+    if not first.doubts and is_hopeless:
+        second = inquiry.importance(n_draws, 2 * _COMPLETIONS)
+        if second is not None and _agree_undoubted(first, second):
+            return inquiry.refined([first, second], [], n_draws)
+    if not is_hopeless and n_particles < max_particles:
+        wanted = inquiry.error if first.doubts else max(inquiry.error, _SHARP)
+        large, _ = inquiry.population(min(_LONGER * n_particles, max_particles), max_particles, wanted)
+        if large is not None and not large.doubts and large.standard_error <= wanted:
+            if not first.doubts and _agree(first, large):
+                return inquiry.refined([first], [large], n_draws)
+            if first.doubts and first.value < large.value + _FAR * _apart(first, large):
+                return large, [inquiry.name_of(large)], []
+    inquiry.importance(_LONGER * n_draws, _LONGER * _COMPLETIONS)
+    settled = inquiry.settled()
+    if settled is None:
+        inquiry.ask(_CHAINS, anchored_ais, n_chains=_N_CHAINS, n_steps=_N_STEPS)
+        settled = inquiry.settled()
+    if settled is not None:
+        return settled
+    return inquiry.unsettled()
+
+
+class _Inquiry:
+    """Samplers asked about one evidence, one after another, each with random streams of its own."""
+
+    def __init__(self, evaluation, error, time_budget, progress):
+        self.evaluation, self.error, self._progress = evaluation, error, progress
+        self._ends = None if time_budget is None else time.monotonic() + time_budget
+        self.asked: dict[str, Evidence | None] = {}
+
+    def note(self, name: str, found: Evidence | None) -> None:
+        """Keep what a sampler said, under its name, numbered if it was asked before."""
+        n_before = sum(each.split()[0] == name for each in self.asked)
+        self.asked[f"{name} {n_before + 1}" if n_before else name] = found
+
+    def name_of(self, found: Evidence) -> str:
+        """The name that an answer is kept under."""
+        return next(name for name, each in self.asked.items() if each is found)
+
+    def _begin(self) -> tuple[Evaluation, float | None] | None:
+        """An evaluation with random streams of its own, and the seconds left; None if there are none."""
+        left = None if self._ends is None else max(self._ends - time.monotonic(), 0.0)
+        n = len(self.asked)
+        if n and left == 0.0:
+            return None
+        if n and self._progress is not None:
+            self._progress(n, n + 1)
+        return (self.evaluation.reseeded(n) if n else self.evaluation), left
+
+    def ask(self, name: str, score: Callable[..., Evidence], **options) -> Evidence | None:
+        """What a sampler says; None if time is up."""
+        begun = self._begin()
+        if begun is None:
+            return None
+        found = score(begun[0], time_budget=begun[1], **options)
+        self.note(name, found)
+        return found
+
+    def importance(self, n_draws: int, n_completions: int) -> Evidence | None:
+        """What importance sampling about Gibbs draws says; None if time is up."""
+        return self.ask(_IMPORTANCE, importance_gibbs, n_draws=n_draws, n_completions=n_completions)
+
+    def population(self, n_particles: int, max_particles: int, error: float) -> tuple[Evidence | None, bool]:
+        """What populations over growing data say, None if the first was given up; whether larger ones are no use."""
+        begun = self._begin()
+        if begun is None:
+            return None, False
+        least = min(MIN_LINES, n_particles)
+        populations = grown(begun[0], n_particles, error, max_particles, begun[1], fewest_lines=least)
+        complete = [each for each in populations if each.is_complete]
+        found = of_populations(self.evaluation, complete) if complete else None
+        self.note(_POPULATION, found)
+        return found, _is_hopeless(populations[-1])
+
+    @property
+    def answers(self) -> list[Evidence]:
+        """What samplers said that said anything."""
+        return [each for each in self.asked.values() if each is not None]
+
+    def refined(
+        self, taken: list[Evidence], witnesses: list[Evidence], n_draws: int
+    ) -> tuple[Evidence, list[str], list[str]]:
+        """What importance sampling said and others confirmed, with more draws if its error is too large."""
+        found = _pooled(taken)
+        if found.standard_error > self.error:
+            enough = _enough(found, sum(len(each.details["log_weights"]) for each in taken), self.error)
+            more = self.importance(max(enough, 2 * n_draws), 2 * _COMPLETIONS)
+            if more is not None and not more.doubts and all(_agree(more, each) for each in (*taken, *witnesses)):
+                taken = [*taken, more]
+                found = _pooled(taken)
+        rest = [each for each in self.answers if each not in taken and each in witnesses]
+        return _as_far_apart(found, rest or taken), [self.name_of(each) for each in taken], []
+
+    def settled(self) -> tuple[Evidence, list[str], list[str]] | None:
+        """The surest of the answers that another kind of sampler, or a run of its own kind, confirms; None if none is.
+
+        Answers that doubt themselves confirm nothing, and no undoubted one may lie far above.
+        """
+        sure = sorted((each for each in self.answers if not each.doubts), key=lambda each: each.standard_error)
+        for found in sure:
+            others = [each for each in sure if each is not found]
+            backers = [each for each in others if _agree(found, each)]
+            is_below = any(each.value > found.value and not _agree(found, each) for each in others)
+            if backers and not is_below:
+                return _as_far_apart(found, backers), [self.name_of(found)], []
+        return None
+
+    def unsettled(self) -> tuple[Evidence, list[str], list[str]]:
+        """The highest of the answers, as uncertain as they are far apart, and a doubt that says so."""
+        sure = [each for each in self.answers if not each.doubts] or self.answers
+        found = max(sure, key=lambda each: each.value)
+        apart = float(np.std([each.value for each in self.answers]))
+        said = ", ".join(f"{name} {_said(each)}" for name, each in self.asked.items())
+        doubt = (
+            f"{KIND}: no two samplers that do not doubt themselves agree ({said}). The value is the highest of them, "
+            "and not to be trusted. Take more 'n_draws' and 'max_particles'."
+        )
+        return replace(found, standard_error=max(_error(found), apart)), [self.name_of(found)], [doubt]
+
+    def answer(self, found: Evidence, taken: Sequence[str], doubts: Sequence[str] | None = None) -> Evidence:
+        """The evidence, with what was asked; what the sampler doubts itself is doubted unless others confirmed it."""
+        doubts = list(found.doubts if doubts is None else doubts)
+        exact_value = found.kind == "exact" or _is_certain(found)
+        if not doubts and not exact_value and not _error(found) <= self.error:
+            doubts.append(
+                f"{KIND}: the standard error is {_error(found):.2g} nats, {self.error:g} were wanted. Take more "
+                "'n_draws' and 'max_particles', or be content with a larger 'error'."
+            )
+        if self._progress is not None:
+            self._progress(len(self.asked), len(self.asked))
+        return replace(
+            found,
+            kind=KIND,
+            is_lower_bound=exact_value,
+            standard_error=_error(found),
+            details={**found.details, "asked": dict(self.asked), "taken": tuple(taken)},
+            doubts=tuple(doubts),
+        )
+
+
+def _error(found: Evidence) -> float:
+    """The standard error, 0 of what is exact, infinite where there is none."""
+    error = 0.0 if found.standard_error is None else found.standard_error
+    return np.inf if np.isnan(error) else error
+
+
+def _said(found: Evidence | None) -> str:
+    """What a sampler said, in words."""
+    return "gave up" if found is None else f"{found.value:.2f} ± {_error(found):.2g}{' in doubt' * bool(found.doubts)}"
+
+
+def _is_certain(found: Evidence) -> bool:
+    """Whether all weights are the evidence, up to rounding."""
+    return _error(found) < _CERTAIN and not found.doubts
+
+
+def _is_hopeless(population: Population) -> bool:
+    """Whether a population was given up so early that eight times as many particles would not do."""
+    return not population.is_complete and population.trace[-1, 0] < _FEWEST_UNITS * population.n_resamplings
+
+
+def _apart(one: Evidence, other: Evidence) -> float:
+    """Standard error of the difference of two evidences, nats."""
+    return float(np.hypot(_error(one), _error(other)))
+
+
+def _agree(one: Evidence, other: Evidence) -> bool:
+    """Whether two evidences are as near as their errors allow, and these say something."""
+    apart = _apart(one, other)
+    return apart < _VAGUE and abs(one.value - other.value) <= _FAR * apart + _CERTAIN
+
+
+def _agree_undoubted(one: Evidence, other: Evidence) -> bool:
+    return not one.doubts and not other.doubts and _agree(one, other)
+
+
+def _enough(found: Evidence, n_draws: int, error: float) -> int:
+    """So many draws as bring the error to what is wanted, and no more than is affordable."""
+    return int(n_draws * min(1.2 * (_error(found) / error) ** 2, _LONGEST))
+
+
+def _pooled(found: Sequence[Evidence]) -> Evidence:
+    """Runs of importance sampling together, each as much as it has draws."""
+    if len(found) == 1:
+        return found[0]
+    sizes = np.array([len(each.details["log_weights"]) for each in found], dtype=float)
+    log_parts = np.array([each.value for each in found]) + np.log(sizes / sizes.sum())
+    value = float(log_sum_exp(log_parts))
+    error = float(np.linalg.norm(np.exp(log_parts - value) * [_error(each) for each in found]))
+    log_weights = np.concatenate([each.details["log_weights"] for each in found])
+    details: dict[str, Any] = {
+        "log_weights": log_weights,
+        "mean_log_weight": float(log_weights.mean()),
+        "effective_sample_size": 1.0 / (error**2 + 1.0 / len(log_weights)),
+        "pareto_k": max(each.details["pareto_k"] for each in found),
+    }
+    return replace(found[-1], value=value, standard_error=error, details=details)
+
+
+def _as_far_apart(found: Evidence, others: Sequence[Evidence]) -> Evidence:
+    """An evidence whose error is larger by as much as others are further from it than errors explain."""
+    ratios = [abs(found.value - each.value) / _apart(found, each) for each in others if _apart(found, each) > 0]
+    return replace(found, standard_error=_error(found) * max(1.0, *ratios, 1.0))

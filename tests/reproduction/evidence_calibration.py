@@ -1,0 +1,232 @@
+"""Is the recommended score of the evidence as uncertain as it says? Runs of ``kind="auto"`` beside what is known.
+
+Tiny latent classes, networks of two latents, mixtures and hidden Markov models, whose evidence is summed exactly (the
+score itself may not enumerate), and real tables, whose references are long runs: populations over growing data where
+these come to an end, else importance sampling about Gibbs draws. Each run has a seed of its own, for fit and score.
+Every third problem is kept apart, for a method that was chosen on the others.
+
+    export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+    PYTHONPATH=tests python -P -m reproduction.evidence_calibration measure --seconds 900
+    PYTHONPATH=tests python -P -m reproduction.evidence_calibration table
+
+The record, evidence_calibration_results.jsonl next to this file, has a line for each reference and each run; what is
+there is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_iris, load_wine
+
+from skvbem import VBHMM, VBDiscreteDAG, VBMixture
+from skvbem.datasets import (
+    load_carcinoma,
+    load_cheating,
+    load_coleman_panel,
+    load_earthquakes,
+    load_faithful,
+    load_lsat6,
+    load_stouffer_toby,
+)
+
+RECORD = Path(__file__).with_name("evidence_calibration_results.jsonl")
+# Tiny problems of each kind, and terms of an enumeration that they may have.
+N_TINY, MAX_TERMS = 10, 2**22
+# Of a run: wrong from so many standard errors and nats on.
+WRONG_ERRORS, WRONG_NATS = 4.0, 0.3
+LONG_POPULATION = {"kind": "smc_data", "n_particles": 8192, "max_particles": 16_384, "error": 0.03}
+LONG_IMPORTANCE = {"kind": "importance_gibbs", "n_draws": 65_536, "n_completions": 1024}
+TWO_LATENTS = {"y0": ["s"], "y1": ["s", "t"], "y2": ["s", "t"], "y3": ["t"]}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model to be fitted to data, and how its evidence is known.
+
+    Parameters
+    ----------
+    name, group : str
+    model : callable of int
+        The estimator of a seed.
+    X : ndarray
+    reference : mapping
+        Options of `log_evidence`.
+    """
+
+    name: str
+    group: str
+    model: Callable[[int], Any]
+    X: np.ndarray
+    reference: Mapping[str, Any]
+
+    def fitted(self, seed: int) -> Any:
+        """The fit of a seed."""
+        return self.model(seed).fit(self.X)
+
+
+def tiny(kind: str, number: int) -> Problem:
+    """A problem of two or three hidden states with so few rows that its evidence is a sum."""
+    rng = np.random.default_rng([number, len(kind)])
+    n_states = 2 + number % 2
+    exact = {"kind": "exact", "max_terms": MAX_TERMS}
+    if kind in ("classes", "two latents"):
+        weights, tables = rng.dirichlet(np.ones(n_states)), rng.dirichlet(np.ones(2), size=(4, n_states))
+        label = rng.choice(n_states, size=9 if n_states == 3 or kind == "two latents" else 14, p=weights)
+        X = (rng.random((len(label), 4)) < tables[:, label, 1].T).astype(int)
+        levels = [[0, 1]] * 4
+        if kind == "classes":
+            model = lambda seed: VBDiscreteDAG(latents=n_states, categories=levels, random_state=seed)  # noqa: E731
+        else:
+            X = X[:7]
+            model = lambda seed: VBDiscreteDAG(  # noqa: E731
+                TWO_LATENTS, latents={"s": 2, "t": 2}, categories=dict(zip(TWO_LATENTS, levels)), random_state=seed
+            )
+        return Problem(f"{kind} {number}", kind, model, X, exact)
+    n_rows = 12 if n_states == 2 else 8
+    path = np.sort(rng.integers(0, n_states, n_rows)) if kind == "chains" else rng.integers(0, n_states, n_rows)
+    X = rng.normal(3.0 * rng.normal(size=n_states)[path], 1.0)[:, None]
+    estimator = VBHMM if kind == "chains" else VBMixture
+    return Problem(f"{kind} {number}", kind, lambda seed: estimator(n_states, random_state=seed), X, exact)
+
+
+def real() -> Iterator[Problem]:
+    """Tables of the literature; those of measurements have a prior that populations from it do not come to the end of."""
+    tables = {
+        "carcinoma": (load_carcinoma, (2, 3, 4, 5)),
+        "coleman": (load_coleman_panel, (2, 3)),
+        "stouffer": (load_stouffer_toby, (2, 3)),
+        "cheating": (load_cheating, (2, 3)),
+        "lsat": (load_lsat6, (2,)),
+    }
+    for name, (load, numbers) in tables.items():
+        for k in numbers:
+            model = lambda seed, k=k: VBDiscreteDAG(latents=k, random_state=seed)  # noqa: E731
+            yield Problem(f"{name} {k}", "real classes", model, np.asarray(load().data), LONG_POPULATION)
+    measured = {"faithful": load_faithful().data, "iris": load_iris().data, "wine": load_wine().data[:, :5]}
+    for name, X in measured.items():
+        for k in (2, 3):
+            model = lambda seed, k=k: VBMixture(k, random_state=seed)  # noqa: E731
+            yield Problem(f"{name} {k}", "real mixtures", model, np.asarray(X), LONG_IMPORTANCE)
+    X = np.asarray(load_earthquakes().data).reshape(-1, 1)
+    for k in (2, 3):
+        model = lambda seed, k=k: VBHMM(k, emission="poisson", random_state=seed)  # noqa: E731
+        yield Problem(f"earthquakes {k}", "real chains", model, X, LONG_IMPORTANCE)
+
+
+def problems() -> list[Problem]:
+    """All of them."""
+    kinds = ("classes", "two latents", "mixtures", "chains")
+    return [*(tiny(kind, number) for number in range(N_TINY) for kind in kinds), *real()]
+
+
+def record() -> list[dict[str, Any]]:
+    """Lines written so far."""
+    return [json.loads(line) for line in RECORD.read_text().splitlines()] if RECORD.exists() else []
+
+
+def write(line: Mapping[str, Any]) -> None:
+    """Add a line."""
+    with RECORD.open("a") as file:
+        print(json.dumps(line), file=file)
+
+
+def reference_of(problem: Problem) -> dict[str, Any]:
+    """What is known of a problem, by a seed that no run has."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = problem.fitted(10_000).log_evidence(problem.X, **problem.reference)
+    error = found.standard_error or 0.0
+    return {"reference": problem.name, "value": found.value, "error": error, "doubts": list(found.doubts)}
+
+
+def run_of(problem: Problem, seed: int) -> dict[str, Any]:
+    """A fit and its score."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        began = time.process_time()
+        model = problem.fitted(seed)
+        fitted = time.process_time()
+        found = model.log_evidence(problem.X, kind="auto", exact_terms=0)
+    asked = {
+        name: None if each is None else [round(each.value, 4), round(each.standard_error, 4), len(each.doubts)]
+        for name, each in found.details["asked"].items()
+    }
+    return {
+        "run": problem.name,
+        "group": problem.group,
+        "seed": seed,
+        "value": found.value,
+        "error": found.standard_error,
+        "doubts": list(found.doubts),
+        "taken": list(found.details["taken"]),
+        "asked": asked,
+        "seconds": round(time.process_time() - fitted, 3),
+        "fit_seconds": round(fitted - began, 3),
+    }
+
+
+def measure(seconds: float, n_seeds: int, unseen: bool) -> None:
+    """References first, then runs seed after seed, as many as the CPU time allows."""
+    done = record()
+    known = {line["reference"] for line in done if "reference" in line}
+    ran = {(line["run"], line["seed"]) for line in done if "run" in line}
+    chosen = [problem for k, problem in enumerate(problems()) if (k % 3 == 2) == unseen]
+    began = time.process_time()
+    for seed in range(n_seeds):
+        for problem in chosen:
+            if time.process_time() - began > seconds:
+                return
+            if problem.name not in known:
+                write(reference_of(problem))
+                known.add(problem.name)
+            if (problem.name, seed) not in ran:
+                write(run_of(problem, seed))
+
+
+def table() -> None:
+    """Coverage and cost, of each group and of all."""
+    lines = record()
+    references = {line["reference"]: line for line in lines if "reference" in line}
+    runs = [line for line in lines if "run" in line]
+    groups = list(dict.fromkeys(line["group"] for line in runs))
+    print("group            runs  within2  mean z  s.d. z  error  flagged  wrong (flagged)  honest flagged  cost  s")
+    for group in [*groups, "all"]:
+        mine = [line for line in runs if group in (line["group"], "all")]
+        off = np.array([line["value"] - references[line["run"]]["value"] for line in mine])
+        errors = np.array([line["error"] for line in mine])
+        z = off / np.hypot(errors, [references[line["run"]]["error"] for line in mine]).clip(1e-9)
+        flagged = np.array([bool(line["doubts"]) for line in mine])
+        wrong, honest = (np.abs(z) > WRONG_ERRORS) & (np.abs(off) > WRONG_NATS), np.abs(z) < 2
+        cost = np.median([line["seconds"] / max(line["fit_seconds"], 1e-3) for line in mine])
+        print(
+            f"{group:16} {len(mine):4}  {np.mean(honest):7.3f}  {z.mean():6.2f}  {z.std():6.2f}  {np.median(errors):5.3f}"
+            f"  {flagged.mean():7.2f}  {wrong.sum():5} ({np.sum(wrong & flagged)})"
+            f"  {np.mean(flagged[honest]):20.2f}  {cost:8.0f}  {np.median([line['seconds'] for line in mine]):.2f}"
+        )
+
+
+def main() -> None:
+    """Measure, or show what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["measure", "table"])
+    parser.add_argument("--seconds", type=float, default=900.0, help="of CPU time")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--unseen", action="store_true", help="every third problem, in place of the others")
+    options = parser.parse_args()
+    if options.what == "measure":
+        measure(options.seconds, options.seeds, options.unseen)
+    else:
+        table()
+
+
+if __name__ == "__main__":
+    main()
