@@ -38,6 +38,8 @@ _FAR = 2.5
 _VAGUE = 0.6
 # The error, nats, that makes a witness sharp enough.
 _SHARP = 0.25
+# Weights worth this part of their number are nearly equal, and a tail up to this shape has a mean that says no less.
+_NEARLY_EQUAL, _HEAVIEST = 0.5, 1.0
 # A standard error below this is of rounding.
 _CERTAIN = 1e-8
 # Gibbs draws that the first proposal is made of; how many times larger further runs are, and may become.
@@ -137,19 +139,19 @@ def _by_samplers(
     if _is_certain(first):
         return first, [inquiry.name_of(first)], []
     population, is_hopeless = inquiry.population(min(n_particles, max_particles), n_particles, inquiry.error)
-    if not first.doubts and population is not None and not population.doubts and _agree(first, population):
+    if not _is_doubted(first) and population is not None and not _is_doubted(population) and _agree(first, population):
         return inquiry.refined([first], [population], n_draws)
-    if not first.doubts and is_hopeless:
+    if not _is_doubted(first) and is_hopeless:
         second = inquiry.importance(n_draws, 2 * _COMPLETIONS)
         if second is not None and _agree_undoubted(first, second):
             return inquiry.refined([first, second], [], n_draws)
     if not is_hopeless and n_particles < max_particles:
-        wanted = inquiry.error if first.doubts else max(inquiry.error, _SHARP)
+        wanted = inquiry.error if _is_doubted(first) else max(inquiry.error, _SHARP)
         large, _ = inquiry.population(min(_LONGER * n_particles, max_particles), max_particles, wanted)
-        if large is not None and not large.doubts and large.standard_error <= wanted:
-            if not first.doubts and _agree(first, large):
+        if large is not None and not _is_doubted(large) and large.standard_error <= wanted:
+            if not _is_doubted(first) and _agree(first, large):
                 return inquiry.refined([first], [large], n_draws)
-            if first.doubts and first.value < large.value + _FAR * _apart(first, large):
+            if _is_doubted(first) and first.value < large.value + _FAR * _apart(first, large):
                 return large, [inquiry.name_of(large)], []
     inquiry.importance(_LONGER * n_draws, _LONGER * _COMPLETIONS)
     settled = inquiry.settled()
@@ -226,7 +228,7 @@ class _Inquiry:
         if found.standard_error > self.error:
             enough = _enough(found, sum(len(each.details["log_weights"]) for each in taken), self.error)
             more = self.importance(max(enough, 2 * n_draws), 2 * _COMPLETIONS)
-            if more is not None and not more.doubts and all(_agree(more, each) for each in (*taken, *witnesses)):
+            if more is not None and not _is_doubted(more) and all(_agree(more, each) for each in (*taken, *witnesses)):
                 taken = [*taken, more]
                 found = _pooled(taken)
         rest = [each for each in self.answers if each not in taken and each in witnesses]
@@ -237,7 +239,7 @@ class _Inquiry:
 
         Answers that doubt themselves confirm nothing, and no undoubted one may lie far above.
         """
-        sure = sorted((each for each in self.answers if not each.doubts), key=lambda each: each.standard_error)
+        sure = sorted((each for each in self.answers if not _is_doubted(each)), key=lambda each: each.standard_error)
         for found in sure:
             others = [each for each in sure if each is not found]
             backers = [each for each in others if _agree(found, each)]
@@ -248,7 +250,7 @@ class _Inquiry:
 
     def unsettled(self) -> tuple[Evidence, list[str], list[str]]:
         """The highest of the answers, as uncertain as they are far apart, and a doubt that says so."""
-        sure = [each for each in self.answers if not each.doubts] or self.answers
+        sure = [each for each in self.answers if not _is_doubted(each)] or self.answers
         found = max(sure, key=lambda each: each.value)
         apart = float(np.std([each.value for each in self.answers]))
         said = ", ".join(f"{name} {_said(each)}" for name, each in self.asked.items())
@@ -287,7 +289,15 @@ def _error(found: Evidence) -> float:
 
 def _said(found: Evidence | None) -> str:
     """What a sampler said, in words."""
-    return "gave up" if found is None else f"{found.value:.2f} ± {_error(found):.2g}{' in doubt' * bool(found.doubts)}"
+    return "gave up" if found is None else f"{found.value:.2f} ± {_error(found):.2g}{' in doubt' * _is_doubted(found)}"
+
+
+def _is_doubted(found: Evidence) -> bool:
+    """Whether a sampler doubts itself with reason: the tail of weights that are nearly equal is not one."""
+    if not found.doubts or found.details.get("n_relabelings", 1) is None:
+        return bool(found.doubts)
+    n, worth = len(found.details["log_weights"]), found.details["effective_sample_size"]
+    return not (found.details.get("pareto_k", np.inf) < _HEAVIEST and worth >= _NEARLY_EQUAL * n)
 
 
 def _is_certain(found: Evidence) -> bool:
@@ -312,7 +322,7 @@ def _agree(one: Evidence, other: Evidence) -> bool:
 
 
 def _agree_undoubted(one: Evidence, other: Evidence) -> bool:
-    return not one.doubts and not other.doubts and _agree(one, other)
+    return not _is_doubted(one) and not _is_doubted(other) and _agree(one, other)
 
 
 def _enough(found: Evidence, n_draws: int, error: float) -> int:

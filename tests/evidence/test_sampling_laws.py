@@ -16,6 +16,7 @@ from skvbem.models.network import queries
 RANDOM = tuple(name for name, score in SCORES.items() if score.random)
 # Settings at which a score of a small problem takes milliseconds.
 QUICK = {
+    "auto": {"exact_terms": 0, "n_draws": 1024, "n_particles": 256, "max_particles": 4096},
     "ais": {},
     "ais_prior": {"n_chains": 64, "n_steps": 256},
     "ais_metropolis": {"n_chains": 16, "n_steps": 2048},
@@ -30,6 +31,7 @@ SIZES = {
     **dict.fromkeys(("importance", "importance_gibbs"), ("n_draws",)),
     "smc": ("n_runs",),
     "smc_data": ("n_particles",),
+    "auto": ("n_draws",),
 }
 
 
@@ -177,7 +179,7 @@ def test_fractional_weights(kind):
     codes = np.array([[0, 0], [0, 1], [1, 1]], dtype=np.int8)
     weights = np.array([1.5, 0.5, 2.25])
     evaluation = evaluate(model, Rows(("y0", "y1"), codes, weights), ["c"])
-    if kind not in ("importance", "ais_metropolis"):
+    if kind not in ("auto", "importance", "ais_metropolis"):
         with pytest.raises(ValueError, match="whole-number"):
             asked(kind, evaluation)
         return

@@ -63,6 +63,7 @@ def test_every_score_keeps_the_laws(kind, name, rng):
         "n_particles": 8,
         "max_particles": 8,
         "n_completions": 16,
+        "exact_terms": 0,
     }
     options = {option: value for option, value in small.items() if option in SCORES[kind].options}
     (report,) = check_score(kind, EXAMPLES[name], options=options, rng=rng)

@@ -37,6 +37,7 @@ from skvbem.datasets import (
     load_lsat6,
     load_stouffer_toby,
 )
+from skvbem.emissions import Gaussian
 
 RECORD = Path(__file__).with_name("evidence_calibration_results.jsonl")
 # Tiny problems of each kind, and terms of an enumeration that they may have.
@@ -45,7 +46,7 @@ N_TINY, MAX_TERMS = 10, 2**22
 WRONG_ERRORS, WRONG_NATS = 4.0, 0.3
 LONG_POPULATION = {"kind": "smc_data", "n_particles": 8192, "max_particles": 16_384, "error": 0.03}
 LONG_IMPORTANCE = {"kind": "importance_gibbs", "n_draws": 65_536, "n_completions": 1024}
-TWO_LATENTS = {"y0": ["s"], "y1": ["s", "t"], "y2": ["s", "t"], "y3": ["t"]}
+TWO_LATENTS = {"x0": ["s"], "x1": ["s", "t"], "x2": ["s", "t"], "x3": ["t"]}
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,11 @@ def tiny(kind: str, number: int) -> Problem:
     path = np.sort(rng.integers(0, n_states, n_rows)) if kind == "chains" else rng.integers(0, n_states, n_rows)
     X = rng.normal(3.0 * rng.normal(size=n_states)[path], 1.0)[:, None]
     estimator = VBHMM if kind == "chains" else VBMixture
-    return Problem(f"{kind} {number}", kind, lambda seed: estimator(n_states, random_state=seed), X, exact)
+    emission = Gaussian(
+        mean_prior=[0.0], mean_precision_prior=0.1, degrees_of_freedom_prior=4.0, covariance_prior=[[2.0]]
+    )
+    model = lambda seed: estimator(n_states, emission=emission, random_state=seed)  # noqa: E731
+    return Problem(f"{kind} {number}", kind, model, X, exact)
 
 
 def real() -> Iterator[Problem]:

@@ -1,0 +1,163 @@
+"""The score that asks several samplers: whom it asks, whom it believes, and when it says that it does not know."""
+
+import numpy as np
+import pytest
+from evidence.evaluations import evaluation_of
+from laws.problems import enumerable
+from reference.discrete_network import exact_log_evidence
+
+from skvbem import VBDiscreteDAG, VBMixture
+from skvbem.datasets import load_coleman_panel, load_stouffer_toby
+from skvbem.errors import EvidenceWarning
+from skvbem.evidence import Evidence, automatic, get_score
+from skvbem.evidence.growing_data import Population
+
+AUTO = get_score("auto")
+
+
+def said(value, error, *, sure=True, kind="importance_gibbs"):
+    """What a sampler says of 100 weights; one that is not sure says that these are worth few, of a heavy tail."""
+    details = {
+        "log_weights": np.full(100, value),
+        "effective_sample_size": 90.0 if sure else 5.0,
+        "pareto_k": 0.3 if sure else 0.9,
+    }
+    doubts = () if sure else (f"{kind}: not to be trusted.",)
+    return Evidence(value, kind, True, error, details=details, doubts=doubts)
+
+
+def population(value, error, *, complete=True, hopeless=False):
+    """A population; one that is given up resampled for every unit it saw, or for every tenth."""
+    n_resamplings = 10 if complete else (5 if hopeless else 1)
+    trace = np.array([[0.0, 0.0], [5.0 if not complete else 50.0, value]])
+    return Population(value, error**2, n_resamplings, 50, trace, np.full(512, value), 1.0 if complete else 0.1)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The score of a problem whose samplers say what is given, one answer after another."""
+
+    def ask(importances, populations=(), chains=(), **options):
+        answers = {"importance": iter(importances), "populations": iter(populations), "chains": iter(chains)}
+        monkeypatch.setattr(automatic, "importance_gibbs", lambda *_, **__: next(answers["importance"]))
+        monkeypatch.setattr(automatic, "grown", lambda *_, **__: [next(answers["populations"])])
+        monkeypatch.setattr(automatic, "anchored_ais", lambda *_, **__: next(answers["chains"]))
+        return AUTO(evaluation_of(enumerable(5, 2**9, hidden=True)), exact_terms=0, **options)
+
+    return ask
+
+
+def test_few_terms_are_summed():
+    problem = enumerable(5, 2**9, hidden=True)
+    found = AUTO(evaluation_of(problem))
+    assert found.value == pytest.approx(exact_log_evidence(*problem), abs=1e-9)
+    assert (found.standard_error, found.is_lower_bound, found.doubts) == (0.0, True, ())
+    assert list(found.details["asked"]) == ["exact"]
+    sampled = AUTO(evaluation_of(problem), exact_terms=1)
+    assert sampled.standard_error > 0
+    assert "exact" not in sampled.details["asked"]
+
+
+def test_without_a_closed_form_of_complete_rows_samplers_are_asked(rng):
+    """Full covariances and a missing cell: no enumeration, however few the terms."""
+    X = rng.normal(size=(6, 2))
+    X[0, 0] = np.nan
+    model = VBMixture(2, random_state=0).fit(X)
+    found = model.log_evidence(X, kind="auto", n_draws=1024, n_particles=256, error=1.0)
+    assert "importance_gibbs" in found.details["asked"]
+
+
+def test_the_cheapest_is_believed_where_another_confirms_it(asked):
+    found = asked([said(-100.0, 0.02)], [population(-100.1, 0.2)])
+    assert (found.value, found.details["taken"], found.doubts) == (-100.0, ("importance_gibbs",), ())
+    assert found.standard_error == 0.02
+
+
+def test_an_error_is_not_smaller_than_witnesses_allow(asked):
+    found = asked([said(-100.0, 0.02)], [population(-99.6, 0.2)])
+    assert found.standard_error == pytest.approx(0.02 * 0.4 / np.hypot(0.02, 0.2))
+
+
+def test_a_sampler_in_doubt_is_not_believed(asked):
+    """Weights of a heavy tail: a population takes its place."""
+    found = asked([said(-101.0, 0.1, sure=False)], [population(-100.0, 0.3), population(-99.9, 0.08)])
+    assert (found.value, found.details["taken"], found.doubts) == (-99.9, ("smc_data 2",), ())
+
+
+def test_samplers_of_one_anchor_are_wrong_together_where_populations_are_higher(asked):
+    """Two populations that know of no fit and agree outweigh any number of samplers that begin at one."""
+    anchored = [said(-100.0, 0.02), said(-100.0, 0.01)]
+    found = asked(anchored, [population(-98.0, 0.2), population(-98.1, 0.1)])
+    assert (found.value, found.details["taken"], found.doubts) == (-98.1, ("smc_data 2",), ())
+
+
+def test_where_nothing_agrees_the_highest_is_taken_and_doubted(asked):
+    anchored = [said(-100.0, 0.02), said(-100.0, 0.01)]
+    found = asked(anchored, [population(-98.0, 0.2), population(-96.5, 0.1)], [said(-100.0, 0.1, kind="ais")])
+    assert found.value == -96.5
+    assert found.standard_error > 1.0
+    assert "no two samplers" in found.doubts[0]
+
+
+def test_where_the_prior_is_far_two_runs_confirm_each_other(asked):
+    far = population(-20.0, 0.5, complete=False, hopeless=True)
+    found = asked([said(-100.0, 0.02), said(-100.02, 0.02)], [far])
+    assert found.details["taken"] == ("importance_gibbs", "importance_gibbs 2")
+    assert found.details["asked"]["smc_data"] is None
+    assert -100.02 < found.value < -100.0
+    assert not found.doubts
+
+
+def test_two_runs_that_disagree_are_doubted(asked):
+    far = population(-20.0, 0.5, complete=False, hopeless=True)
+    runs = [said(-100.0, 0.02), said(-101.0, 0.02), said(-102.0, 0.02)]
+    found = asked(runs, [far], [said(-104.0, 0.1, kind="ais")])
+    assert found.value == -100.0
+    assert found.standard_error > 1.0
+    assert "gave up" in found.doubts[0]
+
+
+def test_a_vague_witness_confirms_nothing(asked):
+    found = asked(
+        [said(-100.0, 0.02), said(-90.0, 0.02)],
+        [population(-99.0, 0.9), population(-99.0, 0.8)],
+        [said(-95.0, 0.9, kind="ais")],
+    )
+    assert found.doubts
+
+
+def test_an_error_that_is_not_reached_is_told(asked):
+    found = asked([said(-100.0, 0.2), said(-100.1, 0.2)], [population(-100.1, 0.2)])
+    assert "were wanted" in found.doubts[0]
+
+
+def test_time_runs_out_and_nothing_is_confirmed(asked):
+    found = asked([said(-100.0, 0.02)], time_budget=0.0)
+    assert list(found.details["asked"]) == ["importance_gibbs"]
+    assert "no two samplers" in found.doubts[0]
+
+
+def test_three_classes_where_importance_is_in_doubt():
+    """Stouffer and Toby's respondents: the weights have a heavy tail, and populations of growing size are right."""
+    X = load_stouffer_toby().data
+    model = VBDiscreteDAG(latents=3, random_state=0).fit(X)
+    found = model.log_evidence(X, kind="auto")
+    assert found.details["asked"]["importance_gibbs"].doubts
+    assert found.details["taken"] == ("smc_data 2",)
+    assert abs(found.value + 523.70) < 4 * np.hypot(found.standard_error, 0.03)  # of four populations of 16 384
+    assert found.standard_error <= 0.1
+
+
+def test_too_few_of_everything_is_doubted():
+    X = load_coleman_panel().data
+    model = VBDiscreteDAG(latents=3, random_state=0).fit(X)
+    with pytest.warns(EvidenceWarning, match="auto: "):
+        model.log_evidence(X, kind="auto", n_draws=64, n_particles=32, max_particles=64)
+
+
+@pytest.mark.parametrize(
+    "option", [{"error": 0}, {"exact_terms": -1}, {"n_draws": 1}, {"n_particles": 1.5}, {"time_budget": -1}]
+)
+def test_options_that_make_no_sense_are_refused(option):
+    with pytest.raises(ValueError, match=next(iter(option))):
+        AUTO(evaluation_of(enumerable(5, 2**9, hidden=True)), **option)
