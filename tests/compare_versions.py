@@ -39,6 +39,7 @@ ATTRIBUTES = (
 )
 #: Options under which sampling scores take a fraction of a second.
 SCORE_OPTIONS = {
+    "auto": {"n_draws": 128, "n_particles": 32, "max_particles": 32},
     "ais": {"n_chains": 4, "n_steps": 32},
     "ais_prior": {"n_chains": 4, "n_steps": 64},
     "ais_metropolis": {"n_chains": 4, "n_steps": 64},

@@ -38,14 +38,14 @@ _FAR = 2.5
 _VAGUE = 0.6
 # The error, nats, that makes a witness sharp enough.
 _SHARP = 0.25
-# Weights worth this part of their number are nearly equal, and a tail up to this shape has a mean that says no less.
-_NEARLY_EQUAL, _HEAVIEST = 0.5, 1.0
+# Weights worth this part of their number are nearly equal: whatever the shape of their tail, there is little in it.
+_NEARLY_EQUAL = 0.5
 # A standard error below this is of rounding.
 _CERTAIN = 1e-8
-# Gibbs draws that the first proposal is made of; how many times larger further runs are, and may become.
-_COMPLETIONS, _LONGER, _LONGEST = 256, 4, 16
-# Chains and steps of a third witness.
-_N_CHAINS, _N_STEPS = 192, 256
+# Draws for each Gibbs draw that the first proposal is made of; how many times larger further runs are, and may become.
+_DRAWS_PER_COMPLETION, _LONGER, _LONGEST = 16, 4, 16
+# Of a third witness: draws of the first for each of its chains, the fewest chains, and steps.
+_DRAWS_PER_CHAIN, _FEWEST_CHAINS, _N_STEPS = 20, 8, 256
 # A population that resamples for almost every unit of data comes from a prior too far away for any affordable size.
 _FEWEST_UNITS = 1.5
 
@@ -134,29 +134,31 @@ def _by_samplers(
     inquiry: _Inquiry, n_draws: int, n_particles: int, max_particles: int
 ) -> tuple[Evidence, list[str], list[str]]:
     """A value, the names of the samplers that it is of, and what is to be doubted in it."""
-    first = inquiry.importance(n_draws, _COMPLETIONS)
+    n_completions = max(n_draws // _DRAWS_PER_COMPLETION, _DRAWS_PER_COMPLETION)
+    first = inquiry.importance(n_draws, n_completions)
     assert first is not None
     if _is_certain(first):
         return first, [inquiry.name_of(first)], []
     population, is_hopeless = inquiry.population(min(n_particles, max_particles), n_particles, inquiry.error)
     if not _is_doubted(first) and population is not None and not _is_doubted(population) and _agree(first, population):
-        return inquiry.refined([first], [population], n_draws)
+        return inquiry.refined([first], [population], n_completions)
     if not _is_doubted(first) and is_hopeless:
-        second = inquiry.importance(n_draws, 2 * _COMPLETIONS)
+        second = inquiry.importance(n_draws, 2 * n_completions)
         if second is not None and _agree_undoubted(first, second):
-            return inquiry.refined([first, second], [], n_draws)
+            return inquiry.refined([first, second], [], n_completions)
     if not is_hopeless and n_particles < max_particles:
         wanted = inquiry.error if _is_doubted(first) else max(inquiry.error, _SHARP)
         large, _ = inquiry.population(min(_LONGER * n_particles, max_particles), max_particles, wanted)
         if large is not None and not _is_doubted(large) and large.standard_error <= wanted:
             if not _is_doubted(first) and _agree(first, large):
-                return inquiry.refined([first], [large], n_draws)
+                return inquiry.refined([first], [large], n_completions)
             if _is_doubted(first) and first.value < large.value + _FAR * _apart(first, large):
                 return large, [inquiry.name_of(large)], []
-    inquiry.importance(_LONGER * n_draws, _LONGER * _COMPLETIONS)
+    inquiry.importance(_LONGER * n_draws, _LONGER * n_completions)
     settled = inquiry.settled()
     if settled is None:
-        inquiry.ask(_CHAINS, anchored_ais, n_chains=_N_CHAINS, n_steps=_N_STEPS)
+        n_chains = max(n_draws // _DRAWS_PER_CHAIN, _FEWEST_CHAINS)
+        inquiry.ask(_CHAINS, anchored_ais, n_chains=n_chains, n_steps=_N_STEPS)
         settled = inquiry.settled()
     if settled is not None:
         return settled
@@ -221,13 +223,13 @@ class _Inquiry:
         return [each for each in self.asked.values() if each is not None]
 
     def refined(
-        self, taken: list[Evidence], witnesses: list[Evidence], n_draws: int
+        self, taken: list[Evidence], witnesses: list[Evidence], n_completions: int
     ) -> tuple[Evidence, list[str], list[str]]:
         """What importance sampling said and others confirmed, with more draws if its error is too large."""
         found = _pooled(taken)
         if found.standard_error > self.error:
             enough = _enough(found, sum(len(each.details["log_weights"]) for each in taken), self.error)
-            more = self.importance(max(enough, 2 * n_draws), 2 * _COMPLETIONS)
+            more = self.importance(enough, 2 * n_completions)
             if more is not None and not _is_doubted(more) and all(_agree(more, each) for each in (*taken, *witnesses)):
                 taken = [*taken, more]
                 found = _pooled(taken)
@@ -297,7 +299,7 @@ def _is_doubted(found: Evidence) -> bool:
     if not found.doubts or found.details.get("n_relabelings", 1) is None:
         return bool(found.doubts)
     n, worth = len(found.details["log_weights"]), found.details["effective_sample_size"]
-    return not (found.details.get("pareto_k", np.inf) < _HEAVIEST and worth >= _NEARLY_EQUAL * n)
+    return "pareto_k" not in found.details or worth < _NEARLY_EQUAL * n
 
 
 def _is_certain(found: Evidence) -> bool:

@@ -190,7 +190,7 @@ class ModelCase(ABC):
         "importance_gibbs": {"n_draws": 512, "n_completions": 64},
         "smc": {"n_runs": 16, "n_particles": 12, "n_steps": 32},
         "smc_data": {"n_particles": 512, "max_particles": 512},
-        "auto": {"exact_terms": 0, "n_draws": 512, "n_particles": 512, "max_particles": 2048},
+        "auto": {"exact_terms": 0, "n_draws": 512, "n_particles": 128, "max_particles": 256},
     }
 
     def __repr__(self) -> str:
