@@ -32,8 +32,8 @@ from skvbem.evidence.importance import importance, importance_gibbs
 
 KIND = "auto"
 _IMPORTANCE, _POPULATION, _CHAINS = "importance_gibbs", "smc_data", "ais"
-# Two values disagree if they are further apart than so many standard errors of their difference.
-_FAR = 2.5
+# So many standard errors of their difference two values may be apart without a word, and before they disagree.
+_NEAR, _FAR = 2.0, 2.5
 # A witness whose own error is larger than this, nats, confirms nothing.
 _VAGUE = 0.6
 # The error, nats, that makes a witness sharp enough.
@@ -140,7 +140,7 @@ def _by_samplers(
     if _is_certain(first):
         return first, [inquiry.name_of(first)], []
     population, is_hopeless = inquiry.population(min(n_particles, max_particles), n_particles, inquiry.error)
-    if not _is_doubted(first) and population is not None and not _is_doubted(population) and _agree(first, population):
+    if population is not None and _agree_undoubted(first, population, _NEAR):
         return inquiry.refined([first], [population], n_completions)
     if not _is_doubted(first) and is_hopeless:
         second = inquiry.importance(n_draws, 2 * n_completions)
@@ -150,7 +150,7 @@ def _by_samplers(
         wanted = inquiry.error if _is_doubted(first) else max(inquiry.error, _SHARP)
         large, _ = inquiry.population(min(_LONGER * n_particles, max_particles), max_particles, wanted)
         if large is not None and not _is_doubted(large) and large.standard_error <= wanted:
-            if not _is_doubted(first) and _agree(first, large):
+            if _agree_undoubted(first, large):
                 return inquiry.refined([first], [large], n_completions)
             if _is_doubted(first) and first.value < large.value + _FAR * _apart(first, large):
                 return large, [inquiry.name_of(large)], []
@@ -317,14 +317,15 @@ def _apart(one: Evidence, other: Evidence) -> float:
     return float(np.hypot(_error(one), _error(other)))
 
 
-def _agree(one: Evidence, other: Evidence) -> bool:
+def _agree(one: Evidence, other: Evidence, far: float = _FAR) -> bool:
     """Whether two evidences are as near as their errors allow, and these say something."""
     apart = _apart(one, other)
-    return apart < _VAGUE and abs(one.value - other.value) <= _FAR * apart + _CERTAIN
+    return apart < _VAGUE and abs(one.value - other.value) <= far * apart + _CERTAIN
 
 
-def _agree_undoubted(one: Evidence, other: Evidence) -> bool:
-    return not _is_doubted(one) and not _is_doubted(other) and _agree(one, other)
+def _agree_undoubted(one: Evidence, other: Evidence, far: float = _FAR) -> bool:
+    """Whether two evidences are sure of themselves and agree."""
+    return not _is_doubted(one) and not _is_doubted(other) and _agree(one, other, far)
 
 
 def _enough(found: Evidence, n_draws: int, error: float) -> int:
@@ -351,6 +352,6 @@ def _pooled(found: Sequence[Evidence]) -> Evidence:
 
 
 def _as_far_apart(found: Evidence, others: Sequence[Evidence]) -> Evidence:
-    """An evidence whose error is larger by as much as others are further from it than errors explain."""
-    ratios = [abs(found.value - each.value) / _apart(found, each) for each in others if _apart(found, each) > 0]
-    return replace(found, standard_error=_error(found) * max(1.0, *ratios, 1.0))
+    """An evidence whose error is so large that none of the others is further from it than errors may well be."""
+    least = [((found.value - each.value) / _NEAR) ** 2 - _error(each) ** 2 for each in others]
+    return replace(found, standard_error=float(np.sqrt(max(_error(found) ** 2, *least, 0.0))))

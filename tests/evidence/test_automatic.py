@@ -13,6 +13,8 @@ from skvbem.evidence import Evidence, automatic, get_score
 from skvbem.evidence.growing_data import Population
 
 AUTO = get_score("auto")
+# ln p of three classes of Stouffer and Toby's respondents, and its standard error, by a population of 8 192 particles.
+STOUFFER_3, STOUFFER_3_ERROR = -523.58, 0.06
 
 
 def said(value, error, *, sure=True, kind="importance_gibbs"):
@@ -63,7 +65,7 @@ def test_without_a_closed_form_of_complete_rows_samplers_are_asked(rng):
     X = rng.normal(size=(6, 2))
     X[0, 0] = np.nan
     model = VBMixture(2, random_state=0).fit(X)
-    found = model.log_evidence(X, kind="auto", n_draws=1024, n_particles=256, error=1.0)
+    found = model.log_evidence(X, kind="auto", n_draws=512, n_particles=64, max_particles=128, error=1.0)
     assert "importance_gibbs" in found.details["asked"]
 
 
@@ -74,8 +76,11 @@ def test_the_cheapest_is_believed_where_another_confirms_it(asked):
 
 
 def test_an_error_is_not_smaller_than_witnesses_allow(asked):
-    found = asked([said(-100.0, 0.02)], [population(-99.6, 0.2)])
-    assert found.standard_error == pytest.approx(0.02 * 0.4 / np.hypot(0.02, 0.2))
+    """A witness 2.2 standard errors away is asked again; then the error is what makes that two of them."""
+    found = asked([said(-100.0, 0.02)], [population(-99.56, 0.2), population(-99.78, 0.1)])
+    assert list(found.details["asked"]) == ["importance_gibbs", "smc_data", "smc_data 2"]
+    assert found.value == -100.0
+    assert np.hypot(found.standard_error, 0.1) == pytest.approx(0.22 / 2)
 
 
 def test_a_sampler_in_doubt_is_not_believed(asked):
@@ -144,7 +149,7 @@ def test_three_classes_where_importance_is_in_doubt():
     found = model.log_evidence(X, kind="auto")
     assert found.details["asked"]["importance_gibbs"].doubts
     assert found.details["taken"] == ("smc_data 2",)
-    assert abs(found.value + STOUFFER_3) < 4 * np.hypot(found.standard_error, 0.03)
+    assert abs(found.value - STOUFFER_3) < 4 * np.hypot(found.standard_error, STOUFFER_3_ERROR)
     assert found.standard_error <= 0.1
 
 

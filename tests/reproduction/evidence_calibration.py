@@ -2,7 +2,8 @@
 
 Tiny latent classes, networks of two latents, mixtures and hidden Markov models, whose evidence is summed exactly (the
 score itself may not enumerate), and real tables, whose references are long runs: populations over growing data where
-these come to an end, else importance sampling about Gibbs draws, and both where both are sure. Each run has a seed of its own, for fit and score.
+these come to an end, else importance sampling about Gibbs draws, and both where both are sure. Each run has a seed of
+its own, for fit and score.
 Every third problem is kept apart, for a method that was chosen on the others.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -105,7 +106,7 @@ def tiny(kind: str, number: int) -> Problem:
 
 
 def real() -> Iterator[Problem]:
-    """Tables of the literature; those of measurements have a prior that populations from it do not come to the end of."""
+    """Tables of the literature; the prior of measurements is too far from them for populations that begin there."""
     tables = {
         "carcinoma": (load_carcinoma, (2, 3, 4, 5)),
         "coleman": (load_coleman_panel, (2, 3)),
@@ -228,8 +229,8 @@ def table() -> None:
         wrong, honest = (np.abs(z) > WRONG_ERRORS) & (np.abs(off) > WRONG_NATS), np.abs(z) < 2
         cost = np.median([line["seconds"] / max(line["fit_seconds"], 1e-3) for line in mine])
         print(
-            f"{group:16} {len(mine):4}  {np.mean(honest):7.3f}  {z.mean():6.2f}  {z.std():6.2f}  {np.median(errors):5.3f}"
-            f"  {flagged.mean():7.2f}  {wrong.sum():5} ({np.sum(wrong & flagged)})"
+            f"{group:16} {len(mine):4}  {np.mean(honest):7.3f}  {z.mean():6.2f}  {z.std():6.2f}"
+            f"  {np.median(errors):5.3f}  {flagged.mean():7.2f}  {wrong.sum():5} ({np.sum(wrong & flagged)})"
             f"  {np.mean(flagged[honest]):20.2f}  {cost:8.0f}  {np.median([line['seconds'] for line in mine]):.2f}"
         )
 
