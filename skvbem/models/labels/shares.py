@@ -24,9 +24,11 @@ def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
 
 def shared_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Generator) -> np.ndarray:
     """Expected rows of components that know nothing of each other, (n, n_components, n_rows)."""
-    seeds = rng.integers(2**63, size=(n, n_components, 1), dtype=np.uint64)
-    share = draws(rows.hashes, seeds) ** 2
-    return share * (rows.weight / share.sum(axis=1, keepdims=True))
+    shared = np.empty((n, n_components, len(rows.weight)))
+    for each in shared:
+        share = draws(rows.hashes, rng.integers(2**63, size=(n_components, 1), dtype=np.uint64)) ** 2
+        np.multiply(share, rows.weight / share.sum(axis=0), out=each)
+    return shared
 
 
 def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
