@@ -122,12 +122,12 @@ def _by_enumeration(evaluation: Evaluation, exact_terms: int) -> Evidence | None
 
 def _of_fractional_weights(inquiry: _Inquiry, n_draws: int) -> tuple[Evidence, list[str]]:
     """What `importance` says, of more draws if its error is too large."""
-    found = inquiry.ask("importance", importance, n_draws=n_draws)
-    assert found is not None
-    if not found.doubts and found.standard_error > inquiry.error:
-        more = inquiry.ask("importance", importance, n_draws=_enough(found, n_draws, inquiry.error))
-        found = more or found
-    return found, [inquiry.name_of(found)]
+    evidence = inquiry.ask("importance", importance, n_draws=n_draws)
+    assert evidence is not None
+    if not evidence.doubts and _error(evidence) > inquiry.error:
+        more = inquiry.ask("importance", importance, n_draws=_enough(evidence, n_draws, inquiry.error))
+        evidence = more or evidence
+    return evidence, [inquiry.name_of(evidence)]
 
 
 def _by_samplers(
@@ -149,20 +149,20 @@ def _by_samplers(
     if not is_hopeless and n_particles < max_particles:
         wanted = inquiry.error if _is_doubted(first) else max(inquiry.error, _SHARP)
         large, _ = inquiry.population(min(_LONGER * n_particles, max_particles), max_particles, wanted)
-        if large is not None and not _is_doubted(large) and large.standard_error <= wanted:
+        if large is not None and not _is_doubted(large) and _error(large) <= wanted:
             if _agree_undoubted(first, large):
                 return inquiry.refined([first], [large], n_completions)
-            if _is_doubted(first) and first.value < large.value + _FAR * _apart(first, large):
+            if _is_doubted(first) and not inquiry.is_below_another(large) and not _is_above(first, large):
                 return large, [inquiry.name_of(large)], []
     inquiry.importance(_LONGER * n_draws, _LONGER * n_completions)
-    settled = inquiry.settled()
-    if settled is None:
+    confirmed = inquiry.confirmed()
+    if confirmed is None:
         n_chains = max(n_draws // _DRAWS_PER_CHAIN, _FEWEST_CHAINS)
         inquiry.ask(_CHAINS, anchored_ais, n_chains=n_chains, n_steps=_N_STEPS)
-        settled = inquiry.settled()
-    if settled is not None:
-        return settled
-    return inquiry.unsettled()
+        confirmed = inquiry.confirmed()
+    if confirmed is not None:
+        return confirmed
+    return inquiry.unconfirmed()
 
 
 class _Inquiry:
@@ -173,14 +173,14 @@ class _Inquiry:
         self._ends = None if time_budget is None else time.monotonic() + time_budget
         self.asked: dict[str, Evidence | None] = {}
 
-    def note(self, name: str, found: Evidence | None) -> None:
+    def note(self, name: str, evidence: Evidence | None) -> None:
         """Keep what a sampler said, under its name, numbered if it was asked before."""
         n_before = sum(each.split()[0] == name for each in self.asked)
-        self.asked[f"{name} {n_before + 1}" if n_before else name] = found
+        self.asked[f"{name} {n_before + 1}" if n_before else name] = evidence
 
-    def name_of(self, found: Evidence) -> str:
+    def name_of(self, evidence: Evidence) -> str:
         """The name that an answer is kept under."""
-        return next(name for name, each in self.asked.items() if each is found)
+        return next(name for name, each in self.asked.items() if each is evidence)
 
     def _begin(self) -> tuple[Evaluation, float | None] | None:
         """An evaluation with random streams of its own, and the seconds left; None if there are none."""
@@ -197,9 +197,9 @@ class _Inquiry:
         begun = self._begin()
         if begun is None:
             return None
-        found = score(begun[0], time_budget=begun[1], **options)
-        self.note(name, found)
-        return found
+        evidence = score(begun[0], time_budget=begun[1], **options)
+        self.note(name, evidence)
+        return evidence
 
     def importance(self, n_draws: int, n_completions: int) -> Evidence | None:
         """What importance sampling about Gibbs draws says; None if time is up."""
@@ -213,9 +213,9 @@ class _Inquiry:
         least = min(MIN_LINES, n_particles)
         populations = grown(begun[0], n_particles, error, max_particles, begun[1], fewest_lines=least)
         complete = [each for each in populations if each.is_complete]
-        found = of_populations(self.evaluation, complete) if complete else None
-        self.note(_POPULATION, found)
-        return found, _is_hopeless(populations[-1])
+        evidence = of_populations(self.evaluation, complete) if complete else None
+        self.note(_POPULATION, evidence)
+        return evidence, _is_hopeless(populations[-1])
 
     @property
     def answers(self) -> list[Evidence]:
@@ -226,101 +226,114 @@ class _Inquiry:
         self, taken: list[Evidence], witnesses: list[Evidence], n_completions: int
     ) -> tuple[Evidence, list[str], list[str]]:
         """What importance sampling said and others confirmed, with more draws if its error is too large."""
-        found = _pooled(taken)
-        if found.standard_error > self.error:
-            enough = _enough(found, sum(len(each.details["log_weights"]) for each in taken), self.error)
+        evidence = _pooled(taken)
+        if _error(evidence) > self.error:
+            enough = _enough(evidence, sum(len(each.details["log_weights"]) for each in taken), self.error)
             more = self.importance(enough, 2 * n_completions)
             if more is not None and not _is_doubted(more) and all(_agree(more, each) for each in (*taken, *witnesses)):
                 taken = [*taken, more]
-                found = _pooled(taken)
-        rest = [each for each in self.answers if each not in taken and each in witnesses]
-        return _as_far_apart(found, rest or taken), [self.name_of(each) for each in taken], []
+                evidence = _pooled(taken)
+        return _widened(evidence, witnesses or taken), [self.name_of(each) for each in taken], []
 
-    def settled(self) -> tuple[Evidence, list[str], list[str]] | None:
+    @property
+    def sure(self) -> list[Evidence]:
+        """The answers that do not doubt themselves, of the smallest error first."""
+        return sorted((each for each in self.answers if not _is_doubted(each)), key=_error)
+
+    def is_below_another(self, evidence: Evidence) -> bool:
+        """Whether a sure answer lies so far above one that errors do not explain it."""
+        return any(_is_above(each, evidence) for each in self.sure)
+
+    def confirmed(self) -> tuple[Evidence, list[str], list[str]] | None:
         """The surest of the answers that another kind of sampler, or a run of its own kind, confirms; None if none is.
 
         Answers that doubt themselves confirm nothing, and no undoubted one may lie far above.
         """
-        sure = sorted((each for each in self.answers if not _is_doubted(each)), key=lambda each: each.standard_error)
-        for found in sure:
-            others = [each for each in sure if each is not found]
-            backers = [each for each in others if _agree(found, each)]
-            is_below = any(each.value > found.value and not _agree(found, each) for each in others)
-            if backers and not is_below:
-                return _as_far_apart(found, backers), [self.name_of(found)], []
+        for evidence in self.sure:
+            backers = [each for each in self.sure if each is not evidence and _agree(evidence, each)]
+            if backers and not self.is_below_another(evidence):
+                return _widened(evidence, backers), [self.name_of(evidence)], []
         return None
 
-    def unsettled(self) -> tuple[Evidence, list[str], list[str]]:
+    def unconfirmed(self) -> tuple[Evidence, list[str], list[str]]:
         """The highest of the answers, as uncertain as they are far apart, and a doubt that says so."""
-        sure = [each for each in self.answers if not _is_doubted(each)] or self.answers
-        found = max(sure, key=lambda each: each.value)
-        apart = float(np.std([each.value for each in self.answers]))
+        evidence = max(self.sure or self.answers, key=lambda each: each.value)
+        spread = float(np.std([each.value for each in self.answers]))
         said = ", ".join(f"{name} {_said(each)}" for name, each in self.asked.items())
         doubt = (
             f"{KIND}: no two samplers that do not doubt themselves agree ({said}). The value is the highest of them, "
             "and not to be trusted. Take more 'n_draws' and 'max_particles'."
         )
-        return replace(found, standard_error=max(_error(found), apart)), [self.name_of(found)], [doubt]
+        return replace(evidence, standard_error=max(_error(evidence), spread)), [self.name_of(evidence)], [doubt]
 
-    def answer(self, found: Evidence, taken: Sequence[str], doubts: Sequence[str] | None = None) -> Evidence:
+    def answer(self, evidence: Evidence, taken: Sequence[str], doubts: Sequence[str] | None = None) -> Evidence:
         """The evidence, with what was asked; what the sampler doubts itself is doubted unless others confirmed it."""
-        doubts = list(found.doubts if doubts is None else doubts)
-        exact_value = found.kind == "exact" or _is_certain(found)
-        if not doubts and not exact_value and not _error(found) <= self.error:
+        doubts = list(evidence.doubts if doubts is None else doubts)
+        exact_value = evidence.kind == "exact" or _is_certain(evidence)
+        if not doubts and not exact_value and not _error(evidence) <= self.error:
             doubts.append(
-                f"{KIND}: the standard error is {_error(found):.2g} nats, {self.error:g} were wanted. Take more "
+                f"{KIND}: the standard error is {_error(evidence):.2g} nats, {self.error:g} were wanted. Take more "
                 "'n_draws' and 'max_particles', or be content with a larger 'error'."
             )
         if self._progress is not None:
             self._progress(len(self.asked), len(self.asked))
         return replace(
-            found,
+            evidence,
             kind=KIND,
             is_lower_bound=exact_value,
-            standard_error=_error(found),
-            details={**found.details, "asked": dict(self.asked), "taken": tuple(taken)},
+            standard_error=_error(evidence),
+            details={**evidence.details, "asked": dict(self.asked), "taken": tuple(taken)},
             doubts=tuple(doubts),
         )
 
 
-def _error(found: Evidence) -> float:
+def _error(evidence: Evidence) -> float:
     """The standard error, 0 of what is exact, infinite where there is none."""
-    error = 0.0 if found.standard_error is None else found.standard_error
+    error = 0.0 if evidence.standard_error is None else evidence.standard_error
     return np.inf if np.isnan(error) else error
 
 
-def _said(found: Evidence | None) -> str:
+def _said(evidence: Evidence | None) -> str:
     """What a sampler said, in words."""
-    return "gave up" if found is None else f"{found.value:.2f} ± {_error(found):.2g}{' in doubt' * _is_doubted(found)}"
+    return (
+        "gave up"
+        if evidence is None
+        else f"{evidence.value:.2f} ± {_error(evidence):.2g}{' in doubt' * _is_doubted(evidence)}"
+    )
 
 
-def _is_doubted(found: Evidence) -> bool:
+def _is_doubted(evidence: Evidence) -> bool:
     """Whether a sampler doubts itself with reason: the tail of weights that are nearly equal is not one."""
-    if not found.doubts or found.details.get("n_relabelings", 1) is None:
-        return bool(found.doubts)
-    n, worth = len(found.details["log_weights"]), found.details["effective_sample_size"]
-    return "pareto_k" not in found.details or worth < _NEARLY_EQUAL * n
+    if not evidence.doubts or evidence.details.get("n_relabelings", 1) is None:
+        return bool(evidence.doubts)
+    n, worth = len(evidence.details["log_weights"]), evidence.details["effective_sample_size"]
+    return "pareto_k" not in evidence.details or worth < _NEARLY_EQUAL * n
 
 
-def _is_certain(found: Evidence) -> bool:
+def _is_certain(evidence: Evidence) -> bool:
     """Whether all weights are the evidence, up to rounding."""
-    return _error(found) < _CERTAIN and not found.doubts
+    return _error(evidence) < _CERTAIN and not evidence.doubts
 
 
 def _is_hopeless(population: Population) -> bool:
-    """Whether a population was given up so early that eight times as many particles would not do."""
+    """Whether a population was given up so early that no affordable number of particles would do."""
     return not population.is_complete and population.trace[-1, 0] < _FEWEST_UNITS * population.n_resamplings
 
 
-def _apart(one: Evidence, other: Evidence) -> float:
+def _error_of_difference(one: Evidence, other: Evidence) -> float:
     """Standard error of the difference of two evidences, nats."""
     return float(np.hypot(_error(one), _error(other)))
 
 
+def _is_above(one: Evidence, other: Evidence) -> bool:
+    """Whether one evidence is so far above another that errors do not explain it."""
+    return one.value - other.value > _FAR * _error_of_difference(one, other)
+
+
 def _agree(one: Evidence, other: Evidence, far: float = _FAR) -> bool:
     """Whether two evidences are as near as their errors allow, and these say something."""
-    apart = _apart(one, other)
-    return apart < _VAGUE and abs(one.value - other.value) <= far * apart + _CERTAIN
+    error = _error_of_difference(one, other)
+    return error < _VAGUE and abs(one.value - other.value) <= far * error + _CERTAIN
 
 
 def _agree_undoubted(one: Evidence, other: Evidence, far: float = _FAR) -> bool:
@@ -328,30 +341,30 @@ def _agree_undoubted(one: Evidence, other: Evidence, far: float = _FAR) -> bool:
     return not _is_doubted(one) and not _is_doubted(other) and _agree(one, other, far)
 
 
-def _enough(found: Evidence, n_draws: int, error: float) -> int:
+def _enough(evidence: Evidence, n_draws: int, error: float) -> int:
     """So many draws as bring the error to what is wanted, and no more than is affordable."""
-    return int(n_draws * min(1.2 * (_error(found) / error) ** 2, _LONGEST))
+    return int(n_draws * min(1.2 * min(_error(evidence) / error, _LONGEST) ** 2, _LONGEST))
 
 
-def _pooled(found: Sequence[Evidence]) -> Evidence:
+def _pooled(evidence: Sequence[Evidence]) -> Evidence:
     """Runs of importance sampling together, each as much as it has draws."""
-    if len(found) == 1:
-        return found[0]
-    sizes = np.array([len(each.details["log_weights"]) for each in found], dtype=float)
-    log_parts = np.array([each.value for each in found]) + np.log(sizes / sizes.sum())
+    if len(evidence) == 1:
+        return evidence[0]
+    sizes = np.array([len(each.details["log_weights"]) for each in evidence], dtype=float)
+    log_parts = np.array([each.value for each in evidence]) + np.log(sizes / sizes.sum())
     value = float(log_sum_exp(log_parts))
-    error = float(np.linalg.norm(np.exp(log_parts - value) * [_error(each) for each in found]))
-    log_weights = np.concatenate([each.details["log_weights"] for each in found])
+    error = float(np.linalg.norm(np.exp(log_parts - value) * [_error(each) for each in evidence]))
+    log_weights = np.concatenate([each.details["log_weights"] for each in evidence])
     details: dict[str, Any] = {
         "log_weights": log_weights,
         "mean_log_weight": float(log_weights.mean()),
         "effective_sample_size": 1.0 / (error**2 + 1.0 / len(log_weights)),
-        "pareto_k": max(each.details["pareto_k"] for each in found),
+        "pareto_k": max(each.details["pareto_k"] for each in evidence),
     }
-    return replace(found[-1], value=value, standard_error=error, details=details)
+    return replace(evidence[-1], value=value, standard_error=error, details=details)
 
 
-def _as_far_apart(found: Evidence, others: Sequence[Evidence]) -> Evidence:
+def _widened(evidence: Evidence, others: Sequence[Evidence]) -> Evidence:
     """An evidence whose error is so large that none of the others is further from it than errors may well be."""
-    least = [((found.value - each.value) / _NEAR) ** 2 - _error(each) ** 2 for each in others]
-    return replace(found, standard_error=float(np.sqrt(max(_error(found) ** 2, *least, 0.0))))
+    least = [((evidence.value - each.value) / _NEAR) ** 2 - _error(each) ** 2 for each in others]
+    return replace(evidence, standard_error=float(np.sqrt(max(_error(evidence) ** 2, *least, 0.0))))

@@ -112,7 +112,7 @@ def real() -> Iterator[Problem]:
         "coleman": (load_coleman_panel, (2, 3)),
         "stouffer": (load_stouffer_toby, (2, 3)),
         "cheating": (load_cheating, (2, 3)),
-        "lsat": (load_lsat6, (2,)),
+        "lsat6": (load_lsat6, (2,)),
     }
     long = (LONG_POPULATION, IMPORTANCE_OF_CLASSES)
     for name, (load, numbers) in tables.items():

@@ -42,13 +42,13 @@ ERRORS = {
         ("np.ones(_N_SWEEPS + 1), streams, points", "np.ones(1), streams, points")
     ],
     "samplers that disagree are not doubted": [
-        ("apart)), [self.name_of(found)], [doubt]", "apart)), [self.name_of(found)], []")
+        ("spread)), [self.name_of(evidence)], [doubt]", "spread)), [self.name_of(evidence)], []")
     ],
     "the value of a sampler in doubt is taken": [
         ("return large, [inquiry.name_of(large)], []", "return first, [inquiry.name_of(first)], []")
     ],
     "a witness that knows nothing confirms": [("return apart < _VAGUE and abs(", "return abs(")],
-    "an error forgets how far witnesses are": [("max(_error(found) ** 2, *least, 0.0)", "_error(found) ** 2")],
+    "an error forgets how far witnesses are": [("max(_error(evidence) ** 2, *least, 0.0)", "_error(evidence) ** 2")],
     "the densities that draws come from weigh more than one": [
         ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
     ],
