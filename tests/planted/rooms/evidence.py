@@ -47,7 +47,7 @@ ERRORS = {
     "the value of a sampler in doubt is taken": [
         ("return large, [inquiry.name_of(large)], []", "return first, [inquiry.name_of(first)], []")
     ],
-    "a witness that knows nothing confirms": [("return apart < _VAGUE and abs(", "return abs(")],
+    "a witness that knows nothing confirms": [("return error < _VAGUE and abs(", "return abs(")],
     "an error forgets how far witnesses are": [("max(_error(evidence) ** 2, *least, 0.0)", "_error(evidence) ** 2")],
     "the densities that draws come from weigh more than one": [
         ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
