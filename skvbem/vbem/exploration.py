@@ -32,8 +32,6 @@ _N_STEPS, _N_STEPS_ALONE = 11, 8
 _NATS_OF_A_SAMPLE = 100.0
 # Optima that are moved, and optima that see more data.
 _N_MOVED, _N_SURVIVORS = 5, 3
-# Steps that starts and moves may cost together, for each start.
-_WORTH = 400
 
 
 class Explorer:
@@ -79,7 +77,7 @@ class Explorer:
         """Where the starts ended, in their order, and the optima that they and moves led to, the best first."""
         live = [Contender(column, number) for number, column in enumerate(np.ascontiguousarray(starts.T))]
         of_starts, findings, is_round = list(live), Findings(len(live)), False
-        n_steps, most = 0, _WORTH * len(live)
+        n_steps, most = 0, self.method.n_steps_per_start(ascent) * len(live)
         while live:
             after = self._round(ascent, live, findings)
             n_steps += sum(each.n_iter - last.n_iter for each, last in zip(after, live))

@@ -24,6 +24,8 @@ _AT_ONCE = 4
 _APART, _N_WHERE_APART = 0.04, 4
 # Rows of which many proposals cost hardly more than one.
 _MAX_ROWS_OF_ALL_KINDS = 4096
+# Steps for each start then.
+_N_STEPS_OF_MANY_ROWS = 50
 # The share of all rows that proposals mix into components by maximum likelihood.
 _BLUR = 1e-3
 
@@ -67,6 +69,11 @@ class LabelMethod(FitMethod):
     def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
         """Starts that say something of hidden hyperparameters, as those of fits by maximum likelihood do not."""
         return model.prior.with_hyperparameters(starts) if form.prior_share else starts
+
+    def n_steps_per_start(self, ascent: EmissionAscent) -> int:
+        """Few where rows are many and not sampled: a step is dear then, and optima are few."""
+        is_large = len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS
+        return _N_STEPS_OF_MANY_ROWS if is_large else super().n_steps_per_start(ascent)
 
     def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
         """What the best optimum and the others, (n_cells, n_optima), the best first, may be changed to.
