@@ -80,9 +80,9 @@ class VBMixture(EmissionEstimator):
         probable, and spread ones beside it. "auto" has starts of the first two kinds by turns. They race: one is
         stopped when the best is out of its reach. Once they have ended, moves join the race (components are divided,
         joined and dropped, share out their rows anew, or come from two optima) until a few rounds have found nothing
-        better. Of many rows starts and moves see a sample, and what survives sees more of them. By maximum likelihood a solution in which some component has no
-        width in some direction, or no more rows than columns, is refused while there is another. An array of shape
-        (n_samples, n_components) gives responsibilities to start from.
+        better. Of many rows starts and moves see a sample, and what survives sees more of them. By maximum likelihood a
+        solution in which some component has no width in some direction, or no more rows than columns, is refused while
+        there is another. An array of shape (n_samples, n_components) gives responsibilities to start from.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5

@@ -666,8 +666,8 @@ class VBDiscreteDAG(EvidenceEstimator):
         method : {"vb", "draws", "linear_response"}, default="vb"
             As of `credible_intervals`. Those of q(theta), "vb", need no X, and are too narrow where states overlap:
             read them as a lower limit of the uncertainty.
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit, for the other methods.
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit, which the other methods need.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from scipy.special import xlogy
 
 from skvbem.emissions.base import Step
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
@@ -182,8 +183,8 @@ class Recombinations:
         both, n_both = self.expected_rows[one] + self.expected_rows[other], self.counts[one] + self.counts[other]
         entropies = _entropy(self.expected_rows)
         cost += entropies[one] + entropies[other] - _entropy(both)
-        of_counts = times_log_self(self.counts)
-        cost -= times_log_self(n_both) - of_counts[one] - of_counts[other]
+        of_counts = xlogy(self.counts, self.counts)
+        cost -= xlogy(n_both, n_both) - of_counts[one] - of_counts[other]
         return sorted(zip(cost.tolist(), one.tolist(), other.tolist()))
 
     def drops(self) -> list[tuple[float, int]]:
@@ -277,9 +278,4 @@ def _squares(points: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
 
 def _entropy(expected_rows: np.ndarray) -> np.ndarray:
     """-sum s ln s over rows, (n_components,)."""
-    return -times_log_self(expected_rows).sum(axis=-1)
-
-
-def times_log_self(x: np.ndarray) -> np.ndarray:
-    """x ln x, 0 at 0."""
-    return x * np.log(np.maximum(x, 1e-300))
+    return -xlogy(expected_rows, expected_rows).sum(axis=-1)
