@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -22,7 +22,6 @@ from skvbem.estimators.fitted import Fitted, FittedRun
 from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
 from skvbem.evidence import DEFAULT_SCORE
-from skvbem.graphs.names import shown
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
 
@@ -498,11 +497,9 @@ def warn_of_one_row(n_rows: int) -> None:
 def check_level(method: str, value) -> None:
     """Refuse what is no mass of a credible interval, for the `level` parameter of a method."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
-        hint = " Data are given by name, as X=X." if isinstance(value, Sized) and not isinstance(value, str) else ""
-        raise ValueError(
-            f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95. Got {shown(value)} "
-            f"instead.{hint}"
-        )
+        hint = " Data are given by name, as X=X." if hasattr(value, "shape") else ""
+        wanted = f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95."
+        raise ValueError(f"{wanted} Got {value!r:.60} instead.{hint}")
 
 
 def check_flag(name: str, method: str, value) -> None:

@@ -20,8 +20,8 @@ from skvbem.vbem.posteriors import Form
 _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
 # Nats a row below which components hardly overlap, and divisions then.
 _APART, _N_WHERE_APART = 0.04, 4
-# Rows of which many proposals cost hardly more than one.
-_FEW_ROWS = 4096
+# Rows of which many proposals cost hardly more than one: of more, divisions alone are tried.
+_MAX_ROWS_SHARED_OUT = 4096
 # The share of all rows that proposals mix into components by maximum likelihood.
 _BLUR = 1e-3
 
@@ -83,7 +83,7 @@ class LabelMethod(FitMethod):
         of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
         if agreed and overlap(rows, best) < _APART:
             return Proposals(*of_best.proposals(_N_WHERE_APART))
-        if len(ascent.data) > _FEW_ROWS:
+        if len(ascent.data) > _MAX_ROWS_SHARED_OUT:
             return Proposals(*of_best.proposals(_N_DIVISIONS))
         rng = np.random.default_rng([seed, 1])
         pairs = [pair for other in others for pair in ((best, other), (other, best))]

@@ -22,7 +22,7 @@ def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
     return float(-xlogy(share, share).sum(axis=0) @ rows.weight / rows.weight.sum())
 
 
-def _shares(rows: DistinctRows, seeds: np.ndarray) -> np.ndarray:
+def _fractions(rows: DistinctRows, seeds: np.ndarray) -> np.ndarray:
     """Shares of rows drawn by seeds (..., n_components, 1), adding up to 1: (..., n_components, n_rows)."""
     drawn = draws(rows.hashes, seeds) ** 2  # squares, so that most of a row goes to one component
     return drawn / drawn.sum(axis=-2, keepdims=True)
@@ -31,7 +31,7 @@ def _shares(rows: DistinctRows, seeds: np.ndarray) -> np.ndarray:
 def shared_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Generator) -> np.ndarray:
     """Expected rows of components that know nothing of each other, (n, n_components, n_rows)."""
     seeds = rng.integers(2**63, size=(n, n_components, 1), dtype=np.uint64)
-    return _shares(rows, seeds) * rows.weight
+    return _fractions(rows, seeds) * rows.weight
 
 
 def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -41,7 +41,7 @@ def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng
     for each in shared:
         subset = rng.permutation(n_components)[: rng.integers(2, _MAX_SUBSET + 1)]
         seeds = rng.integers(2**63, size=(len(subset), 1), dtype=np.uint64)
-        each[subset] = _shares(rows, seeds) * expected_rows[subset].sum(axis=0)
+        each[subset] = _fractions(rows, seeds) * expected_rows[subset].sum(axis=0)
     return shared
 
 
