@@ -106,7 +106,7 @@ def explored(
     for number, each in ended.items():
         objectives[number], n_iter[number], converged[number] = each.objective, each.n_iter, each.converged
         traces[number], to_come[number], counts[number] = tuple(each.trace), each.to_come, each.counts
-    kept = [each for each in optima if each.objective > best.objective - _NATS_WITHOUT_HOPE][:_MAX_OPTIMA]
+    kept = [each for each in optima if each.objective >= best.objective - _NATS_WITHOUT_HOPE][:_MAX_OPTIMA]
     kept = kept[: max(_MAX_KEPT_DOUBLES // len(best.statistics), 1)]
     return Fit(
         best.statistics,
