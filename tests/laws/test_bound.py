@@ -26,7 +26,7 @@ def params_of(form):
 
 
 def check_bound(problem, n_init):
-    model = fitted(problem, n_init=n_init, tol=1e-6, random_state=0)
+    model = fitted(problem, init="random", n_init=n_init, tol=1e-6, random_state=0)
     network, data, _ = problem
     evidence = literal.exact_log_evidence(*problem)
     slack = RELATIVE_SLACK * (abs(evidence) + model.n_samples_ * len(network.cards))

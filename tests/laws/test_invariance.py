@@ -270,7 +270,7 @@ def test_the_same_seed_gives_the_same_bits(method):
 def test_the_first_starts_are_the_same_however_many_follow(number, method):
     """Also where many starts need several batches of lanes."""
     problem, _, _ = numbered(number)
-    few, many = (fitted(problem, n_init=n, random_state=0, method=method) for n in (3, 25))
+    few, many = (fitted(problem, init="random", n_init=n, random_state=0, method=method) for n in (3, 25))
     assert np.array_equal(many.restarts_.bounds[:3], few.restarts_.bounds)
     assert np.array_equal(many.restarts_.n_iter[:3], few.restarts_.n_iter)
 
@@ -281,7 +281,7 @@ def test_the_best_start_is_kept(method):
     moved = 0
     for number in range(12):
         problem, _, _ = numbered(number)
-        model = fitted(problem, n_init=8, random_state=0, method=method)
+        model = fitted(problem, init="random", n_init=8, random_state=0, method=method)
         bounds = model.restarts_.bounds
         objective = getattr(model, OBJECTIVES[method])
         assert objective == bounds.max()

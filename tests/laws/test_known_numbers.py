@@ -231,7 +231,8 @@ def test_one_row(n_features):
 
 def test_six_rows_creep_to_the_symmetric_point():
     network = facts.latent_class(2, (2, 2))
-    model = fitted(Problem(network, facts.SIX_ROWS, uniform_prior(network)), n_init=50, tol=1e-10, random_state=0)
+    problem = Problem(network, facts.SIX_ROWS, uniform_prior(network))
+    model = fitted(problem, init="random", n_init=50, tol=1e-10, random_state=0)
     assert model.restarts_.bounds == approx(np.full(50, facts.SIX_ROWS_VB_BOUND), abs=1e-6)
 
 
@@ -282,7 +283,7 @@ def test_a_start_at_the_saddle_is_refused(method):
 
 def test_no_random_start_ends_at_the_saddle():
     """Most meet the best; some empty one class nearly, a local optimum; none shares all rows equally."""
-    model = fitted(Problem(LC2, DATA, uniform_prior(LC2)), n_init=100, tol=1e-9, random_state=0)
+    model = fitted(Problem(LC2, DATA, uniform_prior(LC2)), init="random", n_init=100, tol=1e-9, random_state=0)
     fast = fast_network()
     saddle = start_of(fast, from_responsibilities(LC2, DATA, np.full((8, 2), 0.5)))
     (saddle_bound,) = fast.ascent(DATA).advance(saddle, 1)[0]

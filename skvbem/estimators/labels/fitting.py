@@ -18,10 +18,12 @@ from skvbem.vbem.posteriors import Form
 # Proposals of one round: divisions of the best optimum, its rows shared out anew among some components, or among all,
 # and components of it and of each other optimum taken together.
 _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
+# New starts whose expected rows are in memory together.
+_AT_ONCE = 4
 # Nats a row below which components hardly overlap, and divisions then.
 _APART, _N_WHERE_APART = 0.04, 4
 # Rows of which many proposals cost hardly more than one: of more, divisions alone are tried.
-_MAX_ROWS_SHARED_OUT = 4096
+_MAX_ROWS_OF_ALL_KINDS = 4096
 # The share of all rows that proposals mix into components by maximum likelihood.
 _BLUR = 1e-3
 
@@ -83,19 +85,23 @@ class LabelMethod(FitMethod):
         of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
         if agreed and overlap(rows, best) < _APART:
             return Proposals(*of_best.proposals(_N_WHERE_APART))
-        if len(ascent.data) > _MAX_ROWS_SHARED_OUT:
+        if len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS:
             return Proposals(*of_best.proposals(_N_DIVISIONS))
         rng = np.random.default_rng([seed, 1])
         pairs = [pair for other in others for pair in ((best, other), (other, best))]
-        shared = {
-            ALONE: shared_anew(rows, model.n_components, _N_ANEW, rng),
-            "share out anew": shared_among_some(rows, best, _N_AMONG_SOME, rng),
-            "cross": np.concatenate([crossed(rows, *pair, _N_CROSSED, rng) for pair in pairs] or [best[None][:0]]),
-        }
         kinds, recombined = of_best.proposals(_N_DIVISIONS)
-        kinds += [kind for kind, parts in shared.items() for _ in parts]
-        further = of_best.of_expected_rows(np.concatenate(list(shared.values())))
-        return Proposals(kinds, np.concatenate([recombined, further], axis=1))
+        statistics = [recombined]
+
+        def propose(kind: str, expected_rows: np.ndarray) -> None:
+            kinds.extend([kind] * len(expected_rows))
+            statistics.append(of_best.of_expected_rows(expected_rows))
+
+        for _ in range(_N_ANEW // _AT_ONCE):
+            propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
+        propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))
+        for pair in pairs:
+            propose("cross", crossed(rows, *pair, _N_CROSSED, rng))
+        return Proposals(kinds, np.concatenate(statistics, axis=1))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
         """By maximum likelihood, solutions without a component that has no width: of those there is no best."""

@@ -10,8 +10,7 @@ All is found on distinct rows, few if there are many, as seeds are: it does not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.special import xlogy
@@ -36,8 +35,7 @@ _MIN_ROWS, _EMPTY = 2.0, 0.5
 _LOWEST = -1e5
 
 
-@dataclass(frozen=True, eq=False)
-class Halves:
+class Halves(NamedTuple):
     """Two halves of each of some sets of rows, as often as was tried.
 
     Parameters
@@ -125,11 +123,15 @@ class Recombinations:
         """A few divisions of sets of rows, as many as components or a multiple of that, (n_sets, n_rows)."""
         lanes = sets.reshape(-1, self.n, sets.shape[-1])
         alone = self._log_likelihoods(self._statistics(lanes))
-        expected_rows = np.stack([self._divided(sets, self._seeds(), bool(k % 2)) for k in range(_N_TRIES)])
-        shape = (-1, self.n, sets.shape[-1])
-        gain = np.zeros((_N_TRIES, len(sets)))
-        for number in range(_N_STEPS):
-            settling = expected_rows if number == 0 else expected_rows[_N_EARLY:]
+        early, late = self._rivals(sets, range(_N_EARLY), 1), self._rivals(sets, range(_N_EARLY, _N_TRIES), _N_STEPS)
+        gain, counts, statistics = (np.concatenate(each) for each in zip(early, late))
+        return Halves(gain - (np.maximum(alone, _LOWEST) * lanes).sum(axis=-1).ravel(), counts, statistics)
+
+    def _rivals(self, sets: np.ndarray, tries: range, n_steps: int) -> Halves:
+        """Divisions of sets after some steps in which their halves compete for rows; gains are log likelihoods."""
+        settling = np.stack([self._divided(sets, self._seeds(), bool(k % 2)) for k in tries])
+        shape, gain = (-1, self.n, sets.shape[-1]), np.zeros((len(tries), len(sets)))
+        for _ in range(n_steps):
             logs = self._log_likelihoods(self._statistics(settling.reshape(shape))).reshape(settling.shape)
             counts = settling.sum(axis=-1, keepdims=True)
             np.maximum(logs, _LOWEST, out=logs)
@@ -138,11 +140,10 @@ class Recombinations:
             np.exp(np.subtract(logs, top, out=logs), out=logs)
             both = logs.sum(axis=1, keepdims=True)
             np.multiply(sets, np.divide(logs, both, out=logs), out=settling)
-            gain[-len(settling) :] = ((top + np.log(both))[:, 0] * sets).sum(axis=-1)
-        gain -= (np.maximum(alone, _LOWEST) * lanes).sum(axis=-1).ravel()
-        of_rows = self._statistics(expected_rows.reshape(shape))[self.cells]  # (n_components, n_own, n_lanes)
-        of_halves = np.moveaxis(of_rows, -1, 0).reshape(_N_TRIES, 2, len(sets), -1)
-        return Halves(gain, expected_rows.sum(axis=-1), of_halves)
+            gain = ((top + np.log(both))[:, 0] * sets).sum(axis=-1)
+        of_rows = self._statistics(settling.reshape(shape))[self.cells]  # (n_components, n_own, n_lanes)
+        of_halves = np.moveaxis(of_rows, -1, 0).reshape(len(tries), 2, len(sets), -1)
+        return Halves(gain, settling.sum(axis=-1), of_halves)
 
     def _seeds(self) -> np.ndarray:
         return self._rng.integers(2**63, size=2, dtype=np.uint64)
@@ -246,7 +247,7 @@ class Recombinations:
         if self.blur:
             expected_rows = (1 - self.blur) * expected_rows + self.blur / self.n * self.rows.weight
         of_emission = self._statistics(expected_rows) + self.of_hyperparameters[:, None]
-        share = self.expected_rows / (self.rows.weight * np.maximum(self.counts, 1e-300)[:, None])
+        share = self.expected_rows / self.rows.weight / np.maximum(self.counts, 1e-300)[:, None]
         of_labels = [self.model.shared_out(self.statistics, each) for each in expected_rows @ share.T]
         return np.concatenate([np.stack(of_labels, axis=1), of_emission])
 

@@ -23,15 +23,18 @@ def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
 
 
 def _fractions(rows: DistinctRows, seeds: np.ndarray) -> np.ndarray:
-    """Shares of rows drawn by seeds (..., n_components, 1), adding up to 1: (..., n_components, n_rows)."""
+    """Shares of rows drawn by seeds (n_components, 1), adding up to 1: (n_components, n_rows)."""
     drawn = draws(rows.hashes, seeds) ** 2  # squares, so that most of a row goes to one component
-    return drawn / drawn.sum(axis=-2, keepdims=True)
+    return drawn / drawn.sum(axis=0)
 
 
 def shared_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Generator) -> np.ndarray:
     """Expected rows of components that know nothing of each other, (n, n_components, n_rows)."""
-    seeds = rng.integers(2**63, size=(n, n_components, 1), dtype=np.uint64)
-    return _fractions(rows, seeds) * rows.weight
+    shared = np.empty((n, n_components, len(rows.weight)))
+    for each in shared:
+        seeds = rng.integers(2**63, size=(n_components, 1), dtype=np.uint64)
+        np.multiply(_fractions(rows, seeds), rows.weight, out=each)
+    return shared
 
 
 def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
