@@ -26,7 +26,7 @@ from skvbem.vbem.driver import Ascent, Race, Run, run
 
 # Nats still to come below which a race is over.
 _NEARLY = 0.1
-# Steps of a round, and those after which a contender is compared.
+# Steps of a round, and those of it after which a contender is compared.
 _N_STEPS, _N_STEPS_ALONE = 11, 8
 # Nats, of as many rows as a sample has, by which what is best on all of them may be behind on the sample.
 _NATS_OF_A_SAMPLE = 100.0
@@ -66,7 +66,7 @@ class Explorer:
         stages = [*self.method.stages(ascent), ascent]
         of_starts, optima = self.searched(stages[0], self._eased(stages[0], starts(stages[0])))
         for fewer, stage in pairwise(stages):
-            if getattr(fewer, "is_sample", False):  # else what is on the distinct rows is on all
+            if getattr(fewer, "is_sample", False):  # else it has all distinct rows, and optima of these are of all
                 optima = different(self.raced(stage, _promising(optima, fewer), n_steps=self.limits["max_iter"]))
         return [] if getattr(stages[0], "is_sample", False) else of_starts, self.finished(ascent, optima)
 

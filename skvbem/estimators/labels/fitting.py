@@ -22,7 +22,7 @@ _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
 _AT_ONCE = 4
 # Nats a row below which components hardly overlap, and divisions then.
 _APART, _N_WHERE_APART = 0.04, 4
-# Rows of which many proposals cost hardly more than one.
+# Rows of which many proposals cost hardly more than one: of more, divisions alone are tried.
 _MAX_ROWS_OF_ALL_KINDS = 4096
 # Steps for each start then.
 _N_STEPS_OF_MANY_ROWS = 50

@@ -23,9 +23,8 @@ ERRORS = {
     ],
     "rows shared out anew depend on their order": [
         (
-            "        share = draws(rows.hashes, rng.integers(2**63, size=(n_components, 1), dtype=np.uint64)) ** 2\n",
-            "        order = np.arange(len(rows.hashes), dtype=np.uint64)\n"
-            "        share = draws(order, rng.integers(2**63, size=(n_components, 1), dtype=np.uint64)) ** 2\n",
+            "drawn = draws(rows.hashes, seeds) ** 2",
+            "drawn = draws(np.arange(len(rows.hashes), dtype=np.uint64), seeds) ** 2",
         )
     ],
     "a crossing keeps what the other fit has already": [
