@@ -97,18 +97,18 @@ class LabelMethod(FitMethod):
         rng = np.random.default_rng([seed, 1])
         pairs = [pair for other in others for pair in ((best, other), (other, best))]
         kinds, recombined = of_best.proposals(_N_DIVISIONS)
-        statistics = [recombined]
+        proposed = [recombined]
 
         def propose(kind: str, expected_rows: np.ndarray) -> None:
             kinds.extend([kind] * len(expected_rows))
-            statistics.append(of_best.of_expected_rows(expected_rows))
+            proposed.append(of_best.of_expected_rows(expected_rows))
 
         for _ in range(_N_ANEW // _AT_ONCE):
             propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
         propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))
         for pair in pairs:
             propose("cross", crossed(rows, *pair, _N_CROSSED, rng))
-        return Proposals(kinds, np.concatenate(statistics, axis=1))
+        return Proposals(kinds, np.concatenate(proposed, axis=1))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
         """By maximum likelihood, solutions without a component that has no width: of those there is no best."""
