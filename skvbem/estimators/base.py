@@ -497,9 +497,9 @@ def warn_of_one_row(n_rows: int) -> None:
 def check_level(method: str, value) -> None:
     """Refuse what is no mass of a credible interval, for the `level` parameter of a method."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
-        raise ValueError(
-            f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95. Got {value!r} instead."
-        )
+        hint = " Data are given by name, as X=X." if hasattr(value, "shape") else ""
+        wanted = f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95."
+        raise ValueError(f"{wanted} Got {value!r:.60} instead.{hint}")
 
 
 def check_flag(name: str, method: str, value) -> None:

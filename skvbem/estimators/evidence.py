@@ -72,9 +72,9 @@ class EvidenceEstimator(VBEstimator):
         reading = self.read(X, None, sample_weight, columns=fitted.columns, **where)
         if reading.fingerprint != run.fingerprint:
             raise ValueError(
-                f"The evidence is that of the data a {type(self).__name__} was fitted to; X (or sample_weight) is "
-                "other data, as it is in the test folds of a cross-validation. Fit X for its evidence, or use "
-                "score_samples for the log predictive probability of new rows."
+                f"The evidence is that of the data a {type(self).__name__} was fitted to, and so is the posterior; X "
+                "(or sample_weight) is other data, as it is in the test folds of a cross-validation. Fit X for its "
+                "evidence or posterior, or use score_samples for the log predictive probability of new rows."
             )
         data = self._compiled(fitted.model, reading, run.plan.n_starts)
         return self._evaluation_of(fitted, run, data, random_state)
@@ -304,7 +304,8 @@ class EvidenceEstimator(VBEstimator):
             As in `fit`; whole numbers for ``method="draws"``.
         n_chains : int, default=32
         max_sweeps : int, default=16384
-            Most sweeps of a chain; if they are not enough, a `PosteriorWarning` says so.
+            Most sweeps of a chain, but it makes 128 in any case, and two for each of its draws. If they are not enough,
+            a `PosteriorWarning` says so.
         random_state : int, RandomState instance or None, default=None
             By default draws follow from the seed of the fit.
         **where
@@ -340,7 +341,7 @@ class EvidenceEstimator(VBEstimator):
                 "Fit all data, or take credible_intervals(method='vb')."
             )
         numbers = 4 * max(n_draws, 64 * n_chains) * self._fitted_.model.n_cells
-        self._check_memory(f"{n_draws:.3g} draws of all parameters", numbers, "fewer")
+        self._check_memory(f"{n_draws:,} draws of all parameters", numbers, "fewer")
         evaluation = self.evaluation(X, sample_weight, random_state, **where)
         owner = type(self).__name__
         made = posterior_draws(self._fitted_, evaluation, method, int(n_draws), int(n_chains), int(max_sweeps), owner)
@@ -366,8 +367,8 @@ class EvidenceEstimator(VBEstimator):
             From draws of the posterior, which cover as they should; from linear response, at little cost, which is too
             narrow where labels overlap and rows are few; or the quantiles of q(theta), which are too narrow wherever
             labels overlap. The last needs no X; :doc:`/user_guide/intervals` has how often each covers.
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit.
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit, which an estimator does not keep; needed unless ``method="vb"``.
         n_draws : int, default=2000
             Draws that quantiles are those of.
         sample_weight, random_state, **where
@@ -396,6 +397,7 @@ class EvidenceEstimator(VBEstimator):
                 group: {name: (low, upper[group][name]) for name, low in of_group.items()}
                 for group, of_group in lower.items()
             }
+        check_count("n_draws", "credible_intervals", n_draws)
         if X is None:
             raise ValueError(
                 f"credible_intervals by method={method!r} needs X, the data of the fit, as in credible_intervals(X=X). "

@@ -209,8 +209,9 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
     if not drawn.converged:
         warn(
             f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps: some parameters differ "
-            "between chains, or change slowly ('r_hat' and 'ess' of the draws say which). Raise 'max_sweeps'. Where "
-            "chains stay in modes of their own, each mode counts as the lower bounds say, which is a rough guess.",
+            "between chains, or change slowly ('r_hat' and 'ess' of what sample_posterior returns say which). Raise "
+            "'max_sweeps' of sample_posterior. Where chains stay in modes of their own, each mode counts as the lower "
+            "bounds say, which is a rough guess.",
             PosteriorWarning,
         )
     return PosteriorDraws(

@@ -73,11 +73,13 @@ class Restarts:
         How many starts met the best, to 1e-6 relative or 0.01 nats: a best met once among many may not be the best. 0
         where moves alone, or starts on fewer rows, led there.
     traces : tuple of ndarray
-        The objective along the run of each start, nats; empty where it was dropped or left behind.
+        The objective along the run of each start, nats; empty where it was left behind.
     kinds : tuple of str
         The kind of each start, as the `init` parameter names it.
     moves : tuple of Move
-        The moves at a fixed number of components that led to the fit, each with its kind and the objective after it.
+        The moves at a fixed number of components that led to the fit, each with the objective after it and its kind: of
+        components "split, join", "split, drop", "divide anew", "share out anew" (rows, among two or three), "cross" (of
+        two optima) or "new start"; of a latent's states "split, join", "divide anew" or "draw again".
     refused : ndarray of bool, shape (n_starts,)
         Starts that ended, by maximum likelihood, where some component has no width in some direction or no more rows
         than columns: such a solution is refused while there is another.

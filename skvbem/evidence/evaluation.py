@@ -119,9 +119,10 @@ class Evaluation:
             if self.model.prior.hyperprior is not None and name in OF_KNOWN_HYPERPARAMETERS:
                 raise TypeError(
                     f"{what} needs the evidence of rows whose hidden variables are known, which has no closed form "
-                    f"here: the prior of {type(self.model).__name__} has hyperparameters that are hidden themselves. "
-                    "Take 'laplace', or a sampled evidence such as 'importance_gibbs', or a prior of which nothing is "
-                    "hidden."
+                    f"here: the prior of {type(self.model).__name__} has hyperparameters that are hidden themselves, "
+                    "as that of measurements has by default. Take 'laplace', or a sampled evidence such as "
+                    "'importance_gibbs', or fit with a prior of which nothing is hidden: of measurements "
+                    "Gaussian(covariance_prior=None, mean_precision_prior=1.0)."
                 )
             model = type(self.model).__name__
             raise TypeError(f"{what} needs the capability {name!r} of a model, which {model} does not have.")

@@ -26,14 +26,12 @@ from skvbem.vbem.driver import Ascent, Race, Run, run
 
 # Nats still to come below which a race is over.
 _NEARLY = 0.1
-# Steps of a round, and those after which a contender is compared.
+# Steps of a round, and those of it after which a contender is compared.
 _N_STEPS, _N_STEPS_ALONE = 11, 8
 # Nats, of as many rows as a sample has, by which what is best on all of them may be behind on the sample.
 _NATS_OF_A_SAMPLE = 100.0
 # Optima that are moved, and optima that see more data.
 _N_MOVED, _N_SURVIVORS = 5, 3
-# Steps that starts and moves may cost together, for each start.
-_WORTH = 400
 
 
 class Explorer:
@@ -68,7 +66,7 @@ class Explorer:
         stages = [*self.method.stages(ascent), ascent]
         of_starts, optima = self.searched(stages[0], self._eased(stages[0], starts(stages[0])))
         for fewer, stage in pairwise(stages):
-            if getattr(fewer, "is_sample", False):  # else what is on the distinct rows is on all
+            if getattr(fewer, "is_sample", False):  # else it has all distinct rows, and optima of these are of all
                 optima = different(self.raced(stage, _promising(optima, fewer), n_steps=self.limits["max_iter"]))
         return [] if getattr(stages[0], "is_sample", False) else of_starts, self.finished(ascent, optima)
 
@@ -79,7 +77,7 @@ class Explorer:
         """Where the starts ended, in their order, and the optima that they and moves led to, the best first."""
         live = [Contender(column, number) for number, column in enumerate(np.ascontiguousarray(starts.T))]
         of_starts, findings, is_round = list(live), Findings(len(live)), False
-        n_steps, most = 0, _WORTH * len(live)
+        n_steps, most = 0, self.method.n_steps_per_start(ascent) * len(live)
         while live:
             after = self._round(ascent, live, findings)
             n_steps += sum(each.n_iter - last.n_iter for each, last in zip(after, live))

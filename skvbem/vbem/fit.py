@@ -14,6 +14,8 @@ from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
 from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.posteriors import VB, Form
 
+# Steps that starts and moves may cost together, for each start.
+_N_STEPS_PER_START = 400
 # Optima kept, and numbers they may take together.
 _MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
 # Of two runs whose objectives differ by less, one is kept; none of an objective lower than the best by more. Nats.
@@ -230,6 +232,10 @@ class FitMethod:
     def stages(self, ascent: Any) -> list[Ascent]:
         """Full steps on samples of the data, the smallest first, for starts that grow up there; none by default."""
         return []
+
+    def n_steps_per_start(self, ascent: Any) -> int:
+        """Steps that starts and moves may cost together, for each start, before no more moves are made."""
+        return _N_STEPS_PER_START
 
     def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
         """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default.

@@ -254,6 +254,12 @@ def test_what_has_no_draws_is_refused(classes, binary):
         classes.credible_intervals()
     with pytest.raises(ValueError, match=r"'method' parameter of credible_intervals must be one of 'draws', 'linear_"):
         classes.credible_intervals(method="gibbs")
+    with pytest.raises(
+        ValueError, match=r"(?s)'level' parameter of credible_intervals .* Data are given by name, as X=X"
+    ):
+        classes.credible_intervals(binary)
+    with pytest.raises(ValueError, match=r"'n_draws' parameter of credible_intervals must be an int >= 1"):
+        classes.credible_intervals(X=binary, n_draws=0)
     with pytest.raises(ValueError, match=r"'n_draws' parameter of sample_posterior must be an int >= 1"):
         classes.sample_posterior(binary, 0)
     with pytest.raises(ValueError, match="is other data"):

@@ -92,11 +92,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     n_draws : int, default=100
         Draws of ``predictive="average"``.
     n_init : int, default=10
-        Number of starts.
+        Number of starts. With ``init="auto"`` more of them search longer.
     init : {"auto", "k-means++", "random"} or array-like of shape (n_rows, n_components), default="auto"
         States start around rows that lie apart ("k-means++"), or around any rows ("random"), each start more blurred
-        than the last, and every start is run to the end. "auto" has starts of both kinds by turns; they race, and what
-        wins is moved, as in `VBMixture`. An array gives probabilities of the states of all rows to start from; for a
+        than the last, and every start is run to the end. "auto" has starts of both kinds by turns; they race, and
+        moves join them, as in `VBMixture`. An array gives probabilities of the states of all rows to start from; for a
         list of sequences it may be a list of arrays.
     max_iter : int, default=10000
         Most steps of each start.

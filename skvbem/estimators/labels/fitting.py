@@ -22,8 +22,10 @@ _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
 _AT_ONCE = 4
 # Nats a row below which components hardly overlap, and divisions then.
 _APART, _N_WHERE_APART = 0.04, 4
-# Rows of which many proposals cost hardly more than one.
+# Rows of which many proposals cost hardly more than one: of more, divisions alone are tried.
 _MAX_ROWS_OF_ALL_KINDS = 4096
+# Steps for each start then.
+_N_STEPS_OF_MANY_ROWS = 50
 # The share of all rows that proposals mix into components by maximum likelihood.
 _BLUR = 1e-3
 
@@ -68,6 +70,11 @@ class LabelMethod(FitMethod):
         """Starts that say something of hidden hyperparameters, as those of fits by maximum likelihood do not."""
         return model.prior.with_hyperparameters(starts) if form.prior_share else starts
 
+    def n_steps_per_start(self, ascent: EmissionAscent) -> int:
+        """Few where rows are many and not sampled: a step is dear then, and optima are few."""
+        is_large = len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS
+        return _N_STEPS_OF_MANY_ROWS if is_large else super().n_steps_per_start(ascent)
+
     def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
         """What the best optimum and the others, (n_cells, n_optima), the best first, may be changed to.
 
@@ -90,18 +97,18 @@ class LabelMethod(FitMethod):
         rng = np.random.default_rng([seed, 1])
         pairs = [pair for other in others for pair in ((best, other), (other, best))]
         kinds, recombined = of_best.proposals(_N_DIVISIONS)
-        statistics = [recombined]
+        proposed = [recombined]
 
         def propose(kind: str, expected_rows: np.ndarray) -> None:
             kinds.extend([kind] * len(expected_rows))
-            statistics.append(of_best.of_expected_rows(expected_rows))
+            proposed.append(of_best.of_expected_rows(expected_rows))
 
         for _ in range(_N_ANEW // _AT_ONCE):
             propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
         propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))
         for pair in pairs:
             propose("cross", crossed(rows, *pair, _N_CROSSED, rng))
-        return Proposals(kinds, np.concatenate(statistics, axis=1))
+        return Proposals(kinds, np.concatenate(proposed, axis=1))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
         """By maximum likelihood, solutions without a component that has no width: of those there is no best."""

@@ -73,16 +73,16 @@ class VBMixture(EmissionEstimator):
     map_basis : {"natural", "probability"}, default="natural"
         Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
     n_init : int, default=10
-        Number of starts.
+        Number of starts. With ``init="auto"`` more of them search longer.
     init : {"auto", "k-means++", "random", "hierarchical"} or array-like, default="auto"
         Components start around rows that lie apart ("k-means++"), or around any rows ("random"), and every start is run
         to the end; "hierarchical" has one start that joins rows, two by two, where the prior finds the union most
         probable, and spread ones beside it. "auto" has starts of the first two kinds by turns. They race: one is
-        stopped when the best is out of its reach. What wins is moved (a component is divided, in the room of two that
-        are joined or of one that is dropped) until no move raises the objective. Of many rows starts and moves see a
-        sample, and what survives sees more of them. By maximum likelihood a solution in which some component has no
-        width in some direction, or no more rows than columns, is refused while there is another. An array of shape
-        (n_samples, n_components) gives responsibilities to start from.
+        stopped when the best is out of its reach. Once they have ended, moves join the race (components are divided,
+        joined and dropped, share out their rows anew, or come from two optima) until a few rounds have found nothing
+        better. Of many rows starts and moves see a sample, and what survives sees more of them. By maximum likelihood a
+        solution in which some component has no width in some direction, or no more rows than columns, is refused while
+        there is another. An array of shape (n_samples, n_components) gives responsibilities to start from.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5

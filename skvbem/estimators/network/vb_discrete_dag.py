@@ -65,10 +65,11 @@ class VBDiscreteDAG(EvidenceEstimator):
         Coordinates in which ``method="map"`` takes the mode. The natural (softmax) mode always exists; in the
         probability basis a prior of 1 gives the maximum likelihood.
     n_init : int, default=10
-        Number of starts.
+        Number of starts. With ``init="auto"`` more of them search longer.
     init : {"auto", "random"}, Network or mapping of node to table, default="auto"
-        "auto" lets starts race (tables drawn uniformly): one that cannot reach the best any more is stopped. What wins
-        is moved: states of a latent are joined, divided, or share their rows anew, until no move raises the objective.
+        "auto" lets starts race (tables drawn uniformly): one that cannot reach the best any more is stopped. Once they
+        have ended, moves join the race (states of a latent are joined, divided, or share their rows anew) until a few
+        rounds have found nothing better.
         "random" runs every start to the end. A mapping gives tables (conditional probabilities, axes as for `prior`) to
         start from; nodes that it does not name start uniform. A Network, or LabeledTables as in `tables_`, are matched
         by the names of nodes and categories, and by the numbers of latents' states.
@@ -665,8 +666,8 @@ class VBDiscreteDAG(EvidenceEstimator):
         method : {"vb", "draws", "linear_response"}, default="vb"
             As of `credible_intervals`. Those of q(theta), "vb", need no X, and are too narrow where states overlap:
             read them as a lower limit of the uncertainty.
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit, for the other methods.
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit, which the other methods need.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 import numpy as np
+from scipy.special import xlogy
 
 from skvbem.emissions.base import Step
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
@@ -122,11 +123,11 @@ class Recombinations:
         """A few divisions of sets of rows, as many as components or a multiple of that, (n_sets, n_rows)."""
         lanes = sets.reshape(-1, self.n, sets.shape[-1])
         alone = self._log_likelihoods(self._statistics(lanes))
-        early, late = self._settled(sets, range(_N_EARLY), 1), self._settled(sets, range(_N_EARLY, _N_TRIES), _N_STEPS)
+        early, late = self._rivals(sets, range(_N_EARLY), 1), self._rivals(sets, range(_N_EARLY, _N_TRIES), _N_STEPS)
         gain, counts, statistics = (np.concatenate(each) for each in zip(early, late))
         return Halves(gain - (np.maximum(alone, _LOWEST) * lanes).sum(axis=-1).ravel(), counts, statistics)
 
-    def _settled(self, sets: np.ndarray, tries: range, n_steps: int) -> Halves:
+    def _rivals(self, sets: np.ndarray, tries: range, n_steps: int) -> Halves:
         """Divisions of sets after some steps in which their halves compete for rows; gains are log likelihoods."""
         settling = np.stack([self._divided(sets, self._seeds(), bool(k % 2)) for k in tries])
         shape, gain = (-1, self.n, sets.shape[-1]), np.zeros((len(tries), len(sets)))
@@ -183,8 +184,8 @@ class Recombinations:
         both, n_both = self.expected_rows[one] + self.expected_rows[other], self.counts[one] + self.counts[other]
         entropies = _entropy(self.expected_rows)
         cost += entropies[one] + entropies[other] - _entropy(both)
-        of_counts = times_log_self(self.counts)
-        cost -= times_log_self(n_both) - of_counts[one] - of_counts[other]
+        of_counts = xlogy(self.counts, self.counts)
+        cost -= xlogy(n_both, n_both) - of_counts[one] - of_counts[other]
         return sorted(zip(cost.tolist(), one.tolist(), other.tolist()))
 
     def drops(self) -> list[tuple[float, int]]:
@@ -278,9 +279,4 @@ def _squares(points: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
 
 def _entropy(expected_rows: np.ndarray) -> np.ndarray:
     """-sum s ln s over rows, (n_components,)."""
-    return -times_log_self(expected_rows).sum(axis=-1)
-
-
-def times_log_self(x: np.ndarray) -> np.ndarray:
-    """x ln x, 0 at 0."""
-    return x * np.log(np.maximum(x, 1e-300))
+    return -xlogy(expected_rows, expected_rows).sum(axis=-1)

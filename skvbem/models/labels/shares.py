@@ -8,9 +8,9 @@ mislead where components are long, thin or crossed.
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import xlogy
 
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
-from skvbem.models.labels.moves import times_log_self
 
 # Components among which rows are shared out anew at most.
 _MAX_SUBSET = 3
@@ -19,15 +19,21 @@ _MAX_SUBSET = 3
 def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
     """How much components overlap: the mean entropy of the component of a row, nats."""
     share = expected_rows / rows.weight
-    return float(-times_log_self(share).sum(axis=0) @ rows.weight / rows.weight.sum())
+    return float(-xlogy(share, share).sum(axis=0) @ rows.weight / rows.weight.sum())
+
+
+def _fractions(rows: DistinctRows, seeds: np.ndarray) -> np.ndarray:
+    """Shares of rows drawn by seeds (n_components, 1), adding up to 1: (n_components, n_rows)."""
+    drawn = draws(rows.hashes, seeds) ** 2  # squares, so that most of a row goes to one component
+    return drawn / drawn.sum(axis=0)
 
 
 def shared_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Generator) -> np.ndarray:
     """Expected rows of components that know nothing of each other, (n, n_components, n_rows)."""
     shared = np.empty((n, n_components, len(rows.weight)))
     for each in shared:
-        share = draws(rows.hashes, rng.integers(2**63, size=(n_components, 1), dtype=np.uint64)) ** 2
-        np.multiply(share, rows.weight / share.sum(axis=0), out=each)
+        seeds = rng.integers(2**63, size=(n_components, 1), dtype=np.uint64)
+        np.multiply(_fractions(rows, seeds), rows.weight, out=each)
     return shared
 
 
@@ -37,8 +43,8 @@ def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng
     shared = np.repeat(expected_rows[None], n, axis=0)
     for each in shared:
         subset = rng.permutation(n_components)[: rng.integers(2, _MAX_SUBSET + 1)]
-        share = draws(rows.hashes, rng.integers(2**63, size=(len(subset), 1), dtype=np.uint64)) ** 2
-        each[subset] = share / share.sum(axis=0) * expected_rows[subset].sum(axis=0)
+        seeds = rng.integers(2**63, size=(len(subset), 1), dtype=np.uint64)
+        each[subset] = _fractions(rows, seeds) * expected_rows[subset].sum(axis=0)
     return shared
 
 

@@ -138,9 +138,11 @@ class CompletedRows:
         Parameters
         ----------
         least : float
-            Less than one in the number of completions of any row.
+            The share. The most probable completion of a row stays, however small its own.
         """
-        kept = np.flatnonzero(self.weight >= least * self.row_weight[self.row])
+        most = np.zeros(len(self.row_weight))
+        np.maximum.at(most, self.row, self.weight)
+        kept = np.flatnonzero(self.weight >= np.minimum(least * self.row_weight, most)[self.row])
         row, weight = self.row[kept], self.weight[kept]
         weight *= (self.row_weight / np.bincount(row, weights=weight, minlength=len(self.row_weight)))[row]
         return replace(self, codes=self.codes[:, kept], row=row, weight=weight)

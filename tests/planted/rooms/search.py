@@ -6,6 +6,12 @@ ERRORS = {
     "what improbable completions had is lost": [
         ("weight *= (self.row_weight / np.bincount(row, weights=weight, minlength=len(self.row_weight)))[row]", "pass")
     ],
+    "priors are asked of structures without the hidden nodes": [
+        ("replace(problem, space=columns, prior=prior)", "replace(problem, space=columns)")
+    ],
+    "a row whose completions are all improbable is lost": [
+        ("np.minimum(least * self.row_weight, most)[self.row]", "(least * self.row_weight)[self.row]")
+    ],
     "a climb begins though nothing that it finds may be tried": [
         ("if problem.runner.is_full():", "if False and problem.runner.is_full():")
     ],

@@ -23,7 +23,7 @@ from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.strategies.base import Problem
 from skvbem.search.strategies.structural.fitter import Fitter, Place
 from skvbem.spaces import DAGSpace
-from skvbem.spaces.priors import EdgePrior
+from skvbem.spaces.priors import EdgePrior, StructurePrior, UniformPrior
 from skvbem.spaces.structures import StructureSpace
 from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import VB
@@ -34,7 +34,7 @@ _MAX_MEMBERS, _N_FITTED, _MAX_CELLS = 5, 2, 4096
 _N_STARTS, _TOL, _MAX_STEPS = 4, 0.1, 100
 # The least share of a completion that goes to each state of a hidden node.
 _MIN_FRACTION = 1e-6
-# The least share of a row that a completion keeps: the bounds of other q(x) are bounds as well.
+# The share of a row below which a completion is left out: the bounds of other q(x) are bounds as well.
 _MIN_PROBABILITY = 1e-3
 # Nats that a fit of the columns alone must gain for another.
 _WORTH_A_FIT = 1.0
@@ -52,12 +52,15 @@ def above_groups(problem: Problem, climb: Callable[[Fitter, Place], Place | None
     space = problem.space
     if not isinstance(space, StructureSpace) or not space.latents or not _has_free_columns(space):
         return None
-    if problem.prior.labeled or (
-        isinstance(problem.prior, EdgePrior) and isinstance(problem.prior.probability, Mapping)
-    ):
+    prior: StructurePrior = UniformPrior()  # others speak of settings of the whole space, of hidden nodes by name, say
+    if isinstance(problem.prior, EdgePrior):
+        if isinstance(problem.prior.probability, Mapping):  # groups do not heed what is known of single edges
+            return None
+        prior = problem.prior
+    if problem.prior.labeled:
         return None
     columns = _over(space, {})
-    fitter = Fitter(replace(problem, space=columns))
+    fitter = Fitter(replace(problem, space=columns, prior=prior))
     here = fitter.fitted({**next(iter(columns)), "latents": {}})
     while not problem.is_over and (top := climb(fitter, here)) is not None:
         last, here = here, fitter.fitted(top.setting, top.scores.completed)
@@ -68,12 +71,13 @@ def above_groups(problem: Problem, climb: Callable[[Fitter, Place], Place | None
         groups = sorted(_groups(here, space, latent, n_states, problem.rng), key=lambda group: -group[0])
         if not groups or problem.is_over:
             return None
-        fitter = Fitter(replace(problem, space=_over(space, {latent: n_states, **here.latents})))
+        fitter = Fitter(replace(problem, space=_over(space, {latent: n_states, **here.latents}), prior=prior))
         begun = [_attached(here, latent, *group[1:]) for group in groups[:_N_FITTED]]
         tops = [climb(fitter, place) or place for place in begun]
         here = max((fitter.fitted(top.setting, top.scores.completed) for top in tops), key=lambda place: place.value)
     setting = {"structure": here.dag, "latents": dict(space.latents)}
-    return replace(here, setting=setting) if setting in space else None
+    is_possible = setting in space and problem.log_priors([setting])[0] > -np.inf
+    return replace(here, setting=setting) if is_possible else None
 
 
 def _has_free_columns(space: StructureSpace) -> bool:

@@ -23,8 +23,8 @@ ERRORS = {
     ],
     "rows shared out anew depend on their order": [
         (
-            "    share = draws(rows.hashes, seeds) ** 2\n",
-            "    share = draws(np.arange(len(rows.hashes), dtype=np.uint64), seeds) ** 2\n",
+            "drawn = draws(rows.hashes, seeds) ** 2",
+            "drawn = draws(np.arange(len(rows.hashes), dtype=np.uint64), seeds) ** 2",
         )
     ],
     "a crossing keeps what the other fit has already": [
