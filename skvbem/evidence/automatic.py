@@ -282,6 +282,7 @@ class _Inquiry:
             kind=KIND,
             is_lower_bound=exact_value,
             standard_error=_error(evidence),
+            form=None,  # the fit has a say in some of the samplers only
             details={**evidence.details, "asked": dict(self.asked), "taken": tuple(taken)},
             doubts=tuple(doubts),
         )

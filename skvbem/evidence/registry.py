@@ -32,7 +32,7 @@ _EXACT: dict[str, Any] = {"exact_if_complete": True}
 _DRAWN: dict[str, Any] = {"random": True, **_EXACT}
 
 _SCORES = (
-    Score("auto", auto, (*_CHAINS, "portions"), form="vb", **_DRAWN),
+    Score("auto", auto, (*_CHAINS, "portions"), **_DRAWN),
     Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT),
     Score("collapsed", collapsed, ("entropy", "annealing"), form="vb", **_EXACT),
     Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("entropy", "annealing"), form="vb", **_EXACT),

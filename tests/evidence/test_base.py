@@ -121,7 +121,7 @@ def test_the_network_has_what_scores_of_the_registry_need(name, evaluation):
 
 
 def test_unknown_names_and_options_are_named(evaluation):
-    with pytest.raises(ValueError, match=r"no score 'elbo'. The scores are lower_bound, collapsed"):
+    with pytest.raises(ValueError, match=r"no score 'elbo'. The scores are auto, lower_bound, collapsed"):
         get_score("elbo")
     with pytest.raises(TypeError, match=r"'exact' has no option 'n_steps'. Its options are max_terms"):
         get_score("exact")(evaluation, n_steps=3)

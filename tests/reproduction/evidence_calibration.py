@@ -218,6 +218,8 @@ def table() -> None:
     lines = record()
     references = put_together([line for line in lines if "reference" in line])
     runs = [line for line in lines if "run" in line]
+    if not runs:
+        raise SystemExit("The record has no runs yet. Measure first.")
     groups = list(dict.fromkeys(line["group"] for line in runs))
     print("group            runs  within2  mean z  s.d. z  error  flagged  wrong (flagged)  honest flagged  cost  s")
     for group in [*groups, "all"]:
