@@ -27,7 +27,6 @@ import numpy as np
 from skvbem import BipartiteSpace, DAGSpace, LatentClassSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import load_cheating, load_coleman_panel
 from skvbem.errors import SearchWarning
-from skvbem.evidence import scorer
 from skvbem.plotting import DAGDisplay, SharedParentDisplay, StructureSearchDisplay
 
 panel = load_coleman_panel(as_frame=True).data
@@ -44,34 +43,33 @@ print(f"{len(classes)} + {len(two)} + {len(nothing)} = {len(space)} structures")
 # %%
 # Each structure is scored by its evidence, the probability that it gave to the data before it saw them. A bound on it
 # is quick. But bounds are exact where nothing is hidden and too low elsewhere, so that here, where the two kinds
-# compete, they lean to one side. So the best forty are scored again by annealed importance sampling, which does not,
-# and which comes with a standard error.
+# compete, they lean to one side. So the best forty are scored again by the recommended score, which does not: it asks
+# several samplers, and comes with a standard error.
 
-long_ais = scorer("ais", n_steps=1024)
 search = StructureSearchCV(
-    VBDiscreteDAG(n_init=5), space, scoring="collapsed_ascent", rescoring=long_ais, n_rescored=40, random_state=0
+    VBDiscreteDAG(n_init=5), space, scoring="collapsed_ascent", rescoring="auto", n_rescored=40, random_state=0
 ).fit(panel)
-StructureSearchDisplay.from_estimator(search, scores="ais")
+StructureSearchDisplay.from_estimator(search, scores="auto")
 plt.show()
 
 # %%
 # Goodman's structure wins, out of 636, although nothing in the space pointed at it. (Two graphs tell his story; the
-# arrow between the hidden variables may point either way.) But look at the second best: graphs with nothing hidden, two
-# nats behind. Eight of them are listed because these eight say the same, with different directions of their arrows.
+# arrow between the hidden variables may point either way.) But look at the second best: graphs with nothing hidden,
+# three nats behind. Eight of them are listed because these eight say the same, with different directions of their arrows.
 #
 # What would we have believed without the second stage?
 
 table = search.cv_results_
-rescored = np.flatnonzero(~np.isnan(table["mean_test_ais"]))
-order = rescored[np.argsort(-table["mean_test_ais"][rescored])]
-print(f"{'':<11}{'bound':>10}{'AIS':>10}{'s.e.':>6}")
+rescored = np.flatnonzero(~np.isnan(table["mean_test_auto"]))
+order = rescored[np.argsort(-table["mean_test_auto"][rescored])]
+print(f"{'':<11}{'bound':>10}{'evidence':>10}{'s.e.':>6}")
 for k in [order[0], next(k for k in order if "latents" not in table["params"][k])]:
     what = "two hidden" if "latents" in table["params"][k] else "none"
-    bound, ais, error = table["mean_test_score"][k], table["mean_test_ais"][k], table["standard_error_ais"][k]
-    print(f"{what:<11}{bound:>10.2f}{ais:>10.2f}{error:>6.2f}")
+    bound, evidence, error = table["mean_test_score"][k], table["mean_test_auto"][k], table["standard_error_auto"][k]
+    print(f"{what:<11}{bound:>10.2f}{evidence:>10.2f}{error:>6.2f}")
 
 # %%
-# The opposite. The collapsed bound, the best bound there is here, is six nats below the evidence for two hidden
+# The opposite. The collapsed bound, the best bound there is here, is seven nats below the evidence for two hidden
 # variables and exact for none. That is more than the difference in question.
 #
 # The picture of the search: arrows as wide as they are probable, summed over all structures that were scored twice.
@@ -113,9 +111,9 @@ StructureSearchDisplay.from_estimator(search, scores="ais")
 plt.show()
 
 # %%
-# Nothing wins here. The best structure has a quarter of the probability, and a dozen others have a few percent each.
-# Only a sum over all of them says what is known. (The weights of AIS are uneven at times: one of the sixteen scores is
-# not to be trusted, and the search says so in ``cv_results_["doubts"]``. It is not the best.)
+# Nothing wins here. The best structure has a fifth of the probability, and a dozen others have a few percent each.
+# Only a sum over all of them says what is known. (The weights of AIS are uneven at times: three of the sixteen scores
+# are not to be trusted, and the search says so in ``cv_results_["doubts"]``. The best is not among them.)
 
 hidden = search.hidden_parent_counts_
 print(f"{'hidden parents':<16}" + "".join(f"{name:>9}" for name in hidden.levels[1]))

@@ -20,6 +20,8 @@ _N_STEPS_PER_START = 400
 _MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
 # Of two runs whose objectives differ by less, one is kept; none of an objective lower than the best by more. Nats.
 _NATS_BETWEEN_OPTIMA, _NATS_WITHOUT_HOPE = 0.01, 50.0
+# Nats below the best at which an optimum that a search met has no part of the posterior worth a chain.
+_NATS_OF_A_MODE = 12.0
 # Turns of strengths of the prior and runs.
 _MAX_TURNS = 100
 
@@ -108,7 +110,7 @@ def explored(
     for number, each in ended.items():
         objectives[number], n_iter[number], converged[number] = each.objective, each.n_iter, each.converged
         traces[number], to_come[number], counts[number] = tuple(each.trace), each.to_come, each.counts
-    kept = [each for each in optima if each.objective >= best.objective - _NATS_WITHOUT_HOPE][:_MAX_OPTIMA]
+    kept = [each for each in optima if each.objective >= best.objective - _NATS_OF_A_MODE][:_MAX_OPTIMA]
     kept = kept[: max(_MAX_KEPT_DOUBLES // len(best.statistics), 1)]
     return Fit(
         best.statistics,
