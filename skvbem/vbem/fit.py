@@ -20,8 +20,9 @@ _N_STEPS_PER_START = 400
 _MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
 # Of two runs whose objectives differ by less, one is kept; none of an objective lower than the best by more. Nats.
 _NATS_BETWEEN_OPTIMA, _NATS_WITHOUT_HOPE = 0.01, 50.0
-# Nats below the best at which an optimum that a search met has no part of the posterior worth a chain.
-_NATS_OF_A_MODE = 12.0
+# Nats below the best within which an optimum that a search met has a part of the posterior worth a chain, and those at
+# which it may be the best, not run to its end.
+_NATS_OF_A_MODE, _NATS_ON_THE_WAY = 3.0, 0.5
 # Turns of strengths of the prior and runs.
 _MAX_TURNS = 100
 
@@ -110,7 +111,9 @@ def explored(
     for number, each in ended.items():
         objectives[number], n_iter[number], converged[number] = each.objective, each.n_iter, each.converged
         traces[number], to_come[number], counts[number] = tuple(each.trace), each.to_come, each.counts
-    kept = [each for each in optima if each.objective >= best.objective - _NATS_OF_A_MODE][:_MAX_OPTIMA]
+    least, most = best.objective - _NATS_OF_A_MODE, best.objective - _NATS_ON_THE_WAY
+    # races end early: what is nearly as high as the best is as likely on the way there
+    kept = [best, *(each for each in optima[1:] if each.converged and least <= each.objective < most)][:_MAX_OPTIMA]
     kept = kept[: max(_MAX_KEPT_DOUBLES // len(best.statistics), 1)]
     return Fit(
         best.statistics,
