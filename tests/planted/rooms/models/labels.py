@@ -11,6 +11,9 @@ TESTS = (
 )
 
 ERRORS = {
+    "a component that is joined into another stays where it was, too": [
+        ("joined[self.cells[other].T, lanes] = 0.0", "joined[self.cells[other].T, lanes] *= 1.0")
+    ],
     "seeds keep close to each other": [("            away = nearest\n", "            away = 1 / (1 + nearest)\n")],
     "seeds depend on the order of rows": [
         (

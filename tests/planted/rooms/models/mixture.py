@@ -12,9 +12,6 @@ TESTS = (
 )
 
 ERRORS = {
-    "a component that is joined into another stays where it was, too": [
-        ("joined[self.cells[other].T, lanes] = 0.0", "joined[self.cells[other].T, lanes] *= 1.0")
-    ],
     "a larger sample of rows has not those of a smaller one": [
         (
             "sampled = _sampled(data.chunks, len(data), 0, most)",
