@@ -22,6 +22,7 @@ LACKS = {"network": set(), "mixture": set(), "hmm": {"marginals"}}
 PROTOCOLS = {
     "points": page.Points,
     "annealing": page.Annealing,
+    "portions": page.Portions,
     "metropolis": page.Metropolis,
     "relabelings": page.Relabelable,
     "marginals": page.Marginals,
