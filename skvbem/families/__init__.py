@@ -5,6 +5,7 @@ from skvbem.families.gamma import Gamma
 from skvbem.families.normal_gamma import NormalGamma, NormalPoint
 from skvbem.families.normal_wishart import NormalWishart
 from skvbem.families.product import Product
+from skvbem.families.regression import Regression, RegressionPoint
 
 #: Every family of the library: the laws of conjugate families are tested on each.
 FAMILIES = {
@@ -13,6 +14,17 @@ FAMILIES = {
     "normal_gamma": NormalGamma,
     "normal_wishart": NormalWishart,
     "product": Product,
+    "regression": Regression,
 }
 
-__all__ = ["FAMILIES", "Dirichlet", "Gamma", "NormalGamma", "NormalPoint", "NormalWishart", "Product"]
+__all__ = [
+    "FAMILIES",
+    "Dirichlet",
+    "Gamma",
+    "NormalGamma",
+    "NormalPoint",
+    "NormalWishart",
+    "Product",
+    "Regression",
+    "RegressionPoint",
+]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skvbem.families import Dirichlet, Gamma, NormalGamma, NormalWishart, Product
+from skvbem.families import Dirichlet, Gamma, NormalGamma, NormalWishart, Product, Regression
 from skvbem.testing import FamilyExample
 
 
@@ -109,6 +109,54 @@ def normal_wishart(rng, n_members=3):
     return _case(prior, data(0.7), data(1.0), member(), 3e-4 * steps)
 
 
+def regression(rng, n_members=3):
+    """Rows with matrices of their own or shared ones, noises by row, by group or known; moments of weighted rows."""
+    n_components, n_rows, d = rng.integers(1, 3), rng.integers(1, 4), rng.integers(1, 4)
+    n_all = n_components * n_rows
+    precision_of = [np.arange(n_all), np.repeat(np.arange(n_components), n_rows), rng.integers(0, 2, n_all)][
+        rng.choice(3)
+    ]
+    precision_of = np.unique(precision_of, return_inverse=True)[1]
+    noise_of = [np.arange(n_all), np.arange(n_all) % n_rows, np.zeros(n_all, dtype=int), None][rng.choice(4)]
+    n_precisions, n_noises = precision_of.max() + 1, 0 if noise_of is None else noise_of.max() + 1
+    packed = np.triu_indices(d)
+
+    def member():
+        mean = rng.normal(size=(n_all, d, n_members))
+        size = 10.0 ** rng.uniform(-1, 2, (n_members, n_precisions, 1, 1))
+        root = rng.normal(size=(n_members, n_precisions, d, d + 2))
+        precision = np.moveaxis(size * (root @ root.swapaxes(-1, -2)), 0, -1)
+        a, b = 10.0 ** rng.uniform(-1, 3, (2, n_noises, n_members))
+        return Regression.from_parameters(mean, precision, a, b * a, precision_of, noise_of, n_components=n_components)
+
+    def data(share):
+        """As many data of each row, with the same regressors for all that share a matrix."""
+        weight = rng.exponential(5, size=(n_precisions, n_members, 9)) * (
+            rng.random((n_precisions, n_members, 1)) < share
+        )
+        r = rng.normal(size=(n_precisions, d, n_members, 9))
+        r[:, 0] = 1.0
+        y = np.einsum("sdmn,sdm->smn", r[precision_of], rng.normal(size=(n_all, d, n_members)))
+        y += rng.normal(size=y.shape)
+        products = np.einsum("pmn,pdmn,pemn->pdem", weight, r, r)[:, *packed]
+        weight = weight[precision_of]
+        total = np.einsum("smn,smn,sdmn->sdm", weight, y, r[precision_of])
+        square = (weight * y**2).sum(axis=-1)
+        groups = np.arange(n_noises)[:, None] == (np.zeros(n_all) - 1 if noise_of is None else noise_of)
+        flat = [products.reshape(-1, n_members), total.reshape(-1, n_members)]
+        return np.concatenate([*flat, groups @ weight.sum(axis=-1), groups @ square])
+
+    prior = member()
+    least = 1 / np.linalg.eigvalsh(np.moveaxis(prior.covariance, -1, 0)).max(axis=-1).T
+    rate = np.full(least.shape, np.inf) if noise_of is None else np.full(least.shape, prior.rate.min(axis=0))
+    length = (prior.mean**2).sum(axis=1).max(axis=0) + 1e-9
+    of_matrix = np.minimum(least, rate / length)
+    of_sum = np.minimum(np.sqrt(least * np.minimum(rate, least)), np.minimum(rate, least) / np.sqrt(length))
+    steps = [np.repeat(of_matrix, len(packed[0]), axis=0), np.repeat(of_sum[precision_of], d, axis=0)]
+    steps += [] if noise_of is None else [prior.shape, prior.rate]
+    return _case(prior, data(0.7), data(1.0), member(), 3e-4 * np.concatenate(steps))
+
+
 def product(rng, n_members=3):
     """A block of each of two other families."""
     cases = [dirichlet(rng, n_members), normal_gamma(rng, n_members)]
@@ -129,4 +177,5 @@ CASES = {
     "normal_gamma": normal_gamma,
     "normal_wishart": normal_wishart,
     "product": product,
+    "regression": regression,
 }

@@ -35,4 +35,10 @@ ERRORS = {
             "np.sum([block.log_normalizer_increment(u) for block, u in list(parts)[1:]], axis=0)",
         )
     ],
+    "rows of a regression that share a matrix count its inverse once": [
+        ("+ n_sharing * self._covariance", "+ self._covariance")
+    ],
+    "what a regression explains is taken about zero": [
+        ("(self._mean * (total + residual)).sum(axis=-1)", "(self._mean * total).sum(axis=-1)")
+    ],
 }

@@ -1,0 +1,455 @@
+r"""Regressions: priors of coefficients and of the precision of their noise, one row of coefficients for each target.
+
+Row s explains a number y by regressors r, :math:`y \sim N(c_s^\top r, 1/\rho_{g(s)})`. Rows of one group g share the
+precision of the noise. Given it, the coefficients of a row are normal, about :math:`m_s`, with a precision matrix
+:math:`\rho\Lambda` that several rows may share:
+
+.. math::
+
+    p(c, \rho) \propto \prod_g \rho_g^{a_g} e^{-b_g \rho_g} \prod_s
+        \exp\Bigl(-\tfrac{\rho_{g(s)}}{2} (c_s - m_s)^\top \Lambda_{p(s)} (c_s - m_s)\Bigr)
+        \prod_s \rho_{g(s)}^{D/2} dc_s \prod_g \frac{d\rho_g}{\rho_g},
+
+that is :math:`\rho_g \sim \mathrm{Gamma}(a_g, b_g)` and
+:math:`c_s \mid \rho \sim N(m_s, (\rho_{g(s)}\Lambda_{p(s)})^{-1})`. With one regressor, the constant 1, it is the
+Normal-Gamma distribution. A noise may be known instead: then :math:`\rho = 1`.
+
+Additive coordinates are :math:`\Lambda`, of which the upper triangle is held, the sums :math:`\Lambda m`, the counts 2a
+and the squares :math:`2b + \sum_s m_s^\top \Lambda m_s`. A datum adds :math:`(r r^\top, y r, 1, y^2)`. Natural
+parameters are :math:`-\tfrac12\sum_s \rho c_s c_s^\top` over the rows that share a matrix, with its two halves added,
+:math:`\rho c`, :math:`\tfrac12\ln\rho - \tfrac12\ln 2\pi` and :math:`-\tfrac12\rho` [Beal (4.3)-(4.5), (5.36)].
+
+Squares are about zero, so the unit of measure must be one in which zero lies within the targets and their spread is
+about one: an emission sees to that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from skvbem._numerics import (
+    digamma,
+    log_det_one_plus,
+    log_gamma,
+    log_rising,
+    pack_symmetric,
+    pairings,
+    safe_cholesky,
+    unpack_symmetric,
+)
+from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
+from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.families.parallel_generator import ParallelGenerator
+
+_LOG_2PI = np.log(2 * np.pi)
+# The share of its inverse from which a precision counts as stopped by the floor of variances.
+_NEARLY = 0.999
+
+
+class RegressionPoint(NamedTuple):
+    """Coefficients (n_rows, n_regressors, ...) and precisions of the noise (n_noises, ...)."""
+
+    coefficients: np.ndarray
+    precision: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Regression(FlatFamily):
+    """Coefficients of many rows, and a precision of the noise for each group of rows.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n_cells, ...)
+        Upper triangles of all precision matrices, sums of all rows, counts and squares of all noises.
+    n_regressors : int
+        D.
+    precision_of : ndarray of int, shape (n_rows,)
+        Which precision matrix each row has. All of them are in use.
+    noise_of : ndarray of int, shape (n_rows,), or None
+        Which noise each row has; None if the precision of the noise is known to be 1.
+    n_components : int
+        Components that the rows belong to, as many rows to each, one component after the other.
+
+    Examples
+    --------
+    The line y = 2 x with an offset of 1:
+
+    >>> import numpy as np
+    >>> from skvbem.families.regression import Regression
+    >>> one_row = np.zeros(1, dtype=int)
+    >>> prior = Regression.from_parameters([[0.0, 0.0]], [np.eye(2) / 100], [1.0], [0.5], one_row, one_row)
+    >>> x = np.array([-1.0, 0.0, 1.0, 2.0])
+    >>> y = 1 + 2 * x
+    >>> r = np.column_stack([np.ones(4), x])
+    >>> posterior = prior + np.concatenate([(r.T @ r)[np.triu_indices(2)], y @ r, [4.0, y @ y]])
+    >>> posterior.mean.round(2).tolist()
+    [[1.0, 2.0]]
+    """
+
+    n_regressors: int
+    precision_of: np.ndarray
+    noise_of: np.ndarray | None
+    n_components: int = 1
+
+    @classmethod
+    def from_parameters(cls, mean, precision, shape, rate, precision_of, noise_of, *, n_components: int = 1) -> Self:
+        r"""The block with these parameters.
+
+        Parameters
+        ----------
+        mean : array_like of shape (n_rows, n_regressors, ...)
+            Of the coefficients.
+        precision : array_like of shape (n_precisions, n_regressors, n_regressors, ...)
+            :math:`\Lambda`, symmetric, positive definite.
+        shape, rate : array_like of shape (n_noises, ...), or None
+            Of the Gamma distributions of noise precisions; None if the noise is known.
+        precision_of : array_like of int, shape (n_rows,)
+        noise_of : array_like of int, shape (n_rows,), or None
+        n_components : int, default=1
+        """
+        precision_of = np.asarray(precision_of)
+        mean = np.moveaxis(np.asarray(mean, dtype=float), [0, 1], [-2, -1])
+        precision = np.moveaxis(np.asarray(precision, dtype=float), [0, 1, 2], [-3, -2, -1])
+        total = (precision[..., precision_of, :, :] @ mean[..., None])[..., 0]
+        if noise_of is None:
+            empty = np.zeros((*mean.shape[:-2], 0))
+            return cls(_joined(precision, total, empty, empty), mean.shape[-1], precision_of, None, n_components)
+        noise_of = np.asarray(noise_of)
+        a, b = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (shape, rate))
+        square = 2 * b + _summed((total * mean).sum(axis=-1), noise_of, a.shape[-1])
+        return cls(_joined(precision, total, 2 * a, square), mean.shape[-1], precision_of, noise_of, n_components)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of coefficients."""
+        return len(self.precision_of)
+
+    @property
+    def n_precisions(self) -> int:
+        """Number of precision matrices."""
+        return int(self.precision_of.max()) + 1
+
+    @property
+    def n_noises(self) -> int:
+        """Number of noises whose precision is not known."""
+        return 0 if self.noise_of is None else int(self.noise_of.max()) + 1
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Number of coefficients and precisions of noises."""
+        return self.n_rows * self.n_regressors + self.n_noises
+
+    @property
+    def mean(self) -> np.ndarray:
+        """E[c], (n_rows, n_regressors, ...)."""
+        return np.moveaxis(self._mean, [-2, -1], [0, 1])
+
+    @property
+    def covariance(self) -> np.ndarray:
+        r"""Covariances of coefficients in units of the noise, :math:`\Lambda^{-1}`, (n_precisions, D, D, ...)."""
+        return np.moveaxis(self._covariance, [-3, -2, -1], [0, 1, 2])
+
+    @property
+    def shape(self) -> np.ndarray:
+        """Shapes a of the precisions of noises, (n_noises, ...)."""
+        return np.moveaxis(self._gamma[0], -1, 0)
+
+    @property
+    def rate(self) -> np.ndarray:
+        """Rates b of the precisions of noises, (n_noises, ...)."""
+        return np.moveaxis(self._gamma[1], -1, 0)
+
+    @property
+    def precision_cells(self) -> np.ndarray:
+        """The cells of the packed precision matrices, (n_precisions, D (D + 1) / 2)."""
+        return self._split(np.arange(len(self.coordinates)))[0]
+
+    @property
+    def is_valid(self) -> np.ndarray:
+        """Whether precision matrices are definite, shapes and rates positive; of the shape of the batch."""
+        a, b = self._gamma
+        with np.errstate(divide="ignore", invalid="ignore"):
+            definite = np.isfinite(self._factor).all(axis=(-3, -2, -1)) & np.isfinite(self._mean).all(axis=(-2, -1))
+            return np.asarray(definite & (a > 0).all(axis=-1) & (b > 0).all(axis=-1))
+
+    @property
+    def signed(self) -> np.ndarray:
+        """Products of different regressors, and sums, may be negative."""
+        of_products = np.tile(pairings(self.n_regressors) > 1, self.n_precisions)
+        of_noises = np.zeros(2 * self.n_noises, dtype=bool)
+        return np.concatenate([of_products, np.ones(self.n_rows * self.n_regressors, dtype=bool), of_noises])
+
+    def log_normalizer(self) -> np.ndarray:
+        """A, nats, summed over rows; NaN where the coordinates are not those of a density."""
+        a, b = self._gamma
+        of_rows = 0.5 * (self.n_regressors * _LOG_2PI - self._log_det[..., self.precision_of]).sum(axis=-1)
+        if self.noise_of is None:
+            _, total, *_ = self._split(self.coordinates)
+            return of_rows + 0.5 * (total * self._mean).sum(axis=(-2, -1))
+        return of_rows + (log_gamma(a) - a * (np.log(b) + _LOG_2PI)).sum(axis=-1)
+
+    def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
+        """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
+        products, total, n, square = self._split(statistics)
+        products = unpack_symmetric(products, self.n_regressors)
+        posterior = self + statistics
+        explained = self._at_rows(products, self._mean)
+        residual = total - explained
+        # what rows add to h' Lambda^-1 h, in terms that are about the prior mean
+        added = (self._mean * (total + residual)).sum(axis=-1)
+        added = added + (residual * posterior._at_rows(posterior._covariance, residual)).sum(axis=-1)
+        growth = log_det_one_plus(self._inverse_factor @ products @ self._inverse_factor.swapaxes(-1, -2))
+        of_rows = -0.5 * growth[..., self.precision_of].sum(axis=-1)
+        if self.noise_of is None:
+            return of_rows + 0.5 * added.sum(axis=-1)
+        a, b = self._gamma
+        half = 0.5 * n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lifted = np.log1p(0.5 * (square - self._by_noise(added)) / b)
+        of_noises = log_rising(a, half) - half * (np.log(b) + _LOG_2PI) - (a + half) * lifted
+        return of_rows + of_noises.sum(axis=-1)
+
+    def expected_natural(self) -> np.ndarray:
+        """Expectations of the natural parameters, of the shape of the coordinates."""
+        a, b = self._gamma
+        rho = a / b
+        of_rows = self._of_rows(rho)
+        n_sharing = np.bincount(self.precision_of)[:, None, None]
+        products = self._by_precision(of_rows, self._mean) + n_sharing * self._covariance
+        return self._natural(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
+
+    def natural(self, point: RegressionPoint) -> np.ndarray:
+        """Natural parameters of a point, of the shape of the coordinates."""
+        coefficients, rho = _lead(point)
+        of_rows = self._of_rows(rho)
+        products = self._by_precision(of_rows, coefficients)
+        return self._natural(products, of_rows[..., None] * coefficients, np.log(rho), rho)
+
+    def mode(self, basis: str = "natural") -> RegressionPoint:
+        """The point of highest density with respect to the natural measure, or to coefficients and precisions.
+
+        Raises
+        ------
+        NoInteriorModeError
+            In the probability basis, if a noise has a shape of no more than 1 less half of its coefficients.
+        """
+        a, b = self._gamma
+        if basis != "natural":
+            a = a + self._n_coefficients / 2 - 1
+            if np.any(a <= 0):
+                least = 1 - self._n_coefficients.max() / 2
+                raise no_interior_mode("Normal-Gamma", "shape", float(self._gamma[0].min()), f"more than {least:g}")
+        return _trail(self._mean, a / b)
+
+    def most_likely(self, statistics: np.ndarray) -> RegressionPoint:
+        """Coefficients by least squares, of least length where several are; 0 and 1 where there are no data.
+
+        Variances of noises are 1e-6 at least, a constraint under which the likelihood has its maximum here.
+        """
+        products, total, n, square = self._split(statistics)
+        inverse = np.linalg.pinv(unpack_symmetric(products, self.n_regressors), hermitian=True)
+        coefficients = self._at_rows(inverse, total)
+        left = square - self._by_noise((coefficients * total).sum(axis=-1))
+        variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
+        return _trail(coefficients, 1 / np.maximum(variance, VARIANCE_FLOOR))
+
+    def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
+        """Which components have a noise at its floor, (n_components, ...); None if the noise is known."""
+        if self.noise_of is None:
+            return None
+        _, rho = _lead(self.most_likely(statistics))
+        flat = (rho > _NEARLY / VARIANCE_FLOOR)[..., self.noise_of]
+        return np.moveaxis(flat.reshape(*flat.shape[:-1], self.n_components, -1).any(axis=-1), -1, 0)
+
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> RegressionPoint:
+        """Coefficients and precisions drawn: precisions first, then coefficients given these."""
+        a, b = self._gamma
+        batch = self._mean.shape[:-2]
+        rho = np.ones((*batch, 0))
+        if self.noise_of is not None:
+            rho = np.maximum(np.moveaxis(rng.standard_gamma(np.moveaxis(a, -1, 0)), 0, -1), 1e-300) / b
+        noise = np.moveaxis(rng.standard_normal((self.n_rows, self.n_regressors, *batch)), [0, 1], [-2, -1])
+        turned = self._at_rows(self._inverse_factor.swapaxes(-1, -2), noise)
+        return _trail(self._mean + turned / np.sqrt(self._of_rows(rho))[..., None], rho)
+
+    def to_unconstrained(self, point: RegressionPoint) -> np.ndarray:
+        """Coefficients in units of their noise, then log precisions, (n_free_parameters, ...)."""
+        coefficients, rho = _lead(point)
+        scaled = np.sqrt(self._of_rows(rho))[..., None] * coefficients
+        free = np.concatenate([scaled.reshape(*scaled.shape[:-2], -1), np.log(rho)], axis=-1)
+        return np.moveaxis(free, -1, 0)
+
+    def from_unconstrained(self, free: np.ndarray) -> RegressionPoint:
+        """The point with these coordinates."""
+        flat = np.moveaxis(free, 0, -1)
+        scaled, log_rho = np.split(flat, [self.n_rows * self.n_regressors], axis=-1)
+        scaled, rho = scaled.reshape(*flat.shape[:-1], self.n_rows, -1), np.exp(log_rho)
+        return _trail(scaled / np.sqrt(self._of_rows(rho))[..., None], rho)
+
+    def from_natural(self, natural: np.ndarray) -> RegressionPoint:
+        """The point with these natural parameters."""
+        _, total, _, square = self._split(natural)
+        rho = -2 * square
+        return _trail(total / self._of_rows(rho)[..., None], rho)
+
+    def jacobian(self, point: RegressionPoint) -> np.ndarray:
+        """Derivatives of natural parameters by coefficients in units of their noise, and by log precisions."""
+        coefficients, rho = _lead(point)
+        packed, sums, counts, squares = self._split(np.arange(len(self.coordinates)))
+        of_rows, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
+        z = of_rows[:, None] * coefficients
+        derivatives = np.zeros((len(self.coordinates), self.n_free_parameters))
+        matrices = unpack_symmetric(packed, self.n_regressors)[self.precision_of]
+        for i in range(self.n_regressors):  # d(-z z^T / 2), both halves, by the i-th coefficient of each row
+            derivatives[matrices[:, i], places[:, i, None]] = -z
+        derivatives[sums, places] = of_rows[:, None]
+        if self.noise_of is not None:
+            derivatives[sums, logs[self.noise_of][:, None]] = 0.5 * of_rows[:, None] * z
+            derivatives[counts, logs] = 0.5
+            derivatives[squares, logs] = -0.5 * rho
+        return derivatives
+
+    def information(
+        self, point: RegressionPoint, coordinates: np.ndarray, free: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Information: the precision matrix of coefficients; at a log precision, and between both, sums and squares."""
+        coefficients, rho = _lead(point)
+        products, total, _, square = self._split(coordinates)
+        root, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
+        curvature = np.zeros((self.n_free_parameters,) * 2)
+        of_rows = unpack_symmetric(products, self.n_regressors)[self.precision_of]
+        curvature[places[:, :, None], places[:, None, :]] = of_rows
+        if self.noise_of is not None:
+            drawn = 0.5 * root[:, None] * total
+            of_row = logs[self.noise_of][:, None]
+            curvature[places, of_row] = curvature[of_row, places] = -drawn
+            of_logs = self._by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
+            curvature[logs, logs] = 0.5 * square * rho - of_logs
+        return principal_submatrix(curvature, free)
+
+    @property
+    def probability_shift(self) -> np.ndarray:
+        """What to add to the coordinates: to a count the number of coefficients that stand on its noise, less 2."""
+        shift = np.zeros(len(self.coordinates))
+        shift[self._split(np.arange(len(shift)))[2]] = self._n_coefficients - 2
+        return shift
+
+    def _log_natural_measure(self, point: RegressionPoint) -> np.ndarray:
+        return ((self._n_coefficients / 2 - 1) * np.log(_lead(point)[1])).sum(axis=-1)
+
+    # Parts ------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _factor(self) -> np.ndarray:
+        return safe_cholesky(unpack_symmetric(self._split(self.coordinates)[0], self.n_regressors))
+
+    @cached_property
+    def _inverse_factor(self) -> np.ndarray:
+        return np.linalg.inv(self._factor)
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        return self._inverse_factor.swapaxes(-1, -2) @ self._inverse_factor
+
+    @cached_property
+    def _log_det(self) -> np.ndarray:
+        return 2 * np.log(np.diagonal(self._factor, axis1=-2, axis2=-1)).sum(axis=-1)
+
+    @cached_property
+    def _mean(self) -> np.ndarray:
+        return self._at_rows(self._covariance, self._split(self.coordinates)[1])
+
+    @cached_property
+    def _gamma(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shapes and rates, batch axes first."""
+        _, total, count, square = self._split(self.coordinates)
+        return count / 2, (square - self._by_noise((total * self._mean).sum(axis=-1))) / 2
+
+    @cached_property
+    def _n_coefficients(self) -> np.ndarray:
+        """Coefficients that stand on each noise."""
+        return np.zeros(0) if self.noise_of is None else self.n_regressors * np.bincount(self.noise_of)
+
+    @property
+    def _free_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Unconstrained coordinates of coefficients (n_rows, D), and of log precisions (n_noises,)."""
+        places = np.arange(self.n_free_parameters)
+        of_coefficients, logs = np.split(places, [self.n_rows * self.n_regressors])
+        return of_coefficients.reshape(self.n_rows, -1), logs
+
+    @cached_property
+    def _shares_evenly(self) -> bool:
+        """Whether each matrix serves as many rows, one after the other."""
+        n_sharing, rest = divmod(self.n_rows, self.n_precisions)
+        return not rest and bool(np.all(self.precision_of == np.arange(self.n_rows) // n_sharing))
+
+    def _at_rows(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Matrices (..., n_precisions, D, D) times each row (..., n_rows, D) that has them."""
+        if self._shares_evenly:
+            blocks = rows.reshape(*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
+            product = blocks @ matrices.swapaxes(-1, -2)
+            return product.reshape(*product.shape[:-3], *rows.shape[-2:])
+        return (matrices[..., self.precision_of, :, :] @ rows[..., None])[..., 0]
+
+    def _by_precision(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Sums of weighted squares of rows that share a matrix, (..., n_precisions, D, D)."""
+        weighted = weight[..., None] * rows
+        if self._shares_evenly:
+            shape = (*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
+            return weighted.reshape(shape).swapaxes(-1, -2) @ rows.reshape(shape)
+        squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)
+        return np.moveaxis(_summed(squares, self.precision_of, self.n_precisions), -1, -3)
+
+    def _by_noise(self, of_rows: np.ndarray) -> np.ndarray:
+        """Sums over the rows of each noise, (..., n_noises)."""
+        return of_rows[..., :0] if self.noise_of is None else _summed(of_rows, self.noise_of, self.n_noises)
+
+    def _of_rows(self, rho: np.ndarray) -> np.ndarray:
+        """The precision of the noise of each row, (..., n_rows)."""
+        return np.ones((*rho.shape[:-1], self.n_rows)) if self.noise_of is None else rho[..., self.noise_of]
+
+    def _natural(self, products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
+        """Natural parameters as flat cells, from those of matrices, rows and noises."""
+        d = self.n_regressors
+        return _flat(-0.5 * pairings(d) * pack_symmetric(products), total, 0.5 * (log_rho - _LOG_2PI), -0.5 * rho)
+
+    def _split(self, cells: np.ndarray) -> list[np.ndarray]:
+        """Packed matrices (..., n_precisions, cells), sums (..., n_rows, D), counts and squares (..., n_noises)."""
+        d, n = self.n_regressors, self.n_precisions
+        cells = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1)
+        ends = np.cumsum([n * d * (d + 1) // 2, self.n_rows * d, self.n_noises])
+        packed, total, count, square = np.split(cells, ends, axis=-1)
+        batch = cells.shape[:-1]
+        return [packed.reshape(*batch, n, -1), total.reshape(*batch, -1, d), count, square]
+
+
+def _joined(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """Coordinates of regressions as flat cells, batch axes last."""
+    return _flat(pack_symmetric(precision), total, count, square)
+
+
+def _flat(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
+    batch = packed.shape[:-2]
+    flat = np.concatenate([packed.reshape(*batch, -1), total.reshape(*batch, -1), count, square], axis=-1)
+    return flat.T if flat.ndim < 3 else np.moveaxis(flat, -1, 0)
+
+
+def _summed(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
+    """Sums of values (..., n) over groups, (..., n_groups)."""
+    if n_groups == len(group_of) and np.array_equal(group_of, np.arange(n_groups)):
+        return values
+    return values @ (group_of[:, None] == np.arange(n_groups))
+
+
+def _lead(point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and precisions, batch axes first."""
+    return np.moveaxis(point.coefficients, [0, 1], [-2, -1]), np.moveaxis(point.precision, 0, -1)
+
+
+def _trail(coefficients: np.ndarray, precision: np.ndarray) -> RegressionPoint:
+    """A point, batch axes last."""
+    return RegressionPoint(np.moveaxis(coefficients, [-2, -1], [0, 1]), np.moveaxis(precision, -1, 0))

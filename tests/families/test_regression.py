@@ -1,0 +1,149 @@
+"""Regressions against Normal-Gamma distributions, SciPy, and factor analysis in a few lines."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from skvbem.families import NormalGamma, Regression, RegressionPoint
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.hyperpriors import GammaHyperprior
+
+approx = pytest.approx
+
+
+def test_with_the_constant_alone_it_is_the_normal_gamma_distribution(rng):
+    mean, kappa, dof, scale = rng.normal(size=3), *rng.exponential(2.0, size=(3, 3))
+    theirs = NormalGamma.from_parameters(mean[None], kappa[None], dof[None], scale[None])
+    rows = np.arange(3)
+    ours = Regression.from_parameters(mean[:, None], kappa[:, None, None], dof / 2, scale / 2, rows, rows)
+    x = rng.normal(size=(7, 3))
+    n, total, square = np.full(3, 7.0), x.sum(axis=0), (x**2).sum(axis=0)
+    of_theirs, of_ours = np.concatenate([n, n, total, square]), np.concatenate([n, total, n, square])
+    assert ours.log_evidence(of_ours) == approx(theirs.log_evidence(of_theirs), rel=1e-13)
+    assert (ours + of_ours).kl(ours) == approx((theirs + of_theirs).kl(theirs), rel=1e-13)
+
+
+def test_the_evidence_of_a_regression_is_a_student_density(rng):
+    """Rows that share the matrix of a table without gaps, each with a noise of its own."""
+    r, y = rng.normal(size=(6, 2)), rng.normal(size=(6, 2))
+    mean, root = rng.normal(size=(2, 2)), rng.normal(size=(2, 3))
+    precision, a, b = root @ root.T, np.array([1.5, 2.0]), np.array([0.7, 3.0])
+    prior = Regression.from_parameters(mean, precision[None], a, b, [0, 0], [0, 1])
+    statistics = np.concatenate([(r.T @ r)[np.triu_indices(2)], (y.T @ r).ravel(), [6, 6], (y**2).sum(axis=0)])
+    spread = np.eye(6) + r @ np.linalg.inv(precision) @ r.T
+    expected = [stats.multivariate_t(r @ mean[s], b[s] / a[s] * spread, df=2 * a[s]).logpdf(y[:, s]) for s in range(2)]
+    assert prior.log_evidence(statistics) == approx(sum(expected), rel=1e-12)
+
+
+def test_a_noise_that_is_known_leaves_a_normal_density(rng):
+    r, y, mean = rng.normal(size=(5, 2)), rng.normal(size=5), rng.normal(size=(1, 2))
+    prior = Regression.from_parameters(mean, np.diag([2.0, 0.5])[None], None, None, [0], None)
+    statistics = np.concatenate([(r.T @ r)[np.triu_indices(2)], y @ r])
+    of_data = -0.5 * (y @ y) - 2.5 * np.log(2 * np.pi)  # what no coefficient changes is the model's part
+    spread = np.eye(5) + r @ np.diag([0.5, 2.0]) @ r.T
+    expected = stats.multivariate_normal(r @ mean[0], spread).logpdf(y)
+    assert prior.log_evidence(statistics) + of_data == approx(expected, rel=1e-12)
+
+
+def test_the_density_of_a_row_integrates_to_one():
+    """With respect to one coefficient and the precision of its noise."""
+    prior = Regression.from_parameters([[0.3]], [[[2.0]]], [1.7], [0.6], [0], [0])
+
+    def density(c, log_rho):
+        point = RegressionPoint(np.array([[c]]), np.exp([log_rho]))
+        return np.exp(prior.log_density(point, "probability") + log_rho)
+
+    def end(sign):
+        return lambda log_rho: 0.3 + sign * 9 / np.sqrt(2 * np.exp(log_rho))
+
+    assert integrate.dblquad(density, -14, 5, end(-1), end(+1))[0] == approx(1.0, abs=1e-6)
+
+
+def test_least_squares_of_fewer_data_than_coefficients_are_the_shortest(rng):
+    r, y = rng.normal(size=(2, 4)), rng.normal(size=2)
+    prior = Regression.from_parameters(np.zeros((1, 4)), np.eye(4)[None], [1.0], [0.5], [0], [0])
+    statistics = np.concatenate([(r.T @ r)[np.triu_indices(4)], y @ r, [2, y @ y]])
+    point = prior.most_likely(statistics)
+    assert point.coefficients[0] == approx(np.linalg.pinv(r) @ y, rel=1e-6)
+    assert point.precision == approx(1e6)
+    assert prior.are_spikes(statistics).tolist() == [True]
+    assert prior.most_likely(0 * statistics).precision == approx(1.0)
+
+
+# Factor analysis of three rows in two columns ------------------------------------------------------------------------
+
+Y = np.array([[0.5, -0.2], [-1.0, -0.7], [0.8, 1.1]])
+
+
+def moments(mean, covariance):
+    """Statistics of regressors (1, x) of normal factors x, for both columns at once."""
+    regressors = np.column_stack([np.ones(3), mean])
+    products = regressors.T @ regressors + 3 * np.diag([0, covariance])
+    return np.concatenate([products[np.triu_indices(2)], (Y.T @ regressors).ravel()])
+
+
+class OneFactor:
+    """A factor analyser of one factor, term by term; its prior as a regression with a hidden precision of loadings."""
+
+    def __init__(self, noise_of, relevance):
+        self.noise_of, self.n_noises = noise_of, max(noise_of) + 1
+        matrix = np.diag([1.0, 1.0 if relevance == "fixed" else 0.0])
+        a, b = np.ones(self.n_noises), np.full(self.n_noises, 0.5)
+        self.prior = base = Regression.from_parameters(np.zeros((2, 2)), matrix[None], a, b, [0, 0], noise_of)
+        self.of_noises = np.bincount(noise_of, minlength=self.n_noises)
+        self.squares = np.array([(Y[:, np.equal(noise_of, g)] ** 2).sum() for g in range(self.n_noises)])
+        if relevance == "ard":
+            at_one = Regression.from_parameters(np.zeros((2, 2)), np.eye(2)[None], a, b, [0, 0], noise_of)
+            loadings, one = np.zeros((1, len(base.coordinates))), np.ones(1)
+            loadings[0, base.precision_cells[0, 2]] = 1.0
+            constant = -float(at_one.log_normalizer())
+            self.prior = Hierarchical(base, GammaHyperprior(one, one, one, loadings, constant))
+
+    def of_rows(self, mean, covariance):
+        """Statistics of all rows."""
+        return np.concatenate([moments(mean, covariance), 3.0 * self.of_noises, self.squares])
+
+    def e_step(self, natural):
+        """Means and covariance of factors, and ln Z of the rows."""
+        products, sums, logs, squares = np.split(natural, [3, 7, 7 + self.n_noises])
+        precision = 1 - 2 * products[2]
+        h = Y @ sums[1::2] + products[1]
+        of_constant = self.of_noises @ logs + products[0] + Y @ sums[::2] + Y**2 @ squares[self.noise_of]
+        log_z = of_constant - 0.5 * np.log(precision) + 0.5 * h**2 / precision
+        return h / precision, 1 / precision, log_z.sum()
+
+    def fit(self, n_steps):
+        """The bound after each step, and the last posterior."""
+        mean, covariance = np.array([0.5, -1.0, 1.0]), 0.5
+        hidden = self.prior.with_hyperparameters(np.zeros(self.prior.coordinates.shape))
+        bounds = []
+        for _ in range(n_steps):
+            posterior = self.prior + (self.of_rows(mean, covariance) + hidden)
+            natural = posterior.expected_natural()
+            mean, covariance, log_z = self.e_step(natural)
+            of_hyper = self.prior.log_normalizer_of_hyperparameters(natural)
+            bounds.append(float(log_z + of_hyper - posterior.kl(self.prior)))
+            hidden = self.prior.hyperparameters(natural)
+        return bounds, posterior
+
+
+@pytest.mark.parametrize(
+    ("noise_of", "relevance", "bound"),
+    [
+        ([0, 1], "fixed", -10.515254480),
+        ([0, 1], "ard", -10.818431369),
+        ([0, 0], "fixed", -10.256700304),
+        ([0, 0], "ard", -10.559250942),
+    ],
+)
+def test_factor_analysis_of_three_rows(noise_of, relevance, bound):
+    """Bounds of another program, term by term; evidences by quadrature are 1.3 to 1.5 nats above."""
+    bounds, _ = OneFactor(noise_of, relevance).fit(3000)
+    assert np.all(np.diff(bounds) > -1e-12)
+    assert bounds[-1] == approx(bound, abs=2e-9)
+
+
+def test_steps_of_factor_analysis_are_those_of_another_program():
+    """The bound after the factors of the first and of the second step, where the prior of loadings is known."""
+    assert OneFactor([0, 1], "fixed").fit(2)[0] == approx([-10.618704520, -10.533268972], abs=1e-8)
+    assert OneFactor([0, 0], "fixed").fit(2)[0] == approx([-10.350975086, -10.276054108], abs=1e-8)
