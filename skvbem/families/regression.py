@@ -166,7 +166,7 @@ class Regression(FlatFamily):
     @property
     def precision_cells(self) -> np.ndarray:
         """The cells of the packed precision matrices, (n_precisions, D (D + 1) / 2)."""
-        return self._split(np.arange(len(self.coordinates)))[0]
+        return self.split(np.arange(len(self.coordinates)))[0]
 
     @property
     def is_valid(self) -> np.ndarray:
@@ -188,13 +188,13 @@ class Regression(FlatFamily):
         a, b = self._gamma
         of_rows = 0.5 * (self.n_regressors * _LOG_2PI - self._log_det[..., self.precision_of]).sum(axis=-1)
         if self.noise_of is None:
-            _, total, *_ = self._split(self.coordinates)
+            _, total, *_ = self.split(self.coordinates)
             return of_rows + 0.5 * (total * self._mean).sum(axis=(-2, -1))
         return of_rows + (log_gamma(a) - a * (np.log(b) + _LOG_2PI)).sum(axis=-1)
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
-        products, total, n, square = self._split(statistics)
+        products, total, n, square = self.split(statistics)
         products = unpack_symmetric(products, self.n_regressors)
         posterior = self + statistics
         explained = self._at_rows(products, self._mean)
@@ -250,7 +250,7 @@ class Regression(FlatFamily):
 
         Variances of noises are 1e-6 at least, a constraint under which the likelihood has its maximum here.
         """
-        products, total, n, square = self._split(statistics)
+        products, total, n, square = self.split(statistics)
         inverse = np.linalg.pinv(unpack_symmetric(products, self.n_regressors), hermitian=True)
         coefficients = self._at_rows(inverse, total)
         left = square - self._by_noise((coefficients * total).sum(axis=-1))
@@ -292,14 +292,14 @@ class Regression(FlatFamily):
 
     def from_natural(self, natural: np.ndarray) -> RegressionPoint:
         """The point with these natural parameters."""
-        _, total, _, square = self._split(natural)
+        _, total, _, square = self.split(natural)
         rho = -2 * square
         return _trail(total / self._of_rows(rho)[..., None], rho)
 
     def jacobian(self, point: RegressionPoint) -> np.ndarray:
         """Derivatives of natural parameters by coefficients in units of their noise, and by log precisions."""
         coefficients, rho = _lead(point)
-        packed, sums, counts, squares = self._split(np.arange(len(self.coordinates)))
+        packed, sums, counts, squares = self.split(np.arange(len(self.coordinates)))
         of_rows, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
         z = of_rows[:, None] * coefficients
         derivatives = np.zeros((len(self.coordinates), self.n_free_parameters))
@@ -318,7 +318,7 @@ class Regression(FlatFamily):
     ) -> np.ndarray:
         """Information: the precision matrix of coefficients; at a log precision, and between both, sums and squares."""
         coefficients, rho = _lead(point)
-        products, total, _, square = self._split(coordinates)
+        products, total, _, square = self.split(coordinates)
         root, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
         curvature = np.zeros((self.n_free_parameters,) * 2)
         of_rows = unpack_symmetric(products, self.n_regressors)[self.precision_of]
@@ -335,7 +335,7 @@ class Regression(FlatFamily):
     def probability_shift(self) -> np.ndarray:
         """What to add to the coordinates: to a count the number of coefficients that stand on its noise, less 2."""
         shift = np.zeros(len(self.coordinates))
-        shift[self._split(np.arange(len(shift)))[2]] = self._n_coefficients - 2
+        shift[self.split(np.arange(len(shift)))[2]] = self._n_coefficients - 2
         return shift
 
     def _log_natural_measure(self, point: RegressionPoint) -> np.ndarray:
@@ -345,7 +345,7 @@ class Regression(FlatFamily):
 
     @cached_property
     def _factor(self) -> np.ndarray:
-        return safe_cholesky(unpack_symmetric(self._split(self.coordinates)[0], self.n_regressors))
+        return safe_cholesky(unpack_symmetric(self.split(self.coordinates)[0], self.n_regressors))
 
     @cached_property
     def _inverse_factor(self) -> np.ndarray:
@@ -361,12 +361,12 @@ class Regression(FlatFamily):
 
     @cached_property
     def _mean(self) -> np.ndarray:
-        return self._at_rows(self._covariance, self._split(self.coordinates)[1])
+        return self._at_rows(self._covariance, self.split(self.coordinates)[1])
 
     @cached_property
     def _gamma(self) -> tuple[np.ndarray, np.ndarray]:
         """Shapes and rates, batch axes first."""
-        _, total, count, square = self._split(self.coordinates)
+        _, total, count, square = self.split(self.coordinates)
         return count / 2, (square - self._by_noise((total * self._mean).sum(axis=-1))) / 2
 
     @cached_property
@@ -417,7 +417,7 @@ class Regression(FlatFamily):
         d = self.n_regressors
         return _flat(-0.5 * pairings(d) * pack_symmetric(products), total, 0.5 * (log_rho - _LOG_2PI), -0.5 * rho)
 
-    def _split(self, cells: np.ndarray) -> list[np.ndarray]:
+    def split(self, cells: np.ndarray) -> list[np.ndarray]:
         """Packed matrices (..., n_precisions, cells), sums (..., n_rows, D), counts and squares (..., n_noises)."""
         d, n = self.n_regressors, self.n_precisions
         cells = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1)

@@ -85,16 +85,23 @@ class DenseTable:
     @cached_property
     def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
         """Rows with the same missing columns, and these columns."""
-        if self.pattern is None or not len(self.pattern):
-            return [(slice(None), ())]
-        order = np.argsort(self.pattern, kind="stable")
-        starts = np.flatnonzero(np.diff(self.pattern[order], prepend=-1))
-        runs: list[tuple[slice | np.ndarray, tuple[int, ...]]] = []
-        for rows in np.split(order, starts[1:]):
-            together = rows[-1] - rows[0] + 1 == len(rows)
-            missing = tuple(np.flatnonzero(self.patterns[self.pattern[rows[0]]]).tolist())
-            runs.append((slice(int(rows[0]), int(rows[-1]) + 1) if together else rows, missing))
-        return runs
+        return runs_of_patterns(self.pattern, self.patterns)
+
+
+def runs_of_patterns(
+    pattern: np.ndarray | None, patterns: np.ndarray
+) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
+    """Rows with the same missing columns, and these columns, of patterns as `missing_patterns` has them."""
+    if pattern is None or not len(pattern):
+        return [(slice(None), ())]
+    order = np.argsort(pattern, kind="stable")
+    starts = np.flatnonzero(np.diff(pattern[order], prepend=-1))
+    runs: list[tuple[slice | np.ndarray, tuple[int, ...]]] = []
+    for rows in np.split(order, starts[1:]):
+        together = rows[-1] - rows[0] + 1 == len(rows)
+        missing = tuple(np.flatnonzero(patterns[pattern[rows[0]]]).tolist())
+        runs.append((slice(int(rows[0]), int(rows[-1]) + 1) if together else rows, missing))
+    return runs
 
 
 def missing_patterns(values: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:

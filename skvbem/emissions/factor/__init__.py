@@ -1,0 +1,1 @@
+"""Factor analyzers: measurements that a few hidden factors of each row explain."""

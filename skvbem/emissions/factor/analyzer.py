@@ -1,0 +1,310 @@
+r"""Factor analyzers: :math:`N(y \mid \mu_k, \Lambda_k\Lambda_k^\top + \Psi_k)`, by factors that are hidden in each row.
+
+Given its component and its factors :math:`x \sim N(0, I_q)`, each column of a row is a regression on them,
+:math:`y_j \sim N(\mu_{kj} + \lambda_{kj}^\top x, 1/\tau_{kj})` (`skvbem.families.regression`), with a noise for each
+column ("diag": factor analysis), or one for all of a component ("spherical": probabilistic principal components); all
+components may share them (`tied`). Factors are integrated out, exactly given q(theta), as missing cells are: what is
+not observed is left out [Beal chapter 4; Ghahramani & Beal 2000].
+
+**Relevance.** The loadings of a factor have a precision :math:`\nu_{ks}` in units of the noise, which is known, or
+hidden with a Gamma prior, :math:`\lambda_{kjs} \mid \tau, \nu \sim N(0, (\tau_{kj}\nu_{ks})^{-1})`: a hyperparameter
+that is a hidden variable (`skvbem.families.hierarchical`).
+
+**Units.** Columns are measured in standard deviations from their means, so that no unit of measure makes a difference.
+
+**Starts.** Loadings of 0 are a stationary point: the factors then know nothing, and rows of any responsibilities lead
+back to it. So rows are completed for a start by the principal components of the data (`start_natural`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem.blocks import Blocks
+from skvbem.emissions.base import Emission
+from skvbem.emissions.factor.step import FactorStep, FactorTable
+from skvbem.emissions.gaussian.dense_step import missing_patterns
+from skvbem.emissions.moments import blocks_of_floats, weighted_moments
+from skvbem.families import Regression, RegressionPoint
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.hyperpriors import GammaHyperprior
+
+# Draws of the parameters that a predictive density is a mean over, and their seed.
+_N_DRAWS, _SEED = 64, 0
+
+
+@dataclass(frozen=True, eq=False)
+class FactorAnalyzer(Emission):
+    """Measurements that a few factors explain.
+
+    Parameters
+    ----------
+    origin, unit : ndarray of shape (d,)
+        Of each column, in the units of the data.
+    mean : ndarray of shape (d,)
+        The mean of the data above the origin, in units.
+    has_gaps : ndarray of bool, shape (d,)
+        Which columns have missing cells. Those without share the statistics of their regressors.
+    loadings : ndarray of shape (d, q)
+        Of the principal components of the data, in units: where fits start.
+    spherical : bool
+        Whether the columns of a component share one noise.
+    tied : bool
+        Whether all components share the noises.
+    total_weight : float
+        Of the data, rows.
+    """
+
+    origin: np.ndarray
+    unit: np.ndarray
+    mean: np.ndarray
+    has_gaps: np.ndarray
+    loadings: np.ndarray
+    spherical: bool = False
+    tied: bool = False
+    total_weight: float = 1.0
+
+    @classmethod
+    def for_data(
+        cls,
+        values: np.ndarray | Blocks,
+        weight: np.ndarray | None = None,
+        *,
+        n_factors: int,
+        spherical: bool = False,
+        tied: bool = False,
+    ) -> Self:
+        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,)."""
+        moments = weighted_moments(values, weight)
+        has_gaps = np.zeros(len(moments.origin), dtype=bool)
+        for cells, _ in blocks_of_floats(values, weight):
+            has_gaps |= np.isnan(cells).any(axis=0)
+        loadings = principal_loadings(moments.correlation, n_factors)
+        mean = moments.mean / moments.deviation
+        return cls(moments.origin, moments.deviation, mean, has_gaps, loadings, spherical, tied, moments.total_weight)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row, d."""
+        return len(self.origin)
+
+    @property
+    def n_factors(self) -> int:
+        """Factors of a component, q."""
+        return self.loadings.shape[1]
+
+    @property
+    def doubles_per_row(self) -> int:
+        """Doubles that a block holds for each row."""
+        return 2 * self.n_columns + self.n_factors + 1
+
+    @cached_property
+    def matrix_of(self) -> np.ndarray:
+        """Which matrix of its component each column has, (d,): those without gaps share the first."""
+        shared = ~self.has_gaps
+        return np.where(shared, 0, np.cumsum(self.has_gaps) - 1 + int(shared.any()))
+
+    def layout(self, n_components: int) -> Regression:
+        """Which rows of coefficients share matrices and noises, for so many components; of no density."""
+        d, n_matrices, k = self.n_columns, int(self.matrix_of.max()) + 1, np.arange(n_components)[:, None]
+        of_column = np.zeros(d, dtype=int) if self.spherical else np.arange(d)
+        n_noises = int(of_column.max()) + 1
+        precision_of = (n_matrices * k + self.matrix_of).ravel()
+        noise_of = (of_column + (0 if self.tied else n_noises * k)) + np.zeros((n_components, 1), dtype=int)
+        n_regressors = 1 + self.n_factors
+        n_all = n_noises if self.tied else n_noises * n_components
+        n_cells = n_components * (n_matrices * n_regressors * (n_regressors + 1) // 2 + d * n_regressors) + 2 * n_all
+        return Regression(np.zeros(n_cells), n_regressors, precision_of, noise_of.ravel(), n_components)
+
+    def default_prior(
+        self,
+        n_components: int,
+        *,
+        mean_prior=None,
+        mean_precision_prior: float = 1.0,
+        noise_prior: tuple[float, float] = (1.0, 0.5),
+        relevance_prior: tuple[float, float] | float = (1.0, 1.0),
+    ) -> Regression | Hierarchical:
+        """One prior for all components, in units in which columns have variance 1.
+
+        Parameters
+        ----------
+        n_components : int
+        mean_prior : array_like of shape (d,), optional
+            The mean of the data if None.
+        mean_precision_prior : float
+            Weight of `mean_prior`, in data.
+        noise_prior : pair of float
+            Shape and rate of the precision of a noise.
+        relevance_prior : pair of float, or float
+            Shape and rate of the precision of loadings, or this precision itself.
+        """
+        layout, d, q = self.layout(n_components), self.n_columns, self.n_factors
+        mean = self.mean
+        if mean_prior is not None:
+            mean = (np.asarray(mean_prior, dtype=float) - self.origin) / self.unit
+        means = np.zeros((n_components * d, 1 + q))
+        means[:, 0] = np.tile(mean, n_components)
+        shape, rate = (np.full(layout.n_noises, float(x)) for x in noise_prior)
+
+        def family(relevance: float) -> Regression:
+            precision = np.diag(np.concatenate([[mean_precision_prior], np.full(q, relevance)]))
+            matrices = np.tile(precision, (layout.n_precisions, 1, 1))
+            sharing = (layout.precision_of, layout.noise_of)
+            return Regression.from_parameters(means, matrices, shape, rate, *sharing, n_components=n_components)
+
+        if not isinstance(relevance_prior, tuple):
+            return family(float(relevance_prior))
+        if not q:
+            return family(1.0)
+        return Hierarchical(family(0.0), self._relevance(layout, relevance_prior, -float(family(1.0).log_normalizer())))
+
+    def _relevance(self, layout: Regression, prior: tuple[float, float], constant: float) -> GammaHyperprior:
+        """The hyperprior of the precisions of loadings, one for each component and factor."""
+        q, d, cells = self.n_factors, self.n_columns, layout.precision_cells
+        of_diagonal = np.cumsum(np.arange(q + 1, 0, -1))[:-1] + 0  # (1, 1), (2, 2), ... of packed upper triangles
+        by_component = cells.reshape(layout.n_components, -1, cells.shape[1])
+        loadings = np.zeros((layout.n_components, q, len(layout.coordinates)))
+        for k, of_component in enumerate(by_component):
+            for s, cell in enumerate(of_diagonal):
+                loadings[k, s, of_component[:, cell]] = 1.0
+        n = layout.n_components * q
+        shape, rate = (np.full(n, float(x)) for x in prior)
+        return GammaHyperprior(shape, rate, np.full(n, d / 2), loadings.reshape(n, -1), constant)
+
+    def start_natural(self, prior: Any) -> np.ndarray:
+        """Natural parameters (n_cells,) under which rows are completed where their components are known for a start.
+
+        All components have the loadings of the principal components of the data.
+        """
+        d, k = self.n_columns, prior_layout(prior).n_components
+        coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
+        layout = prior_layout(prior)
+        noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
+        of_noise = np.bincount(layout.noise_of, np.tile(noise, k)) / np.bincount(layout.noise_of)
+        assert len(coefficients) == k * d
+        return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
+
+    def survey(self, values: np.ndarray, before: FactorTable | None = None) -> FactorTable:
+        """A table without rows: nothing need be known of all."""
+        none = np.zeros((0, self.n_columns), dtype=bool)
+        return FactorTable(self.origin, self.unit, np.asarray(values)[:0], None, none)
+
+    def prepare(self, values: np.ndarray, survey: FactorTable | None = None) -> FactorTable:
+        """A table of rows, (n_rows, d), NaN where a cell is missing. The values are not copied."""
+        values = np.asarray(values)
+        return FactorTable(self.origin, self.unit, values, *missing_patterns(values))
+
+    def row_order(self, table: FactorTable) -> np.ndarray | None:
+        """Rows with the same cells missing together."""
+        return None if table.pattern is None else np.argsort(table.pattern, kind="stable")
+
+    def step(self, natural: np.ndarray, table: Any) -> FactorStep:
+        """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
+        return FactorStep(self.layout(self._n_components(len(natural))), natural, self.unit, ~self.has_gaps)
+
+    def log_predictive(self, block: FactorTable, posterior: Regression) -> np.ndarray:
+        """Log densities, nats, (n_rows, n_components): means over draws of the parameters, each of which is a density.
+
+        The draws are the same for all rows, so that over all rows the mean integrates to one.
+        """
+        rng = np.random.default_rng(_SEED)
+        natural = np.stack([posterior.natural(posterior.sample(rng)) for _ in range(_N_DRAWS)], axis=1)
+        logs = self.step(natural, block).log_likelihood(block)
+        return np.logaddexp.reduce(logs, axis=0) - np.log(len(logs))
+
+    def sample(self, point: RegressionPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Measurements drawn: factors first, then columns given these."""
+        coefficients, precision = self._by_component(point)
+        regressors = np.column_stack([np.ones(len(components)), rng.standard_normal((len(components), self.n_factors))])
+        means = np.einsum("njr,nr->nj", coefficients[components], regressors)
+        noise = rng.standard_normal(means.shape) / np.sqrt(precision[components])
+        return self.origin + self.unit * (means + noise)
+
+    def impute(self, block: FactorTable, point: RegressionPoint, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing cells replaced by their means given the observed ones."""
+        coefficients, _ = self._by_component(point)
+        layout = self.layout(len(coefficients))
+        step = self.step(layout.natural(point), block)
+        values = np.array(block.values, dtype=float)
+        for rows, missing in block.runs:
+            if not missing:
+                continue
+            x = step.means(block, rows, step._given(*missing))
+            filled, gone = values[rows], list(missing)
+            means = coefficients[:, gone, :1] + coefficients[:, gone, 1:] @ x
+            completed = np.einsum("nk,kjn->nj", responsibilities[rows], means)
+            filled[:, gone] = self.origin[gone] + self.unit[gone] * completed
+            values[rows] = filled
+        return values
+
+    def is_conjugate(self, table: FactorTable) -> bool:
+        """Whether nothing is hidden in a row of a known component: where there are no factors."""
+        return self.n_factors == 0
+
+    def seeding_coordinates(self, block: FactorTable) -> np.ndarray:
+        """Rows in standard deviations from the means of the columns."""
+        return block.measured.T
+
+    def quantiles(self, posterior: Regression, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the means, each of which is Student t distributed."""
+        from scipy.special import stdtrit
+
+        a, b = (x[posterior.noise_of] for x in (posterior.shape, posterior.rate))
+        spread = posterior.covariance[posterior.precision_of, 0, 0]
+        reach = stdtrit(2 * a, probability) * np.sqrt(b / a * spread)
+        means = (posterior.mean[:, 0] + reach).reshape(-1, self.n_columns)
+        return {"means": self.origin + self.unit * means}
+
+    def parameters(self, point: RegressionPoint) -> dict[str, np.ndarray]:
+        """Means, loadings, variances of noise, and covariances, of each component."""
+        coefficients, precision = self._by_component(point)
+        loadings = self.unit[:, None] * coefficients[..., 1:]
+        noise = self.unit**2 / precision
+        covariances = loadings @ loadings.swapaxes(-1, -2) + noise[:, None] * np.eye(self.n_columns)
+        means = self.origin + self.unit * coefficients[..., 0]
+        return {"means": means, "loadings": loadings, "noise_variances": noise, "covariances": covariances}
+
+    def component_of_cell(self, n_components: int) -> np.ndarray:
+        """The component that each cell of statistics belongs to; -1 where it belongs to all."""
+        layout, k = self.layout(n_components), np.arange(n_components)
+        n_matrices = layout.precision_cells.size // n_components
+        of_noises = np.full(layout.n_noises, -1) if self.tied else np.repeat(k, layout.n_noises // n_components)
+        parts = [np.repeat(k, n_matrices), np.repeat(k, self.n_columns * layout.n_regressors), of_noises, of_noises]
+        return np.concatenate(parts)
+
+    @property
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component, those of all among them."""
+        return len(self.layout(1).coordinates)
+
+    def _n_components(self, n_cells: int) -> int:
+        of_one, of_two = (len(self.layout(k).coordinates) for k in (1, 2))
+        return 1 + (n_cells - of_one) // (of_two - of_one)
+
+    def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
+        coefficients = point.coefficients.reshape(-1, self.n_columns, 1 + self.n_factors)
+        precision = point.precision[self.layout(len(coefficients)).noise_of]
+        return coefficients, precision.reshape(-1, self.n_columns)
+
+
+def prior_layout(prior: Any) -> Regression:
+    """The family of a prior, hierarchical or not."""
+    return prior.base if isinstance(prior, Hierarchical) else prior
+
+
+def principal_loadings(correlation: np.ndarray, n_factors: int) -> np.ndarray:
+    """Loadings (d, n_factors) of probabilistic principal components of a correlation matrix [Tipping & Bishop 1999]."""
+    variance, axes = np.linalg.eigh(correlation)
+    order = np.argsort(-variance)
+    kept, rest = order[:n_factors], order[n_factors:]
+    noise = variance[rest].mean() if len(rest) else 0.0
+    scale = np.sqrt(np.maximum(variance[kept] - noise, 0.01))
+    loadings = np.zeros((len(correlation), n_factors))
+    loadings[:, : len(kept)] = axes[:, kept] * scale
+    return loadings

@@ -1,0 +1,294 @@
+r"""The E step of factor analyzers: rows by what is missing, and the moments of their factors.
+
+Given natural parameters, the exponent of a row with the cells O observed is quadratic in its factors,
+
+.. math::
+
+    \sum_{j \in O} a_j + \sum_{j \in O} (y_j s_{j0} + y_j^2 q_j) + \tilde x^\top M_O \tilde x
+        + \sum_{j \in O} y_j s_j^\top x - \tfrac12 x^\top x,
+
+with :math:`\tilde x = (1, x)`, sums s, squares q and :math:`M_O` the natural parameters of the matrices of observed
+columns together. So the factors are normal with precision :math:`P = I - 2 M_{xx}` and mean :math:`P^{-1} h`,
+:math:`h = \sum_j y_j s_j + 2 M_{0x}`, and the integral over them adds
+:math:`\tfrac12 h^\top P^{-1} h - \tfrac12 \ln|P|`. No d by d matrix is made. A row without observed cells is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from skvbem._numerics import pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem.emissions.base import Step, as_matrix, by_row
+from skvbem.emissions.gaussian.dense_step import runs_of_patterns
+from skvbem.families import Regression
+
+# Patterns of missing cells of which factors' precisions are kept for a step.
+_N_PATTERNS = 2**12
+
+
+@dataclass(frozen=True, eq=False)
+class FactorTable:
+    """Rows of measurements.
+
+    Parameters
+    ----------
+    origin, unit : ndarray of shape (d,)
+        In which the emission measures.
+    values : ndarray of shape (n_rows, d)
+        NaN where a cell is missing.
+    pattern : ndarray of int, shape (n_rows,), or None
+        Which of the patterns of missing cells each row has; None if no cell of the table is missing.
+    patterns : ndarray of bool, shape (n_patterns, d)
+        Which cells are missing.
+    """
+
+    origin: np.ndarray
+    unit: np.ndarray
+    values: np.ndarray
+    pattern: np.ndarray | None
+    patterns: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Self:
+        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
+            return self  # whose measured values are kept from step to step
+        pattern = None if self.pattern is None else self.pattern[rows]
+        return replace(self, values=self.values[rows], pattern=pattern)
+
+    @cached_property
+    def measured(self) -> np.ndarray:
+        """Rows in the emission's units, (d, n_rows), 0 where missing."""
+        measured = np.array((self.values - self.origin).T, dtype=float, order="C")
+        measured /= self.unit[:, None]
+        if self.pattern is not None:
+            np.nan_to_num(measured, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return measured
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Squares of the measured rows, (d, n_rows)."""
+        return self.measured**2
+
+    @cached_property
+    def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
+        """Rows with the same missing columns, and these columns."""
+        return runs_of_patterns(self.pattern, self.patterns)
+
+
+class Factors(NamedTuple):
+    """What rows with the same cells observed share: (n_lanes, n_components, ...).
+
+    Parameters
+    ----------
+    columns : ndarray of int
+        That are observed.
+    constant : ndarray of shape (n_lanes, n_components)
+        What does not depend on the row, nats.
+    root : ndarray of shape (n_lanes, n_components, q, q)
+        A root of the covariance of the factors, the inverse of the Cholesky factor of their precision.
+    shift : ndarray of shape (n_lanes, n_components, q)
+        h of a row whose measurements are 0.
+    """
+
+    columns: np.ndarray
+    constant: np.ndarray
+    root: np.ndarray
+    shift: np.ndarray
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariances of the factors, (n_lanes, n_components, q, q)."""
+        return self.root.swapaxes(-1, -2) @ self.root
+
+
+class FactorStep(Step):
+    """Factor analyzers at natural parameters.
+
+    Parameters
+    ----------
+    layout : Regression
+        Whose coordinates are not asked: which rows of coefficients share matrices and noises.
+    natural : ndarray of shape (n_cells,) or (n_cells, n_lanes)
+    unit : ndarray of shape (d,)
+        Of the measurements.
+    shared : ndarray of bool, shape (d,)
+        Which columns share the matrix of their component, the first one.
+    """
+
+    def __init__(self, layout: Regression, natural: np.ndarray, unit: np.ndarray, shared: np.ndarray):
+        self.layout, self.single, self.shared = layout, natural.ndim == 1, shared
+        lanes, n_components, d = natural.reshape(len(natural), -1), layout.n_components, len(unit)
+        packed, total, count, square = layout.split(lanes)
+        self.n_lanes, self.n_components, self.n_columns = lanes.shape[1], n_components, d
+        n_regressors = layout.n_regressors
+        shape = (self.n_lanes, n_components)
+        self.matrices = unpack_symmetric(packed / pairings(n_regressors), n_regressors).reshape(
+            *shape, -1, n_regressors, n_regressors
+        )
+        self.sums = total.reshape(*shape, d, n_regressors)
+        self.at_origin = count[..., layout.noise_of].reshape(*shape, d) - np.log(unit)
+        self.square = square[..., layout.noise_of].reshape(*shape, d)
+        self._given = lru_cache(maxsize=_N_PATTERNS)(self._of_pattern)
+
+    @property
+    def n_factors(self) -> int:
+        """Number of factors, q."""
+        return self.layout.n_regressors - 1
+
+    @property
+    def _n_members(self) -> int:
+        """Components of all lanes."""
+        return self.n_lanes * self.n_components
+
+    def _of_pattern(self, *missing: int) -> Factors:
+        """Factors of rows with these columns missing."""
+        observed = np.ones(self.n_columns, dtype=bool)
+        observed[list(missing)] = False
+        matrix = self._matrix_of(observed)
+        precision = np.eye(self.n_factors) - 2 * matrix[..., 1:, 1:]
+        factor = safe_cholesky(precision)
+        root = np.linalg.inv(factor)
+        log_det = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+        constant = self.at_origin[..., observed].sum(axis=-1) + matrix[..., 0, 0] - log_det
+        return Factors(np.flatnonzero(observed), constant, root, 2 * matrix[..., 0, 1:])
+
+    def _matrix_of(self, observed: np.ndarray) -> np.ndarray:
+        """Natural parameters of the matrices of some columns together, (n_lanes, n_components, D, D)."""
+        own = np.flatnonzero(~self.shared)
+        n_shared = int(self.shared.sum())
+        first = int(n_shared > 0)
+        matrix = self.matrices[..., first:, :, :][..., observed[own], :, :].sum(axis=-3)
+        if not n_shared:
+            return matrix
+        seen = observed[self.shared]
+        if seen.all():
+            return matrix + self.matrices[..., 0, :, :]
+        # of columns that share a matrix each has its mean by its sum and square, and the same covariance as all
+        sums, square = self.sums[..., self.shared, :], self.square[..., self.shared]
+        squares = 0.25 * sums[..., :, None] * sums[..., None, :] / square[..., None, None]
+        covariance = (self.matrices[..., 0, :, :] - squares.sum(axis=-3)) / n_shared
+        return matrix + squares[..., seen, :, :].sum(axis=-3) + seen.sum() * covariance
+
+    def log_likelihood(self, block: FactorTable) -> np.ndarray:
+        """Expected log likelihoods of rows, nats, their factors integrated out."""
+        log_likelihood = np.zeros((self._n_members, len(block)))
+        for rows, missing in block.runs:
+            if len(missing) < self.n_columns:
+                log_likelihood[:, rows] = self._of_rows(block, rows, self._given(*missing))
+        return by_row(log_likelihood, self.n_components, self.single)
+
+    def _of_rows(self, block: FactorTable, rows: Any, factors: Factors) -> np.ndarray:
+        """Log likelihoods (n_lanes x n_components, n_rows) of rows with the same cells observed."""
+        columns, n = factors.columns, self._n_members
+        y, squares = block.measured[columns][:, rows], block.squares[columns][:, rows]
+        of_origin = self.sums[..., columns, 0].reshape(n, -1) @ y + self.square[..., columns].reshape(n, -1) @ squares
+        turned = self._turned(factors, y)
+        return factors.constant.reshape(n, 1) + of_origin + 0.5 * np.einsum("kqn,kqn->kn", turned, turned)
+
+    def _turned(self, factors: Factors, y: np.ndarray) -> np.ndarray:
+        """Means of factors in units of their own spread, (n_lanes x n_components, q, n_rows)."""
+        by_column = factors.root @ self.sums[..., factors.columns, 1:].swapaxes(-1, -2)
+        at_zero = (factors.root @ factors.shift[..., None]).reshape(self._n_members, self.n_factors, 1)
+        return by_column.reshape(self._n_members, self.n_factors, len(factors.columns)) @ y + at_zero
+
+    def means(self, block: FactorTable, rows: Any, factors: Factors) -> np.ndarray:
+        """Means of the factors of rows with the same cells observed, (n_lanes x n_components, q, n_rows)."""
+        turned = self._turned(factors, block.measured[factors.columns][:, rows])
+        return factors.root.reshape(self._n_members, self.n_factors, self.n_factors).swapaxes(-1, -2) @ turned
+
+    def zeros(self) -> np.ndarray:
+        """An empty sum, of each lane and component: matrices, sums, counts and squares of columns."""
+        n_matrices, d, n_regressors = self.matrices.shape[2], self.n_columns, self.layout.n_regressors
+        width = n_matrices * n_regressors * (n_regressors + 1) // 2 + d * n_regressors + 2 * d
+        return np.zeros((self.n_lanes, self.n_components, width))
+
+    def add(self, block: FactorTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
+        """Add the statistics of a block to a sum."""
+        weights = as_matrix(responsibilities)
+        for rows, missing in block.runs:
+            if len(missing) < self.n_columns:
+                factors = self._given(*missing)
+                self._add(block, rows, factors, weights[:, rows], self.means(block, rows, factors), total)
+
+    def _add(
+        self,
+        block: FactorTable,
+        rows: Any,
+        factors: Factors,
+        weights: np.ndarray,
+        x: np.ndarray,
+        total: np.ndarray,
+        *,
+        known: bool = False,
+    ) -> None:
+        """Add rows with the same cells observed, whose factors have means x, and are `known` or vary about them."""
+        n, columns, d = len(weights), factors.columns, self.n_columns
+        regressors = np.concatenate([np.ones((n, 1, x.shape[-1])), x], axis=1)
+        weighted = weights[:, None] * regressors
+        products = weighted @ regressors.swapaxes(-1, -2)
+        counts = weights.sum(axis=-1)
+        if not known:
+            covariance = factors.covariance.reshape(n, self.n_factors, self.n_factors)
+            products[:, 1:, 1:] += counts[:, None, None] * covariance
+        packed = pack_symmetric(products)
+        y, squares = block.measured[columns][:, rows], block.squares[columns][:, rows]
+        flat = total.reshape(n, -1)
+        n_matrices, width = self.matrices.shape[2], packed.shape[-1]
+        own = np.cumsum(~self.shared) - 1 + int(self.shared.any())
+        matrix_of = np.where(self.shared, 0, own)
+        for matrix in np.unique(matrix_of[columns]):
+            flat[:, matrix * width : (matrix + 1) * width] += packed
+        at = n_matrices * width
+        sums = flat[:, at : at + d * self.layout.n_regressors].reshape(n, d, -1)
+        sums[:, columns] += y @ weighted.swapaxes(-1, -2)
+        at += d * self.layout.n_regressors
+        flat[:, at + columns] += counts[:, None]
+        flat[:, at + d + columns] += weights @ squares.T
+
+    def statistics(self, total: np.ndarray) -> np.ndarray:
+        """Statistics of a sum: counts and squares of columns are added where they share a noise."""
+        layout, d = self.layout, self.n_columns
+        of_rows = layout.n_regressors * d
+        split = np.split(
+            total, [total.shape[-1] - 2 * d - of_rows, total.shape[-1] - 2 * d, total.shape[-1] - d], axis=-1
+        )
+        packed, sums, counts, squares = (part.reshape(len(total), -1) for part in split)
+        groups = (layout.noise_of[:, None] == np.arange(layout.n_noises)).astype(float)
+        cells = np.concatenate([packed, sums, counts @ groups, squares @ groups], axis=-1)
+        return cells[0] if self.single else cells.T
+
+    def of_rows(self, block: FactorTable) -> np.ndarray:
+        """Statistics of each row, its factors by their moments, (n_rows, n_components, n_own)."""
+        n, width = len(block), self.zeros().shape[-1]
+        cells = np.zeros((self.n_components, n, width))
+        for k, row in np.ndindex(self.n_components, n):
+            chosen = np.zeros((1, self.n_components))
+            chosen[0, k] = 1.0
+            total = self.zeros()
+            self.add(block[row : row + 1], chosen, total)
+            cells[k, row] = total[0, k]
+        d = self.n_columns
+        first, counts, squares = np.split(cells, [width - 2 * d, width - d], axis=-1)
+        noises = self.layout.noise_of[:d]  # those of the first component, as of any other
+        groups = (noises[:, None] == np.unique(noises)).astype(float)
+        return np.concatenate([first, counts @ groups, squares @ groups], axis=-1).swapaxes(0, 1)
+
+    def add_drawn(self, block: FactorTable, components: np.ndarray, rngs: Any, total: np.ndarray) -> None:
+        """Add statistics of rows whose components are known, factors drawn given what is observed."""
+        components = components.reshape(self.n_lanes, -1)
+        chosen = (components[:, None, :] == np.arange(self.n_components)[:, None]).astype(float)
+        weights = chosen.reshape(-1, len(block))
+        noise = np.stack([rng.standard_normal((self.n_factors, len(block))) for rng in rngs])
+        noise = np.repeat(noise, self.n_components, axis=0)
+        for rows, missing in block.runs:
+            if len(missing) < self.n_columns:
+                factors = self._given(*missing)
+                root = factors.root.reshape(self._n_members, self.n_factors, self.n_factors).swapaxes(-1, -2)
+                x = self.means(block, rows, factors) + root @ noise[..., rows]
+                self._add(block, rows, factors, weights[:, rows], x, total, known=True)
