@@ -84,6 +84,10 @@ class Step(ABC):
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Expected statistics of a sum, (n_cells,) or (n_cells, n_lanes)."""
 
+    def expansion(self, total: np.ndarray) -> Any:
+        """Other coordinates of what is hidden in the rows of a sum, a `skvbem.models.base.Expansion`; None if none."""
+        return None
+
     @abstractmethod
     def of_rows(self, block: Any) -> np.ndarray:
         """Expected statistics of each row, were it of a component, of a step without restarts.
@@ -140,6 +144,10 @@ class Emission(ABC):
     @abstractmethod
     def default_prior(self, n_components: int) -> ConjugateFamily:
         """A prior that is the same for all components, and moves and scales with the data."""
+
+    def start_natural(self, prior: Any) -> np.ndarray:
+        """Natural parameters (n_cells,) under which rows of known components are completed for a start."""
+        return prior.expected_natural()
 
     @abstractmethod
     def survey(self, values: Any, before: Any = None) -> Any:

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
 from math import exp, floor, log
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -36,11 +36,32 @@ class Expectation:
     is_exact : bool, default=True
         Whether the log normalizer is exact; else it is a lower bound, and so is the objective of the loop, while scores
         that take the likelihood of a point refuse the model.
+    expansion : Expansion, optional
+        Other coordinates of hidden variables, if these can be had.
     """
 
     statistics: np.ndarray
     log_normalizer: np.ndarray
     is_exact: bool = True
+    expansion: Expansion | None = None
+
+
+class Expansion(Protocol):
+    """A linear map of hidden variables, with parameters that undo it: the data's distribution stays as it is.
+
+    A parameter expansion [Liu, Rubin & Wu 1998; Luttinen & Ilin 2010]: an ascent takes the map where its bound rises.
+    """
+
+    gain: np.ndarray
+    """What the map adds to the entropy of hidden variables and to their expected log density, nats, (n_lanes,)."""
+
+    def statistics(self, cells: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, n_lanes) of an emission, after the map."""
+        ...
+
+    def natural(self, cells: np.ndarray) -> np.ndarray:
+        """Natural parameters (n_cells, n_lanes) of an emission, after the map."""
+        ...
 
 
 class LatentModel(ABC):

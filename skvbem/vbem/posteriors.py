@@ -57,6 +57,16 @@ class Form:
             return prior.natural(point), np.zeros(statistics.shape[1:])
         return prior.natural(point), prior.log_density(point, "probability" if self.lowered_by else "natural")
 
+    def of_complete(self, prior: ConjugateFamily, statistics: np.ndarray) -> np.ndarray:
+        """The objective of complete data, (n_lanes,), nats, up to what no statistics change."""
+        if self.density:
+            return (prior + statistics).log_normalizer()
+        point = self.point_of(prior, statistics)
+        of_data = (statistics * prior.natural(point)).sum(axis=0)
+        if self.prior_share == 0.0:
+            return of_data
+        return of_data + prior.log_density(point, "probability" if self.lowered_by else "natural")
+
     def point_of(self, prior: ConjugateFamily, statistics: np.ndarray):
         """The point at these statistics, of any family; for a density its mode in natural coordinates."""
         if isinstance(prior, Dirichlet):

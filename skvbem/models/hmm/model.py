@@ -145,7 +145,8 @@ class HMM(LabelModel):
         worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
         units = data.segments(*self.segment_rows(n_lanes))
         total, log_z, first, pairs = summed(sums, units, n_threads if worth else 1)
-        return Expectation(self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes)), log_z)
+        statistics = self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes))
+        return Expectation(statistics, log_z, expansion=step.expansion(total))
 
     def log_normalizers_of_sequences(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """ln Z of each sequence, nats, (n_sequences,), weights left aside, at natural parameters (n_cells,).
@@ -250,7 +251,7 @@ class HMM(LabelModel):
 
     def statistics_from(self, smoothed_of: Callable[[slice], np.ndarray], data: HMMData, n_lanes: int) -> np.ndarray:
         """Statistics (n_cells, n_lanes) of probabilities of states in blocks of rows, (n_lanes, n_states, n_rows)."""
-        natural = np.repeat(self.prior.blocks[2].expected_natural()[:, None], n_lanes, axis=1)
+        natural = np.repeat(self.emission.start_natural(self.prior.blocks[2])[:, None], n_lanes, axis=1)
         step = self.emission.step(natural, data.table)
         total, n_states = step.zeros(), self.n_components
         first, pairs = np.zeros((n_lanes, n_states)), np.zeros((n_lanes, n_states, n_states))

@@ -14,7 +14,7 @@ from skvbem.emissions.base import Step
 from skvbem.emissions.outside import likely_defect
 from skvbem.errors import NoInteriorModeError
 from skvbem.families import Product
-from skvbem.models.base import LatentModel
+from skvbem.models.base import Expansion, LatentModel
 from skvbem.models.labels.distinct_rows import DistinctRows
 
 # Weight of all rows above which squares about an origin may have no digit left of those about a mean.
@@ -187,10 +187,37 @@ class EmissionAscent(Generic[_Model]):
     def _expected(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Expected statistics of rows and of hidden hyperparameters, which belong to no row, and ln Z of both, nats."""
         expectation = self.model.expect(natural, self.data, self.n_threads)
+        of_rows, log_normalizer, expansion = expectation.statistics, expectation.log_normalizer, expectation.expansion
+        of_hidden = natural
+        if expansion is not None:
+            of_rows, of_hidden = self._expanded(of_rows, natural, expansion)
         if self.hyperprior is None:
-            return expectation.statistics, expectation.log_normalizer
-        statistics, log_normalizer = self.hyperprior.expect(natural)
-        return expectation.statistics + statistics, expectation.log_normalizer + log_normalizer
+            return of_rows, log_normalizer
+        statistics, of_hyperparameters = self.hyperprior.expect(natural)
+        if expansion is not None:
+            statistics = self.hyperprior.expect(of_hidden)[0]
+        return of_rows + statistics, log_normalizer + of_hyperparameters
+
+    def _expanded(
+        self, statistics: np.ndarray, natural: np.ndarray, expansion: Expansion
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of rows, and natural parameters, in other coordinates of what rows hide, where the bound rises."""
+        first, prior = self.model.first_emission_cell, self.model.prior.blocks[-1]
+        before = statistics[first:], natural[first:]
+        after = expansion.statistics(before[0]), expansion.natural(before[1])
+        rises = expansion.gain + self._of_complete(prior, *after) > self._of_complete(prior, *before)
+        return tuple(
+            np.concatenate([cells[:first], np.where(rises, there, here)])
+            for cells, there, here in zip((statistics, natural), after, before)
+        )
+
+    def _of_complete(self, prior: Any, statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        """The objective of complete rows, hyperparameters as natural parameters say, (n_lanes,), nats."""
+        if prior.hyperprior is None:
+            return self.form.of_complete(prior, statistics)
+        of_hyperparameters, log_normalizer = prior.hyperprior.expect(natural)
+        fixed = log_normalizer - (of_hyperparameters * natural).sum(axis=0)
+        return fixed + self.form.of_complete(prior, statistics + of_hyperparameters)
 
     def expect(self, natural: np.ndarray) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape."""

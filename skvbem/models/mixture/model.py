@@ -172,7 +172,8 @@ class Mixture(LabelModel):
                 sums = added(sums, other)
         total, log_z, counts = sums
         of_emission = step.statistics(total).reshape(-1, n_lanes)
-        return Expectation(np.concatenate([self.weights.statistics(counts.T), of_emission]), log_z)
+        statistics = np.concatenate([self.weights.statistics(counts.T), of_emission])
+        return Expectation(statistics, log_z, expansion=step.expansion(total))
 
     def _sums(self, data: MixtureData, log_weights: np.ndarray, step: Step, size: int, n_threads: int) -> list:
         """Sums of the emission, of ln Z and of responsibilities, of consecutive parts of the rows."""
@@ -238,7 +239,7 @@ class Mixture(LabelModel):
         """
         whole = responsibilities if isinstance(responsibilities, np.ndarray) else None
         pieces = iter(responsibilities)
-        of_emission = self.prior.blocks[1].expected_natural()
+        of_emission = self.emission.start_natural(self.prior.blocks[1])
         step = self.emission.step(of_emission, data.table)
         total, counts, n_before = step.zeros(), np.zeros(self.n_components), 0
         size = self.emission.block_rows(self.n_components)

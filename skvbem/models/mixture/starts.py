@@ -103,7 +103,7 @@ def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
 def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarray) -> np.ndarray:
     """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
     n_starts, n_components, _ = seeds.shape
-    natural = np.repeat(model.prior.blocks[1].expected_natural()[:, None], n_starts, axis=1)
+    natural = np.repeat(model.emission.start_natural(model.prior.blocks[1])[:, None], n_starts, axis=1)
     step = model.emission.step(natural, data.table)
     total, counts = step.zeros(), np.zeros((n_components, n_starts))
     size = model.emission.block_rows(n_components, n_starts)
