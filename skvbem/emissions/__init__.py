@@ -13,6 +13,7 @@ from skvbem.emissions.specifications.base import EmissionSpecification, NumericS
 from skvbem.emissions.specifications.bernoulli import Bernoulli
 from skvbem.emissions.specifications.categorical import Categorical
 from skvbem.emissions.specifications.exponential import Exponential
+from skvbem.emissions.specifications.factor import FactorGaussian
 from skvbem.emissions.specifications.gaussian import COVARIANCE_TYPES, Gaussian
 from skvbem.emissions.specifications.multinomial import Multinomial
 from skvbem.emissions.specifications.poisson import Poisson
@@ -26,6 +27,7 @@ __all__ = [
     "Emission",
     "EmissionSpecification",
     "Exponential",
+    "FactorGaussian",
     "Gaussian",
     "LinearEmission",
     "Multinomial",

@@ -18,7 +18,7 @@ back to it. So rows are completed for a start by the principal components of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 

@@ -274,7 +274,7 @@ class FactorStep(Step):
         return factors.root.reshape(self._n_members, self.n_factors, self.n_factors).swapaxes(-1, -2) @ turned
 
     def zeros(self) -> np.ndarray:
-        """An empty sum of each lane and component: matrices, sums, counts and squares of columns, products of all rows."""
+        """An empty sum of each lane and component: as its statistics, with counts and squares of columns."""
         n_matrices, d, n_regressors = self.matrices.shape[2], self.n_columns, self.layout.n_regressors
         width = (n_matrices + 1) * n_regressors * (n_regressors + 1) // 2 + d * n_regressors + 2 * d
         return np.zeros((self.n_lanes, self.n_components, width))

@@ -9,6 +9,7 @@ from skvbem.emissions.specifications.base import EmissionSpecification
 from skvbem.emissions.specifications.bernoulli import Bernoulli
 from skvbem.emissions.specifications.categorical import Categorical
 from skvbem.emissions.specifications.exponential import Exponential
+from skvbem.emissions.specifications.factor import FactorGaussian
 from skvbem.emissions.specifications.gaussian import Gaussian
 from skvbem.emissions.specifications.multinomial import Multinomial
 from skvbem.emissions.specifications.poisson import Poisson
@@ -18,6 +19,7 @@ EMISSIONS: dict[str, type[EmissionSpecification]] = {
     "bernoulli": Bernoulli,
     "categorical": Categorical,
     "exponential": Exponential,
+    "factor": FactorGaussian,
     "gaussian": Gaussian,
     "multinomial": Multinomial,
     "poisson": Poisson,
