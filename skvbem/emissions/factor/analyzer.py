@@ -23,7 +23,9 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import stdtrit
 
+from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.step import FactorStep, FactorTable
@@ -212,10 +214,29 @@ class FactorAnalyzer(Emission):
 
         The draws are the same for all rows, so that over all rows the mean integrates to one.
         """
+        if not self.n_factors:
+            return self._log_predictive_without_factors(block, posterior)
         rng = np.random.default_rng(_SEED)
         natural = np.stack([posterior.natural(posterior.sample(rng)) for _ in range(_N_DRAWS)], axis=1)
         logs = self.step(natural, block).log_likelihood(block)
         return np.logaddexp.reduce(logs, axis=0) - np.log(len(logs))
+
+    def _log_predictive_without_factors(self, block: FactorTable, posterior: Regression) -> np.ndarray:
+        """Student t log densities in closed form, jointly over columns that share a noise."""
+        k, d = posterior.n_components, self.n_columns
+        kappa = np.linalg.inv(np.moveaxis(posterior.covariance, [0, 1, 2], [-3, -2, -1]))[..., 0, 0]
+        share = (kappa / (kappa + 1))[posterior.precision_of].reshape(k, 1, d)
+        a, rate = (np.asarray(x)[posterior.noise_of].reshape(k, d) for x in (posterior.shape, posterior.rate))
+        mean, seen = posterior.mean[:, 0].reshape(k, 1, d), ~np.isnan(block.values)
+        squares = np.where(seen, share * (block.measured.T - mean) ** 2, 0.0)
+        groups = posterior.noise_of[:d, None] == np.unique(posterior.noise_of[:d])
+        first = groups.argmax(axis=0)
+        a, rate, squares, n = a[:, None, first], rate[:, None, first], squares @ groups, seen @ groups.astype(float)
+        of_noises = (
+            log_rising(a, n / 2) - (a + n / 2) * np.log1p(squares / (2 * rate)) - n / 2 * np.log(2 * np.pi * rate)
+        )
+        of_columns = seen * (0.5 * np.log(share) - np.log(self.unit))
+        return (of_noises.sum(axis=-1) + of_columns.sum(axis=-1)).T
 
     def sample(self, point: RegressionPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Measurements drawn: factors first, then columns given these."""
@@ -252,8 +273,6 @@ class FactorAnalyzer(Emission):
 
     def quantiles(self, posterior: Regression, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of the means, each of which is Student t distributed."""
-        from scipy.special import stdtrit
-
         a, b = (x[posterior.noise_of] for x in (posterior.shape, posterior.rate))
         spread = posterior.covariance[posterior.precision_of, 0, 0]
         reach = stdtrit(2 * a, probability) * np.sqrt(b / a * spread)

@@ -23,7 +23,7 @@ import numpy as np
 
 from skvbem._numerics import pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_row
-from skvbem.emissions.gaussian.dense_step import runs_of_patterns
+from skvbem.emissions.gaussian.dense_step import covariance_of_products, runs_of_patterns
 from skvbem.families import Regression
 
 # Patterns of missing cells of which factors' precisions are kept for a step.
@@ -205,6 +205,7 @@ class FactorStep(Step):
         self.sums = total.reshape(*shape, d, n_regressors)
         self.at_origin = count[..., layout.noise_of].reshape(*shape, d) - np.log(unit)
         self.square = square[..., layout.noise_of].reshape(*shape, d)
+        self._matrix_of_column = layout.precision_of[:d]
         self._given = lru_cache(maxsize=_N_PATTERNS)(self._of_pattern)
 
     @property
@@ -311,9 +312,7 @@ class FactorStep(Step):
         y, squares = block.measured[columns][:, rows], block.squares[columns][:, rows]
         flat = total.reshape(n, -1)
         n_matrices, width = self.matrices.shape[2], packed.shape[-1]
-        own = np.cumsum(~self.shared) - 1 + int(self.shared.any())
-        matrix_of = np.where(self.shared, 0, own)
-        for matrix in np.unique(matrix_of[columns]):
+        for matrix in np.unique(self._matrix_of_column[columns]):
             flat[:, matrix * width : (matrix + 1) * width] += packed
         at = n_matrices * width
         sums = flat[:, at : at + d * self.layout.n_regressors].reshape(n, d, -1)
@@ -361,6 +360,44 @@ class FactorStep(Step):
         noises = self.layout.noise_of[:d]  # those of the first component, as of any other
         groups = (noises[:, None] == np.unique(noises)).astype(float)
         return np.concatenate([first, counts @ groups, squares @ groups], axis=-1).swapaxes(0, 1)
+
+    def hidden_covariance(self, block: FactorTable, responsibilities: np.ndarray) -> np.ndarray | None:
+        """Covariance of a component's statistics: factors, their products, and products with measurements vary."""
+        if not self.n_factors:
+            return None
+        d, n_regressors, n_matrices = self.n_columns, self.layout.n_regressors, self.matrices.shape[2]
+        width = n_regressors * (n_regressors + 1) // 2
+        n_own = self.of_rows(block[:0]).shape[-1]
+        summed = np.zeros((self.n_components, n_own, n_own))
+        i, j = np.triu_indices(n_regressors)
+        factor_cells = np.flatnonzero(j > 0)  # of a packed matrix: x, then the products of x in order
+        order = np.concatenate([factor_cells[i[factor_cells] == 0], factor_cells[i[factor_cells] > 0]])
+        left, right = np.triu_indices(self.n_factors)
+        for rows, missing in block.runs:
+            if len(missing) == d:
+                continue
+            factors = self._given(*missing)
+            columns, y = factors.columns, block.measured[factors.columns][:, rows]
+            matrices = np.unique(self._matrix_of_column[columns])
+            of_matrices = (matrices[:, None] * width + order).ravel()
+            places = n_matrices * width + columns[:, None] * n_regressors + np.arange(1, n_regressors)
+            means = self.means(block, rows, factors)
+            for k, (x, covariance) in enumerate(zip(means, factors.covariance[0])):
+                weight = responsibilities[rows, k]
+                of_products = covariance_of_products(x, covariance, weight)
+                tiled = np.tile(of_products, (len(matrices), len(matrices)))
+                summed[k, of_matrices[:, None], of_matrices] += tiled
+                weighted = y * weight
+                of_sums = np.einsum("ab,kl->akbl", weighted @ y.T, covariance)
+                flat = places.ravel()
+                summed[k, flat[:, None], flat] += of_sums.reshape(len(flat), len(flat))
+                with_x = weighted.sum(axis=1)[:, None, None] * covariance
+                crossed = np.einsum("kl,am->aklm", covariance, weighted @ x.T)
+                with_products = crossed[:, :, left, right] + crossed[:, :, right, left]
+                both = np.tile(np.concatenate([with_x, with_products], axis=-1), len(matrices)).reshape(len(flat), -1)
+                summed[k, flat[:, None], of_matrices] += both
+                summed[k, of_matrices[:, None], flat] += both.T
+        return summed
 
     def add_drawn(self, block: FactorTable, components: np.ndarray, rngs: Any, total: np.ndarray) -> None:
         """Add statistics of rows whose components are known, factors drawn given what is observed."""

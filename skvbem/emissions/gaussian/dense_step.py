@@ -308,7 +308,7 @@ class DenseStep(Step):
         summed = np.zeros((n_components, 2 + d + d * (d + 1) // 2, 2 + d + d * (d + 1) // 2))
         for rows, missing in hidden:
             for k, (mean, covariance) in enumerate(self._moments(block, rows, missing)):
-                summed[k, 2:, 2:] += _covariance_of_products(mean, covariance, responsibilities[rows, k])
+                summed[k, 2:, 2:] += covariance_of_products(mean, covariance, responsibilities[rows, k])
         return summed[:, self._own[:, None], self._own]
 
     def _moments(self, block: DenseTable, rows, missing: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -394,7 +394,7 @@ class DenseStep(Step):
             total[lane] += (chosen == np.arange(n_components)[:, None]).astype(float) @ features.T
 
 
-def _covariance_of_products(mean: np.ndarray, covariance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def covariance_of_products(mean: np.ndarray, covariance: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Covariance of z and of its packed products for z Gaussian about each of many means, summed with weights.
 
     Parameters
