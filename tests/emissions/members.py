@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
-from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, Gaussian
+from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, FactorGaussian, Gaussian
 from skvbem.emissions.independent import Independent
 from skvbem.testing import EmissionExample
 
@@ -47,6 +47,30 @@ def gaussian(covariance_type):
         )
 
     return make
+
+
+def factor(rng, n_rows=12, gaps=0.0):
+    """None to two factors, noises of columns or of components, shared or not."""
+    d, q = int(rng.integers(1, 5)), int(rng.integers(0, 3))
+    mixing, origin = rng.normal(size=(d, d)), rng.normal(scale=10, size=d)
+    values = with_gaps(origin + rng.normal(size=(n_rows, d)) @ mixing, gaps, rng, np.nan)
+
+    def log_density(row, parameters, k):
+        mean, covariance, seen = parameters["means"][k], parameters["covariances"][k], ~np.isnan(row)
+        if not seen.any():
+            return 0.0
+        return stats.multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(row[seen])
+
+    made = FactorGaussian(q, noise=str(rng.choice(["diag", "spherical"])), tied=bool(rng.integers(2)))
+    return EmissionExample(
+        made.for_data(values),
+        values,
+        int(rng.integers(1, 4)),
+        log_density,
+        lambda row, column: None,
+        q == 0,
+        made.for_data,
+    )
 
 
 def categorical(name):
@@ -131,6 +155,7 @@ def independent(rng, n_rows=12, gaps=0.0):
 
 PROBLEMS = {
     **{name: gaussian(name) for name in COVARIANCE_TYPES},
+    "factor": factor,
     "categorical": categorical("categorical"),
     "bernoulli": categorical("bernoulli"),
     "poisson": poisson,
@@ -141,4 +166,4 @@ PROBLEMS = {
 
 
 #: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.
-CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied"}]
+CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied", "factor"}]

@@ -54,6 +54,7 @@ GOOD = {
         "x1": [2.0, 0.125, 1.0, 8.0, 2.0, 8.0, 1.0, 0.0, 2.0, 8.0],
     },
 }
+GOOD["factor"] = GOOD["gaussian"]
 OBJECTIVE = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 NUMERIC = [family for family in EMISSIONS if family != "categorical"]
 any_family_name = pytest.mark.parametrize("family", EMISSIONS)
@@ -642,7 +643,7 @@ def test_parameters_of_emissions(name, value):
 
 
 def emission_cases():
-    families = "'bernoulli', 'categorical', 'exponential', 'gaussian', 'multinomial', 'poisson'"
+    families = "'bernoulli', 'categorical', 'exponential', 'gaussian', 'factor', 'multinomial', 'poisson'"
     whose = "The 'emission' parameter of VBMixture "
     for value in (None, 3, [], "Gaussian", "normal"):
         yield (

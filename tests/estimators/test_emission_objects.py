@@ -18,6 +18,7 @@ from skvbem.emissions import (
     Categorical,
     EmissionSpecification,
     Exponential,
+    FactorGaussian,
     Gaussian,
     Multinomial,
     Poisson,
@@ -72,6 +73,7 @@ def test_an_object_is_a_small_estimator(family):
     ("made", "X"),
     [
         (Gaussian("tied"), [[0.5, 1.0], [1.5, -2.0], [3.0, 0.0]]),
+        (FactorGaussian(), [[0.5, 1.0], [1.5, -2.0], [3.0, 0.0]]),
         (Categorical(), [["a", "b"], ["b", "b"], ["a", "c"]]),
         (Bernoulli(), [[0, 1], [1, 1], [0, 0]]),
         (Multinomial(), [[3, 1], [0, 2], [5, 5]]),

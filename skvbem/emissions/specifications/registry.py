@@ -19,8 +19,8 @@ EMISSIONS: dict[str, type[EmissionSpecification]] = {
     "bernoulli": Bernoulli,
     "categorical": Categorical,
     "exponential": Exponential,
-    "factor": FactorGaussian,
     "gaussian": Gaussian,
+    "factor": FactorGaussian,
     "multinomial": Multinomial,
     "poisson": Poisson,
 }
