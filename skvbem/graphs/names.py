@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Iterable
 
-
 # How alike names are, by the share of letters in common, for one to be meant by the other.
 _LIKENESS = 0.62
 
