@@ -39,7 +39,7 @@ Two kinds of emissions share their default priors: measurements with a mean and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, Protocol, Self
 
@@ -231,6 +231,16 @@ class Emission(ABC):
     @property
     def n_outcomes(self) -> tuple[int, ...] | None:
         """Values of each column, if columns are independent given the component and have finitely many."""
+        return None
+
+    def condensed(self, blocks: Iterable[tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray] | None:
+        """Few rows that are to one component what all of them are, and their weights; None if there are none such.
+
+        Parameters
+        ----------
+        blocks : iterable of (table, weights)
+            All rows.
+        """
         return None
 
     def row_order(self, table: Any) -> np.ndarray | None:

@@ -18,6 +18,7 @@ back to it. So rows are completed for a start by the principal components of the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -201,6 +202,28 @@ class FactorAnalyzer(Emission):
         values = np.asarray(values)
         return FactorTable(self.origin, self.unit, values, *missing_patterns(values))
 
+    def condensed(self, blocks: Iterable[tuple[FactorTable, np.ndarray]]) -> tuple[FactorTable, np.ndarray] | None:
+        """Rows at the corners of a simplex with the mean and the covariance of all, where no cell is missing.
+
+        The log likelihood of a row is quadratic in it, so that no more of many rows enters the bound.
+        """
+        d, n = self.n_columns, 0.0
+        total, products = np.zeros(d), np.zeros((d, d))
+        for block, weight in blocks:
+            if block.pattern is not None:
+                return None
+            n += float(weight.sum())
+            total += block.measured @ weight
+            products += (block.measured * weight) @ block.measured.T
+        if n <= 0:
+            return None
+        mean = total / n
+        variance, axes = np.linalg.eigh(products / n - mean[:, None] * mean)
+        root = axes * np.sqrt(np.maximum(variance, 0.0))
+        values = mean + simplex(d) @ root.T
+        whole = FactorTable(np.zeros(d), np.ones(d), values, None, np.zeros((0, d), dtype=bool))
+        return whole, np.full(d + 1, n / (d + 1))
+
     def row_order(self, table: FactorTable) -> np.ndarray | None:
         """Rows with the same cells missing together."""
         return None if table.pattern is None else np.argsort(table.pattern, kind="stable")
@@ -315,6 +338,16 @@ class FactorAnalyzer(Emission):
 def prior_layout(prior: Any) -> Regression:
     """The family of a prior, hierarchical or not."""
     return prior.base if isinstance(prior, Hierarchical) else prior
+
+
+def simplex(d: int) -> np.ndarray:
+    """Corners (d + 1, d) of a regular simplex, of mean 0 and of the identity as mean of their squares."""
+    corners = np.zeros((d + 1, d))
+    for k in range(d):  # contrasts of Helmert
+        corners[: k + 1, k] = 1.0
+        corners[k + 1, k] = -(k + 1.0)
+        corners[:, k] *= np.sqrt((d + 1) / ((k + 1.0) * (k + 2.0)))
+    return corners
 
 
 def principal_loadings(correlation: np.ndarray, n_factors: int) -> np.ndarray:

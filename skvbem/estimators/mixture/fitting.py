@@ -51,7 +51,7 @@ class MixtureMethod(LabelMethod):
 
     def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
         """Full steps of a mixture on its data."""
-        return MixtureAscent(model, data, form, n_threads)
+        return MixtureAscent(model, model.condensed(data), form, n_threads)
 
     def stages(self, ascent: MixtureAscent) -> list[Ascent]:
         """Steps on samples of the rows, each of some times as many as the one before; on distinct ones if few are."""

@@ -256,6 +256,16 @@ class Mixture(LabelModel):
             n_before += len(chunk)
         return self.started(np.concatenate([self.weights.statistics(counts[:, None])[:, 0], step.statistics(total)]))
 
+    def condensed(self, data: MixtureData | MixtureBlocks) -> MixtureData | MixtureBlocks:
+        """Few rows in place of all where one component is all there is, and its bound the same with them."""
+        few = self.emission.condensed(data.blocks(self.emission.block_rows(1))) if self.n_components == 1 else None
+        if few is None or len(few[0]) >= len(data):
+            return data
+        table, weight = few
+        return MixtureData(
+            table, weight, data.total_weight, False, lambda rows: np.arange(len(weight), dtype=np.uint64)[rows]
+        )
+
     def hashed_rows(self, data: MixtureData | MixtureBlocks) -> MixtureData | MixtureBlocks:
         """The rows themselves."""
         return data
