@@ -45,6 +45,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from skvbem.emissions.symmetries import SignedPermutations, nothing_changed
 from skvbem.families import Dirichlet, Gamma
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import Hierarchical
@@ -144,6 +145,25 @@ class Emission(ABC):
     @abstractmethod
     def default_prior(self, n_components: int) -> ConjugateFamily:
         """A prior that is the same for all components, and moves and scales with the data."""
+
+    @property
+    def n_symmetries(self) -> int:
+        """Changes of what rows of one component hide besides it that no likelihood and no prior tells; 1 if none."""
+        return 1
+
+    def symmetries(self) -> SignedPermutations:
+        """All of them, as changes of the cells that are a component's own."""
+        return nothing_changed(self.own_cells)
+
+    @property
+    def own_cells(self) -> int:
+        """Cells of statistics that belong to one component alone."""
+        return int((self.component_of_cell(1) == 0).sum())
+
+    def n_components(self, n_cells: int) -> int:
+        """Components of statistics of so many cells."""
+        one, two = (len(self.component_of_cell(k)) for k in (1, 2))
+        return 1 + (n_cells - one) // (two - one)
 
     def start_natural(self, prior: Any) -> np.ndarray:
         """Natural parameters (n_cells,) under which rows of known components are completed for a start."""

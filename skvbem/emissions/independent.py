@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Self
 
 import numpy as np
 
 from skvbem.emissions.base import Emission, Step
+from skvbem.emissions.symmetries import SignedPermutations, combined
 from skvbem.families import Dirichlet, Product
 
 
@@ -132,10 +134,18 @@ class Independent(Emission):
         """The component that each cell belongs to; -1 where it belongs to all."""
         return np.concatenate([part.component_of_cell(n_components) for part in self.parts])
 
-    def n_components(self, n_cells: int) -> int:
-        """Components of statistics of this many cells."""
-        one, two = (len(self.component_of_cell(k)) for k in (1, 2))
-        return 1 + (n_cells - one) // (two - one)
+    def start_natural(self, prior: Product) -> np.ndarray:
+        """Natural parameters of the groups for a start."""
+        return np.concatenate([part.start_natural(of_part) for part, of_part in zip(self.parts, prior.blocks)])
+
+    @property
+    def n_symmetries(self) -> int:
+        """As many as the groups have together."""
+        return prod(part.n_symmetries for part in self.parts)
+
+    def symmetries(self) -> SignedPermutations:
+        """All changes of some groups."""
+        return combined([part.symmetries() for part in self.parts])
 
     @property
     def cells_per_component(self) -> int:
@@ -169,7 +179,7 @@ class IndependentStep(Step):
         ends = np.cumsum([len(part.component_of_cell(n_components)) for part in emission.parts])
         naturals = np.split(natural, ends[:-1])
         self.steps = [part.step(of_part, rows) for part, of_part, rows in zip(emission.parts, naturals, table.parts)]
-        self.n_components = n_components
+        self.n_components, self.ends = n_components, ends
 
     def log_likelihood(self, block: IndependentTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
@@ -191,6 +201,11 @@ class IndependentStep(Step):
     def statistics(self, total: Any) -> np.ndarray:
         """Statistics of a sum."""
         return np.concatenate([step.statistics(of_sum) for step, of_sum in zip(self.steps, total)])
+
+    def expansion(self, total: Any) -> IndependentExpansion | None:
+        """The expansions of the groups that have one, together."""
+        expansions = [step.expansion(of_sum) for step, of_sum in zip(self.steps, total)]
+        return IndependentExpansion(expansions, self.ends) if any(expansions) else None
 
     def of_rows(self, block: IndependentTable) -> np.ndarray:
         """Statistics of each row, group after group."""
@@ -218,3 +233,21 @@ class IndependentStep(Step):
         """Add statistics of rows whose components are known."""
         for step, of_part, of_sum in zip(self.steps, block.parts, total):
             step.add_drawn(of_part, components, rngs, of_sum)
+
+
+class IndependentExpansion:
+    """Other coordinates of what is hidden in rows, of each group its own."""
+
+    def __init__(self, parts: Sequence[Any], ends: np.ndarray):
+        self.parts, self.ends = parts, ends
+        self.gain = np.sum([part.gain for part in parts if part is not None], axis=0)
+
+    def statistics(self, cells: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, n_lanes) after the map."""
+        parts = zip(self.parts, np.split(cells, self.ends[:-1]))
+        return np.concatenate([of_part if part is None else part.statistics(of_part) for part, of_part in parts])
+
+    def natural(self, cells: np.ndarray) -> np.ndarray:
+        """Natural parameters (n_cells, n_lanes) after the map."""
+        parts = zip(self.parts, np.split(cells, self.ends[:-1]))
+        return np.concatenate([of_part if part is None else part.natural(of_part) for part, of_part in parts])

@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations, product
+from math import factorial
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +34,7 @@ from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.step import FactorStep, FactorTable
 from skvbem.emissions.gaussian.dense_step import missing_patterns
 from skvbem.emissions.moments import blocks_of_floats, weighted_moments
+from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.families import Regression, RegressionPoint
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
@@ -230,7 +233,7 @@ class FactorAnalyzer(Emission):
 
     def step(self, natural: np.ndarray, table: Any) -> FactorStep:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
-        return FactorStep(self.layout(self._n_components(len(natural))), natural, self.unit, ~self.has_gaps)
+        return FactorStep(self.layout(self.n_components(len(natural))), natural, self.unit, ~self.has_gaps)
 
     def log_predictive(self, block: FactorTable, posterior: Regression) -> np.ndarray:
         """Log densities, nats, (n_rows, n_components): means over draws of the parameters, each of which is a density.
@@ -324,9 +327,34 @@ class FactorAnalyzer(Emission):
         """Cells of natural parameters, and of statistics, of one component, those of all among them."""
         return len(self.layout(1).coordinates)
 
-    def _n_components(self, n_cells: int) -> int:
-        of_one, of_two = (len(self.layout(k).coordinates) for k in (1, 2))
-        return 1 + (n_cells - of_one) // (of_two - of_one)
+    @property
+    def n_symmetries(self) -> int:
+        """Factors change their places and their signs."""
+        return 2**self.n_factors * factorial(self.n_factors)
+
+    def symmetries(self) -> SignedPermutations:
+        """All orders and signs of the factors."""
+        q, d = self.n_factors, self.n_columns
+        places = np.zeros((q + 1, q + 1), dtype=int)
+        places[np.triu_indices(q + 1)] = np.arange((q + 1) * (q + 2) // 2)
+        places = np.maximum(places, places.T)
+        left, right = np.triu_indices(q + 1)
+        n_matrices, width = int(self.matrix_of.max()) + 1, len(left)
+        first, n_own = n_matrices * width, self.own_cells
+        cells, signs = [], []
+        for order in permutations(range(1, q + 1)):
+            for of_factors in product((1.0, -1.0), repeat=q):
+                turned, sign = np.array([0, *order]), np.array([1.0, *of_factors])
+                cell, of_cell = np.arange(n_own), np.ones(n_own)
+                of_matrix = places[turned[left], turned[right]]
+                cell[:first] = (width * np.arange(n_matrices)[:, None] + of_matrix).ravel()
+                of_cell[:first] = np.tile(sign[left] * sign[right], n_matrices)
+                rows = (1 + q) * np.arange(d)[:, None] + turned
+                cell[first : first + rows.size] = first + rows.ravel()
+                of_cell[first : first + rows.size] = np.tile(sign, d)
+                cells.append(cell)
+                signs.append(of_cell)
+        return SignedPermutations(np.array(cells), np.array(signs))
 
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""

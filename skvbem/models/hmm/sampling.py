@@ -10,6 +10,7 @@ import numpy as np
 
 from skvbem.capabilities import Relabelings
 from skvbem.models.hmm.model import HMM
+from skvbem.models.labels.relabelings import signed_relabelings
 from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings
 from skvbem.models.sequences.data import HMMData
 
@@ -42,7 +43,7 @@ def completed(
     return log_z, model.joined_statistics(passes.first_counts, passes.counts, of_emission)
 
 
-def relabelings(model: HMM, limit: int = 50_000) -> Relabelings:
+def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
     """Ways in which states can change places unnoticed: none where their priors differ."""
     n_states, n_chain = model.n_components, model.first_emission_cell
     state = model.emission.component_of_cell(n_states)
@@ -54,7 +55,10 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings:
         for rows in (model.initial, model.transitions)
         for order in (np.roll(np.arange(n_states), 1), _swapped(n_states))
     )  # a turn and a swap make all permutations
-    if n_states == 1 or not alike:
+    alike = alike and n_states > 1
+    if model.emission.n_symmetries > 1:
+        return signed_relabelings(model, n_chain + cells, model.cells_in_order, alike, limit)
+    if not alike:
         return ListedRelabelings(np.arange(model.n_cells)[None])
     if factorial(n_states) > limit:
         return _ManyStates(model.cells_in_order, n_chain + cells)

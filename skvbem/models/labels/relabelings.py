@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
+from math import factorial, lgamma
 
 import numpy as np
 
 from skvbem.capabilities import Relabelings
 from skvbem.errors import TooLargeError
 from skvbem.models.labels.model import LabelModel
-from skvbem.models.relabelings import listed
+from skvbem.models.relabelings import SignedRelabelings, listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +29,19 @@ class LabelRelabelings:
     """
 
     model: LabelModel
-    find: Callable[..., Relabelings]
+    find: Callable[..., Relabelings | None]
 
-    def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings:
+    def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
         """All orders of the labels that leave the prior as it is."""
         return self.find(self.model, limit)
 
     def log_n_relabelings(self, hidden: Sequence) -> float:
         """ln of the number of relabelings of components or states."""
-        return float(np.log(float(self.relabelings(hidden).n)))
+        found = self.relabelings(hidden)
+        if found is not None:
+            return float(np.log(float(found.n)))
+        n = self.model.n_components
+        return lgamma(n + 1.0) + n * np.log(float(self.model.emission.n_symmetries))
 
     def listed_relabelings(self, hidden: Sequence, limit: int) -> np.ndarray:
         """Each as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
@@ -46,3 +52,26 @@ class LabelRelabelings:
                 f"{self.model.labels}, more than the {limit} that are mixed."
             )
         return cells
+
+
+def signed_relabelings(
+    model: LabelModel, of_rows: np.ndarray, cells_in_order: Callable[[np.ndarray], np.ndarray], alike: bool, limit: int
+) -> SignedRelabelings | None:
+    """Orders of labels, and changes of what rows hide besides; None where there are too many of either.
+
+    Parameters
+    ----------
+    model : LabelModel
+    of_rows : ndarray of int, shape (n_components, n_own)
+        Of each label, the cells of the emission that are its own.
+    cells_in_order : callable of ndarray (n_orders, n_components)
+        For each cell the one that takes its place, (n_orders, n_cells).
+    alike : bool
+        Whether the prior tells no label from another.
+    limit : int
+    """
+    n = model.n_components
+    if (factorial(n) if alike else 1) > limit or model.emission.n_symmetries > limit:
+        return None
+    orders = np.array(list(permutations(range(n)))) if alike else np.arange(n)[None]
+    return SignedRelabelings(of_rows, model.emission.symmetries(), orders, cells_in_order(orders))

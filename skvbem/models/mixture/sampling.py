@@ -8,6 +8,7 @@ import numpy as np
 
 from skvbem._kernels import _mixture
 from skvbem.capabilities import Relabelings
+from skvbem.models.labels.relabelings import signed_relabelings
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
@@ -43,7 +44,7 @@ def completed(
     return log_z, np.concatenate([model.weights.statistics(counts), of_emission])
 
 
-def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings:
+def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     """Ways in which components can change places unnoticed: none where their priors differ."""
     component = np.concatenate(
         [
@@ -54,6 +55,14 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings:
     cells = np.stack([np.flatnonzero(component == k) for k in range(model.n_components)])
     # priors that take components for alike have natural parameters that do
     natural = model.prior.expected_natural()[cells]
-    if model.n_components == 1 or not model.weights.exchangeable or not np.all(natural == natural[0]):
-        return ListedRelabelings(np.arange(len(component))[None])
-    return relabelings_of_states(cells)
+    alike = model.n_components > 1 and model.weights.exchangeable and bool(np.all(natural == natural[0]))
+    if model.emission.n_symmetries > 1:
+        of_rows = np.stack([each[each >= model.first_emission_cell] for each in cells])
+
+        def in_order(orders: np.ndarray) -> np.ndarray:
+            places = np.tile(np.arange(model.n_cells), (len(orders), 1))
+            places[:, cells.ravel()] = cells[orders].reshape(len(orders), -1)
+            return places
+
+        return signed_relabelings(model, of_rows, in_order, alike, limit)
+    return relabelings_of_states(cells) if alike else ListedRelabelings(np.arange(len(component))[None])
