@@ -73,6 +73,8 @@ class Regression(FlatFamily):
         Which noise each row has; None if the precision of the noise is known to be 1.
     n_components : int
         Components that the rows belong to, as many rows to each, one component after the other.
+    floor : float
+        Least variance of a noise where it is most likely, in the unit of the targets.
 
     Examples
     --------
@@ -94,9 +96,21 @@ class Regression(FlatFamily):
     precision_of: np.ndarray
     noise_of: np.ndarray | None
     n_components: int = 1
+    floor: float = VARIANCE_FLOOR
 
     @classmethod
-    def from_parameters(cls, mean, precision, shape, rate, precision_of, noise_of, *, n_components: int = 1) -> Self:
+    def from_parameters(
+        cls,
+        mean,
+        precision,
+        shape,
+        rate,
+        precision_of,
+        noise_of,
+        *,
+        n_components: int = 1,
+        floor: float = VARIANCE_FLOOR,
+    ) -> Self:
         r"""The block with these parameters.
 
         Parameters
@@ -110,6 +124,7 @@ class Regression(FlatFamily):
         precision_of : array_like of int, shape (n_rows,)
         noise_of : array_like of int, shape (n_rows,), or None
         n_components : int, default=1
+        floor : float, default=1e-6
         """
         precision_of = np.asarray(precision_of)
         mean = np.moveaxis(np.asarray(mean, dtype=float), [0, 1], [-2, -1])
@@ -117,11 +132,13 @@ class Regression(FlatFamily):
         total = (precision[..., precision_of, :, :] @ mean[..., None])[..., 0]
         if noise_of is None:
             empty = np.zeros((*mean.shape[:-2], 0))
-            return cls(_joined(precision, total, empty, empty), mean.shape[-1], precision_of, None, n_components)
+            return cls(_joined(precision, total, empty, empty), mean.shape[-1], precision_of, None, n_components, floor)
         noise_of = np.asarray(noise_of)
         a, b = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (shape, rate))
         square = 2 * b + _summed((total * mean).sum(axis=-1), noise_of, a.shape[-1])
-        return cls(_joined(precision, total, 2 * a, square), mean.shape[-1], precision_of, noise_of, n_components)
+        return cls(
+            _joined(precision, total, 2 * a, square), mean.shape[-1], precision_of, noise_of, n_components, floor
+        )
 
     @property
     def n_rows(self) -> int:
@@ -248,21 +265,21 @@ class Regression(FlatFamily):
     def most_likely(self, statistics: np.ndarray) -> RegressionPoint:
         """Coefficients by least squares, of least length where several are; 0 and 1 where there are no data.
 
-        Variances of noises are 1e-6 at least, a constraint under which the likelihood has its maximum here.
+        Variances of noises are at the `floor` at least, a constraint under which the likelihood has its maximum here.
         """
         products, total, n, square = self.split(statistics)
         inverse = np.linalg.pinv(unpack_symmetric(products, self.n_regressors), hermitian=True)
         coefficients = self._at_rows(inverse, total)
         left = square - self._by_noise((coefficients * total).sum(axis=-1))
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
-        return _trail(coefficients, 1 / np.maximum(variance, VARIANCE_FLOOR))
+        return _trail(coefficients, 1 / np.maximum(variance, self.floor))
 
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
         """Which components have a noise at its floor, (n_components, ...); None if the noise is known."""
         if self.noise_of is None:
             return None
         _, rho = _lead(self.most_likely(statistics))
-        flat = (rho > _NEARLY / VARIANCE_FLOOR)[..., self.noise_of]
+        flat = (rho > _NEARLY / self.floor)[..., self.noise_of]
         return np.moveaxis(flat.reshape(*flat.shape[:-1], self.n_components, -1).any(axis=-1), -1, 0)
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> RegressionPoint:

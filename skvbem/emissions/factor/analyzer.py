@@ -41,6 +41,8 @@ from skvbem.families.hyperpriors import GammaHyperprior
 
 # Draws of the parameters that a predictive density is a mean over, and their seed.
 _N_DRAWS, _SEED = 64, 0
+# Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
+_FLOOR = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +126,7 @@ class FactorAnalyzer(Emission):
         n_regressors = 1 + self.n_factors
         n_all = n_noises if self.tied else n_noises * n_components
         n_cells = n_components * (n_matrices * n_regressors * (n_regressors + 1) // 2 + d * n_regressors) + 2 * n_all
-        return Regression(np.zeros(n_cells), n_regressors, precision_of, noise_of.ravel(), n_components)
+        return Regression(np.zeros(n_cells), n_regressors, precision_of, noise_of.ravel(), n_components, _FLOOR)
 
     def default_prior(
         self,
@@ -161,7 +163,9 @@ class FactorAnalyzer(Emission):
             precision = np.diag(np.concatenate([[mean_precision_prior], np.full(q, relevance)]))
             matrices = np.tile(precision, (layout.n_precisions, 1, 1))
             sharing = (layout.precision_of, layout.noise_of)
-            return Regression.from_parameters(means, matrices, shape, rate, *sharing, n_components=n_components)
+            return Regression.from_parameters(
+                means, matrices, shape, rate, *sharing, n_components=n_components, floor=_FLOOR
+            )
 
         if not isinstance(relevance_prior, tuple):
             return family(float(relevance_prior))

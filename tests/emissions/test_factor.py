@@ -1,0 +1,273 @@
+"""Factor analyzers: bounds of an independent program, exact evidences, closed forms, and other emissions."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.special import digamma, gammaln
+from sklearn.decomposition import FactorAnalysis
+
+from skvbem import VBHMM, VBMixture
+from skvbem.emissions import FactorGaussian, Gaussian
+from skvbem.emissions.factor.analyzer import FactorAnalyzer, simplex
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.vbem.driver import run
+from skvbem.vbem.posteriors import ML, VB
+
+approx = pytest.approx
+
+# Tables that were not standardized, with the bounds that another program found, and their evidences.
+T1 = "0.5,-0.2 -1,-0.7 0.8,1.1"
+A = (
+    "-0.2,0.3,0.1 0,0.4,-0.2 -0.3,1.4,1.5 -0.2,-2.7,-2.2 0,2.1,2.5 0.1,0.4,-0.8 -0.3,0.7,0.1 0.1,0,-0.6 "
+    "0.7,-0.2,-0.2 0.2,1.2,0 0.3,1.6,0.3 0.2,-0.5,0.1 -0.2,-0.3,-0.1 -0.4,1.4,1 0.2,-1.7,-0.7 0.2,-2.6,-1.9 "
+    "0.6,1.5,-0.2 0.4,-0.9,-1 -0.6,-2.5,-3.5 0.3,-0.7,-2"
+)
+B = (
+    "-0.3,1.7 -0.1,-1.9 0.4,-1.6 0.4,-2 -0.3,-0.8 -0.1,1.1 0.1,-0.3 0,1.5 0.2,-2.7 0.5,0.1 0.3,-0.8 -0.2,1.3 "
+    "-0.2,1.4 -0.2,1.4 0.5,-0.3 0.6,1.6 0.5,1.4 0.6,0.7 0.1,-0.6 0.3,-0.6"
+)
+C = (
+    "-1.9,2.1,nan,0.1 1.1,-2.5,0.5,0.6 1.4,-1.7,-0.1,0.4 -1.5,nan,-0.8,0.3 nan,nan,-0.1,-0.4 1.8,-2,0.8,nan "
+    "1.5,-2.1,nan,0.5 -0.9,2.6,-0.7,nan -1.1,nan,nan,nan -3.6,7.3,nan,-1.5 3.2,-6.7,nan,-0.1 0.4,0.7,-0.6,0.3 "
+    "nan,-4.9,1.2,0.1 1.1,-2.5,-0.3,0.6 nan,-7.4,1.7,0.1 2.8,-5.8,2.6,nan nan,-1.3,0.6,nan 2.6,-5.6,1.6,0.3 "
+    "-1.3,3.9,-1.8,-0.2 2.3,-5.1,2.5,-0.4"
+)
+D = (
+    "0.5,2.8 -0.9,2.6 4.1,8.9 0.7,4.1 -3.3,-4.2 0.1,-0.3 0.7,1.6 -0.2,2.8 0,2.5 -0.8,0.6 -0.8,-0.5 2.9,7.1 "
+    "-0.8,-1.8 -1.8,3.5 -2,-2.3 0.6,1.2"
+)
+E = (
+    "-0.6,0,0.9,0.3 -2.5,-0.3,2.4,1.3 -3.5,-1.1,1.9,0.3 -1,-0.2,0.6,-1 4.3,-0.4,-2.3,0.4 -1.5,0.2,0.4,-0.2 "
+    "-1.4,2,1.1,-2.9 1.8,0.4,0.3,-0.1 3.1,1.4,-3.1,-2.6 -0.2,0.2,-0.1,-1.9 -0.3,0.2,1.4,0.8 1.4,1.7,-1.3,-2.5 "
+    "-4.7,0.5,2.2,-1.5 0.9,1.4,0.1,-1.7 4.2,0.3,-2.3,0.8 0,-0.4,0.4,-0.3 -1,-1.4,1.7,3.8 -1.7,-0.8,0.6,1.3 "
+    "0,1.2,-0.8,-3.4 -1.6,0.2,1.3,-0.3 0.6,-1.4,0.1,3.4 -3.4,-0.1,1.3,-0.9 0,1.5,-0.1,-3.2 1.8,-0.2,-0.5,-0.9"
+)
+
+
+def table(text):
+    """A table of numbers, rows apart by blanks."""
+    return np.array([[float(cell) for cell in row.split(",")] for row in text.split()])
+
+
+def analyzer(Y, n_factors, loadings=None, **options):
+    """The emission that measures a table in its own units, from zero."""
+    d = Y.shape[1]
+    loadings = np.zeros((d, n_factors)) if loadings is None else loadings
+    return FactorAnalyzer(np.zeros(d), np.ones(d), np.zeros(d), np.isnan(Y).any(axis=0), loadings, **options)
+
+
+def ascent_of(Y, n_factors, n_components=1, relevance_prior=(1.0, 1.0), form=VB, weight=None, **options):
+    """Full steps of a mixture of factor analyzers under the prior of the bounds above."""
+    emission = analyzer(Y, n_factors, **options)
+    prior = emission.default_prior(n_components, relevance_prior=relevance_prior)
+    model = Mixture(emission, FiniteWeights(np.ones(n_components)), prior)
+    data = model.compile(emission.prepare(Y), weight, ~np.isnan(Y).all(axis=1))
+    return MixtureAscent(model, data, form)
+
+
+def starts_of(ascent, rng, n_starts=4):
+    """Statistics of random loadings and random components."""
+    model, data, columns = ascent.model, ascent.data, []
+    for _ in range(n_starts):
+        emission = analyzer(data.table.values, 0)
+        loadings = rng.normal(size=model.emission.loadings.shape)
+        emission = FactorAnalyzer(
+            *(emission.origin, emission.unit, emission.mean, model.emission.has_gaps, loadings),
+            spherical=model.emission.spherical,
+            tied=model.emission.tied,
+        )
+        of_start = Mixture(emission, model.weights, model.prior.blocks[1])
+        columns.append(of_start.statistics_of(rng.dirichlet(np.ones(model.n_components), len(data)), data))
+    return np.stack(columns, axis=1)
+
+
+def fitted(Y, n_factors, rng, tol=1e-9, n_starts=4, **options):
+    ascent = ascent_of(Y, n_factors, **options)
+    return run(ascent, starts_of(ascent, rng, n_starts), tol=tol, max_iter=20_000)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_factors", "options", "bound"),
+    [
+        (T1, 1, {"relevance_prior": 1.0}, -10.515254480),
+        (T1, 1, {}, -10.818431369),
+        (T1, 1, {"relevance_prior": 1.0, "spherical": True}, -10.256700304),
+        (T1, 1, {"spherical": True}, -10.559250942),
+        (A, 1, {}, -81.18827554),
+        (A, 0, {}, -86.204917797),
+        (B, 1, {"spherical": True}, -52.42112898),
+        (C, 1, {}, -110.36072925),
+        (D, 1, {"n_components": 2}, -78.65493956),
+    ],
+)
+def test_bounds_of_another_program(rows, n_factors, options, bound, rng):
+    """Term by term, with gaps, of one component and of two; of no factor it is the evidence."""
+    result = fitted(table(rows), n_factors, rng, n_starts=6, **options)
+    assert result.objective.max() == approx(bound, abs=2e-8)
+    for trace in result.traces:
+        assert np.all(np.diff(trace) >= -1e-9 * abs(bound))
+
+
+def test_two_factors_reach_what_another_program_found(rng):
+    assert fitted(table(E), 2, rng, tol=1e-7).objective.max() >= -174.56147
+
+
+def test_loadings_of_zero_lead_nowhere(rng):
+    """They are a stationary point, which is why fits start elsewhere."""
+    ascent = ascent_of(table(A), 1)
+    start = ascent.model.statistics_of(np.ones((20, 1)), ascent.data)[:, None]
+    assert run(ascent, start, tol=1e-9, max_iter=500).objective[0] == approx(-90.492081243, abs=1e-8)
+
+
+# Without factors, and with too many -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["diag", "spherical"])
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_without_factors_it_is_the_gaussian_of_independent_columns(noise, share, rng):
+    """Units of one noise for all columns are those of each column here, and one for all there: columns are alike."""
+    X = rng.normal(size=(40, 3))
+    X -= X.mean(axis=0)
+    X /= X.std(axis=0)
+    X[rng.random(X.shape) < share] = np.nan
+    if share:  # then columns are not alike by themselves
+        X = (X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
+    d = 3 if noise == "spherical" else 1
+    known = {"mean_precision_prior": 0.7, "mean_prior": np.zeros(3)}
+    covariance = 1.0 if noise == "spherical" else np.ones(3)
+    diagonal = Gaussian(noise, degrees_of_freedom_prior=2.0, covariance_prior=covariance, **known)
+    factor = FactorGaussian(0, noise=noise, noise_prior=(d * 1.0, d * 0.5), **known)
+    for k in (1, 2):
+        a, b = (
+            VBMixture(k, emission=emission, init="k-means++", tol=1e-10, random_state=0).fit(X)
+            for emission in (diagonal, factor)
+        )
+        assert a.lower_bound_ == approx(b.lower_bound_, abs=1e-8)
+
+
+def of_an_extinct_factor(n, d, c0, d0):
+    """What a factor costs that explains nothing of n complete rows: its fixed point, in closed form."""
+    shape, V = c0 + d / 2, 1.0
+    for _ in range(10_000):
+        V = 1 / (shape / (d0 + 0.5 * d * V) + n / (1 + d * V))
+    rate = d0 + 0.5 * d * V
+    log_nu = digamma(shape) - np.log(rate)
+    kl = (shape - c0) * digamma(shape) - gammaln(shape) + gammaln(c0) + c0 * (np.log(rate) - np.log(d0))
+    kl += shape * (d0 - rate) / rate
+    return -0.5 * n * np.log1p(d * V) - 0.5 * d * (shape / rate * V - 1 - np.log(V) - log_nu) - kl
+
+
+def test_a_factor_that_explains_nothing_costs_what_its_formula_says():
+    """Of a table without any correlation, for each factor: 14 nats of 200 rows of 6 columns."""
+    Y = np.sqrt(200 / 6) * simplex(5)[:, :5] * np.sqrt(6 / 200)
+    Y = np.tile(Y, (40, 1))  # uncorrelated columns of variance 1, 240 rows
+    n, d = Y.shape
+    bounds = [VBMixture(1, emission=FactorGaussian(q), tol=1e-10, random_state=0).fit(Y).lower_bound_ for q in range(3)]
+    assert np.diff(bounds) == approx(of_an_extinct_factor(n, d, 1.0, 1.0), abs=1e-6)
+    assert of_an_extinct_factor(200, 6, 1.0, 1.0) == approx(-14.118489, abs=1e-6)
+    assert of_an_extinct_factor(200, 10, 1e-3, 1e-3) == approx(-8.675759, abs=1e-6)
+
+
+# Maximum likelihood ---------------------------------------------------------------------------------------------------
+
+
+def test_maximum_likelihood_is_that_of_scikit_learn(rng):
+    Y = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 5)) + rng.normal(size=(60, 5)) * [0.4, 0.6, 0.8, 1.0, 1.2]
+    Y = (Y - Y.mean(axis=0)) / Y.std(axis=0)
+    model = VBMixture(1, emission=FactorGaussian(2), method="ml", tol=1e-10, random_state=0).fit(Y)
+    theirs = FactorAnalysis(2, tol=1e-12, max_iter=100_000, svd_method="lapack").fit(Y)
+    assert model.log_likelihood_ == approx(60 * theirs.score(Y), abs=1e-6)
+
+
+def test_maximum_likelihood_of_one_noise_is_that_of_principal_components(rng):
+    """In closed form [Tipping & Bishop 1999]."""
+    Y = rng.normal(size=(50, 2)) @ rng.normal(size=(2, 6)) + 0.5 * rng.normal(size=(50, 6))
+    Y = (Y - Y.mean(axis=0)) / Y.std(axis=0)
+    values = np.linalg.eigvalsh(Y.T @ Y / 50)[::-1]
+    noise = values[2:].mean()
+    expected = -0.5 * 50 * (6 * np.log(2 * np.pi) + np.log(values[:2]).sum() + 4 * np.log(noise) + 6)
+    emission = FactorGaussian(2, noise="spherical")
+    model = VBMixture(1, emission=emission, method="ml", tol=1e-10, random_state=0).fit(Y)
+    assert model.log_likelihood_ == approx(expected, abs=1e-6)
+
+
+# Ways that must not differ --------------------------------------------------------------------------------------------
+
+
+def test_corners_of_a_simplex_stand_for_all_rows(rng):
+    Y = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 6)) + rng.normal(size=(200, 6)) + 1e3
+    few = VBMixture(1, emission=FactorGaussian(2), tol=1e-8, random_state=0)
+    every = VBMixture(1, emission=FactorGaussian(2), tol=1e-8, random_state=0, init="k-means++")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FactorAnalyzer, "condensed", lambda self, blocks: None)
+        bound = every.fit(Y).lower_bound_
+    assert few.fit(Y).lower_bound_ == approx(bound, abs=1e-6)
+    assert simplex(4).sum(axis=0) == approx(np.zeros(4))
+    assert simplex(4).T @ simplex(4) / 5 == approx(np.eye(4))
+
+
+def test_the_map_of_factors_changes_no_optimum(rng):
+    """Without it, steps are many times as many, and end where they end with it."""
+    Y = rng.normal(size=(100, 2)) @ rng.normal(size=(2, 5)) + rng.normal(size=(100, 5))
+    ascent = ascent_of(Y, 2)
+    starts = starts_of(ascent, rng, 2)
+    with_map = run(ascent, starts, tol=1e-8, max_iter=20_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MixtureAscent, "_expanded", lambda self, statistics, natural, expansion: (statistics, natural))
+        without = run(ascent, starts, tol=1e-8, max_iter=20_000)
+    assert with_map.objective.max() == approx(without.objective.max(), abs=1e-5)
+
+
+def test_a_chain_of_one_state_and_a_mixture_of_one_component_are_one_model(rng):
+    X = rng.normal(size=(50, 2)) @ rng.normal(size=(2, 4)) + rng.normal(size=(50, 4))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    fit = partial(FactorGaussian, 1)
+    mixture = VBMixture(1, emission=fit(), tol=1e-9, random_state=0).fit(X)
+    chain = VBHMM(1, emission=fit(), tol=1e-9, random_state=0).fit(X)
+    group = VBMixture(1, emission=[("all", fit(), slice(None))], tol=1e-9, random_state=0).fit(X)
+    assert mixture.lower_bound_ == approx(chain.lower_bound_, abs=1e-7)
+    assert mixture.lower_bound_ == approx(group.lower_bound_, abs=1e-10)
+
+
+def test_no_unit_of_measure_makes_a_difference(rng):
+    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 4)) + rng.normal(size=(60, 4))
+    scale = np.array([1e-3, 1.0, 50.0, 1e6])
+    a, b = (VBMixture(2, emission=FactorGaussian(1), random_state=0).fit(Z) for Z in (X, X * scale + [1e4, 0, -3, 7e7]))
+    assert b.lower_bound_ + 60 * np.log(scale).sum() == approx(a.lower_bound_, abs=1e-5)
+
+
+def test_maximum_likelihood_with_a_noise_at_its_floor(rng):
+    """A share of .005 of a column's variance is noise at the least: where the profile likelihood has its maximum."""
+    Y, unit = table(A) - table(A).mean(axis=0), table(A).std(axis=0)
+    ascent = ascent_of(Y / unit, 1, form=ML)
+    result = run(ascent, starts_of(ascent, rng), tol=1e-10, max_iter=20_000)
+    assert result.objective.max() - 20 * np.log(unit).sum() == approx(-62.222479386, abs=1e-7)
+    assert all(np.all(np.diff(trace) >= -1e-9) for trace in result.traces)
+
+
+# Evidence -------------------------------------------------------------------------------------------------------------
+
+
+def test_samplers_agree_with_an_exact_evidence_over_all_signs(rng):
+    """The table B, in units in which it stands; quadrature gives -49.382687386."""
+    Y = table(B)
+    unit = Y.std(axis=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            FactorAnalyzer,
+            "for_data",
+            classmethod(lambda cls, values, weight=None, **options: of_units(values, **options)),
+        )
+        model = VBMixture(1, emission=FactorGaussian(1, noise="spherical"), random_state=0).fit(Y)
+        assert unit.shape == (2,)
+        for kind in ("importance_gibbs", "ais"):
+            evidence = model.log_evidence(Y, kind=kind, random_state=1)
+            assert abs(evidence.value + 49.382687386) < 3.5 * evidence.standard_error + 1e-3
+
+
+def of_units(values, n_factors, spherical=False, tied=False):
+    """The emission of a table in its own units, that starts from its principal direction."""
+    axes = np.linalg.svd(values - values.mean(axis=0))[2]
+    return analyzer(values, n_factors, axes[:n_factors].T, spherical=spherical, tied=tied)
