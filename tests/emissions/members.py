@@ -49,8 +49,8 @@ def gaussian(covariance_type):
     return make
 
 
-def factor(rng, n_rows=12, gaps=0.0):
-    """None to two factors, noises of columns or of components, shared or not."""
+def factor(rng, n_rows=12, gaps=0.0, tied=False):
+    """None to two factors, noises of columns or of components."""
     d, q = int(rng.integers(1, 5)), int(rng.integers(0, 3))
     mixing, origin = rng.normal(size=(d, d)), rng.normal(scale=10, size=d)
     values = with_gaps(origin + rng.normal(size=(n_rows, d)) @ mixing, gaps, rng, np.nan)
@@ -61,7 +61,7 @@ def factor(rng, n_rows=12, gaps=0.0):
             return 0.0
         return stats.multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(row[seen])
 
-    made = FactorGaussian(q, noise=str(rng.choice(["diag", "spherical"])), tied=bool(rng.integers(2)))
+    made = FactorGaussian(q, noise=str(rng.choice(["diag", "spherical"])), tied=tied)
     return EmissionExample(
         made.for_data(values),
         values,

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from emissions.members import factor
 from scipy.special import digamma, gammaln
 from sklearn.decomposition import FactorAnalysis
 
@@ -12,6 +13,7 @@ from skvbem.emissions import FactorGaussian, Gaussian
 from skvbem.emissions.factor.analyzer import FactorAnalyzer, simplex
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.testing import check_emission
 from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import ML, VB
 
@@ -245,6 +247,12 @@ def test_maximum_likelihood_with_a_noise_at_its_floor(rng):
     result = run(ascent, starts_of(ascent, rng), tol=1e-10, max_iter=20_000)
     assert result.objective.max() - 20 * np.log(unit).sum() == approx(-62.222479386, abs=1e-7)
     assert all(np.all(np.diff(trace) >= -1e-9) for trace in result.traces)
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_components_that_share_their_noise_keep_the_laws_of_emissions(gaps, rng):
+    for _ in range(4):
+        check_emission(factor(rng, gaps=gaps, tied=True), rng=rng)
 
 
 # Evidence -------------------------------------------------------------------------------------------------------------
