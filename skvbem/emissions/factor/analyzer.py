@@ -135,7 +135,7 @@ class FactorAnalyzer(Emission):
         mean_prior=None,
         mean_precision_prior: float = 1.0,
         noise_prior: tuple[float, float] = (1.0, 0.5),
-        relevance_prior: tuple[float, float] | float = (1.0, 1.0),
+        relevance_prior: tuple[float, float] | float = 1.0,
     ) -> Regression | Hierarchical:
         """One prior for all components, in units in which columns have variance 1.
 
