@@ -22,9 +22,9 @@ class SignedPermutations(NamedTuple):
     cells: np.ndarray
     signs: np.ndarray
 
-    def __call__(self, own: np.ndarray) -> np.ndarray:
+    def __call__(self, cells: np.ndarray) -> np.ndarray:
         """Every change of the cells (n_own, ...) of a component, (n, n_own, ...)."""
-        return self.signs.reshape(*self.signs.shape, *(1 for _ in own.shape[1:])) * own[self.cells]
+        return self.signs.reshape(*self.signs.shape, *(1 for _ in cells.shape[1:])) * cells[self.cells]
 
 
 def nothing_changed(n_own: int) -> SignedPermutations:

@@ -399,14 +399,14 @@ class Regression(FlatFamily):
         return of_coefficients.reshape(self.n_rows, -1), logs
 
     @cached_property
-    def _shares_evenly(self) -> bool:
+    def _has_equal_blocks(self) -> bool:
         """Whether each matrix serves as many rows, one after the other."""
         n_sharing, rest = divmod(self.n_rows, self.n_precisions)
         return not rest and bool(np.all(self.precision_of == np.arange(self.n_rows) // n_sharing))
 
     def _at_rows(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Matrices (..., n_precisions, D, D) times each row (..., n_rows, D) that has them."""
-        if self._shares_evenly:
+        if self._has_equal_blocks:
             blocks = rows.reshape(*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
             product = blocks @ matrices.swapaxes(-1, -2)
             return product.reshape(*product.shape[:-3], *rows.shape[-2:])
@@ -415,7 +415,7 @@ class Regression(FlatFamily):
     def _by_precision(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Sums of weighted squares of rows that share a matrix, (..., n_precisions, D, D)."""
         weighted = weight[..., None] * rows
-        if self._shares_evenly:
+        if self._has_equal_blocks:
             shape = (*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
             return weighted.reshape(shape).swapaxes(-1, -2) @ rows.reshape(shape)
         squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)

@@ -246,19 +246,19 @@ class SignedRelabelings(Relabelings):
         one, point = statistics[None], log_point[:, None]
         which = _choice(self._of_orders(one, point, log_sum_exp)[:, 0, 0], rng)
         drawn = log_point[self.cells_in_order[which]]
-        for own in self.cells:
-            products = self.changes(drawn[own]) @ statistics[own]
-            drawn[own] = self.changes(drawn[own])[_choice(products, rng)]
+        for cells in self.cells:
+            products = self.changes(drawn[cells]) @ statistics[cells]
+            drawn[cells] = self.changes(drawn[cells])[_choice(products, rng)]
         return drawn
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """Points under the best order, and of each label under the best change."""
         best = self._of_orders(statistics[None], log_points, lambda products: products.max(axis=0))[:, 0].argmax(axis=0)
         aligned = np.take_along_axis(log_points, self.cells_in_order[best].T, axis=0)
-        for own in self.cells:
+        for cells in self.cells:
             for at in range(0, aligned.shape[1], max(1, _CHUNK // self.changes.cells.size)):
                 points = slice(at, at + max(1, _CHUNK // self.changes.cells.size))
-                changed = self.changes(aligned[own, points])
-                products = np.einsum("gcp,c->gp", changed, statistics[own])
-                aligned[own, points] = np.take_along_axis(changed, products.argmax(axis=0)[None, None], axis=0)[0]
+                changed = self.changes(aligned[cells, points])
+                products = np.einsum("gcp,c->gp", changed, statistics[cells])
+                aligned[cells, points] = np.take_along_axis(changed, products.argmax(axis=0)[None, None], axis=0)[0]
         return aligned

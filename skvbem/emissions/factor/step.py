@@ -108,7 +108,7 @@ class Factors(NamedTuple):
 
 
 # The least share of their variance, in some direction, that factors must have to be whitened.
-_LEAST_SHARE = 1e-10
+_LEAST_VARIANCE = 1e-10
 
 
 class FactorExpansion:
@@ -138,7 +138,7 @@ class FactorExpansion:
         mean, second = of_rows[..., 0, 1:] / share, of_rows[..., 1:, 1:] / share[..., None]
         scatter = second - mean[..., :, None] * mean[..., None, :]
         variance, axes = np.linalg.eigh(scatter)
-        usable = (n > 0) & (variance[..., 0] > _LEAST_SHARE * variance[..., -1])
+        usable = (n > 0) & (variance[..., 0] > _LEAST_VARIANCE * variance[..., -1])
         root = np.sqrt(np.where(usable[..., None], variance, 1.0))
         half = (axes * root[..., None, :]) @ axes.swapaxes(-1, -2)
         _, turn = np.linalg.eigh(half @ loadings @ half)
@@ -232,10 +232,10 @@ class FactorStep(Step):
 
     def _matrix_of(self, observed: np.ndarray) -> np.ndarray:
         """Natural parameters of the matrices of some columns together, (n_lanes, n_components, D, D)."""
-        own = np.flatnonzero(~self.shared)
+        columns = np.flatnonzero(~self.shared)
         n_shared = int(self.shared.sum())
         first = int(n_shared > 0)
-        matrix = self.matrices[..., first:, :, :][..., observed[own], :, :].sum(axis=-3)
+        matrix = self.matrices[..., first:, :, :][..., observed[columns], :, :].sum(axis=-3)
         if not n_shared:
             return matrix
         seen = observed[self.shared]

@@ -37,9 +37,9 @@ class LabelRelabelings:
 
     def log_n_relabelings(self, hidden: Sequence) -> float:
         """ln of the number of relabelings of components or states."""
-        found = self.relabelings(hidden)
-        if found is not None:
-            return float(np.log(float(found.n)))
+        relabelings = self.relabelings(hidden)
+        if relabelings is not None:
+            return float(np.log(float(relabelings.n)))
         n = self.model.n_components
         return lgamma(n + 1.0) + n * np.log(float(self.model.emission.n_symmetries))
 
