@@ -108,7 +108,7 @@ class Factors(NamedTuple):
 
 
 # The least share of their variance, in some direction, that factors must have to be whitened.
-_LEAST_VARIANCE = 1e-10
+_MIN_VARIANCE_SHARE = 1e-10
 
 
 class FactorExpansion:
@@ -138,7 +138,7 @@ class FactorExpansion:
         mean, second = of_rows[..., 0, 1:] / share, of_rows[..., 1:, 1:] / share[..., None]
         scatter = second - mean[..., :, None] * mean[..., None, :]
         variance, axes = np.linalg.eigh(scatter)
-        usable = (n > 0) & (variance[..., 0] > _LEAST_VARIANCE * variance[..., -1])
+        usable = (n > 0) & (variance[..., 0] > _MIN_VARIANCE_SHARE * variance[..., -1])
         root = np.sqrt(np.where(usable[..., None], variance, 1.0))
         half = (axes * root[..., None, :]) @ axes.swapaxes(-1, -2)
         _, turn = np.linalg.eigh(half @ loadings @ half)
