@@ -112,6 +112,36 @@ def test_bounds_of_another_program(rows, n_factors, options, bound, rng):
         assert np.all(np.diff(trace) >= -1e-9 * abs(bound))
 
 
+def test_a_factor_that_a_component_has_not_is_not_there(rng):
+    """Room for more factors than components have changes nothing: they are as their prior says, at no cost."""
+    Y = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 4)) + rng.normal(size=(40, 4))
+    Y[rng.random(Y.shape) < 0.1] = np.nan
+    for q in (0, 1):
+        loadings = rng.normal(size=(4, 3))
+        bounds = [
+            run(ascent, ascent.model.statistics_of(np.ones((40, 1)), ascent.data)[:, None], tol=1e-9, max_iter=5000)
+            for ascent in (
+                ascent_of(Y, q, loadings=loadings[:, :q]),
+                ascent_of(Y, 3, loadings=loadings, n_factors_of=(q,)),
+            )
+        ]
+        assert bounds[1].objective == approx(bounds[0].objective, abs=1e-8)
+
+
+def test_components_may_have_different_numbers_of_factors(rng):
+    """One component that a factor explains, and one that has none: neither number is right for both."""
+    one = rng.normal(size=(60, 1)) * [1.0, 1.0, 1.0, 1.0] + 0.3 * rng.normal(size=(60, 4))
+    X = np.concatenate([one, 8.0 + rng.normal(size=(60, 4))])
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    of_rows = np.repeat(np.eye(2), 60, axis=0)
+    bounds = {}
+    for numbers in [(0, 0), (1, 0), (0, 1), (1, 1)]:
+        ascent = ascent_of(X, 1, n_components=2, loadings=np.full((4, 1), 0.5), n_factors_of=numbers)
+        start = ascent.model.statistics_of(of_rows, ascent.data)[:, None]
+        bounds[numbers] = run(ascent, start, tol=1e-7, max_iter=5000).objective[0]
+    assert max(bounds, key=bounds.get) == (1, 0)
+
+
 def test_two_factors_reach_what_another_program_found(rng):
     assert fitted(table(E), 2, rng, tol=1e-7).objective.max() >= -174.56147
 

@@ -65,6 +65,8 @@ class FactorAnalyzer(Emission):
         Whether all components share the noises.
     total_weight : float
         Of the data, rows.
+    n_factors_of : tuple of int
+        Factors of each component, at most q, where they differ; the last ones of a component are not in use.
     """
 
     origin: np.ndarray
@@ -75,6 +77,7 @@ class FactorAnalyzer(Emission):
     spherical: bool = False
     tied: bool = False
     total_weight: float = 1.0
+    n_factors_of: tuple[int, ...] = ()
 
     @classmethod
     def for_data(
@@ -115,6 +118,11 @@ class FactorAnalyzer(Emission):
         """Which matrix of its component each column has, (d,): those without gaps share the first."""
         shared = ~self.has_gaps
         return np.where(shared, 0, np.cumsum(self.has_gaps) - 1 + int(shared.any()))
+
+    def in_use(self, n_components: int) -> np.ndarray:
+        """Which regressors each component has, (n_components, 1 + q): the constant, and its factors."""
+        most = np.array(self.n_factors_of or self.n_factors)
+        return np.arange(1 + self.n_factors) <= np.broadcast_to(most, n_components)[:, None]
 
     def layout(self, n_components: int) -> Regression:
         """Which rows of coefficients share matrices and noises, for so many components; of no density."""
@@ -159,9 +167,11 @@ class FactorAnalyzer(Emission):
         means[:, 0] = np.tile(mean, n_components)
         shape, rate = (np.full(layout.n_noises, float(x)) for x in noise_prior)
 
+        in_use = np.repeat(self.in_use(n_components), layout.n_precisions // n_components, axis=0)
+
         def family(relevance: float) -> Regression:
-            precision = np.diag(np.concatenate([[mean_precision_prior], np.full(q, relevance)]))
-            matrices = np.tile(precision, (layout.n_precisions, 1, 1))
+            precision = np.where(in_use, np.concatenate([[mean_precision_prior], np.full(q, relevance)]), 1.0)
+            matrices = precision[:, :, None] * np.eye(1 + q)
             sharing = (layout.precision_of, layout.noise_of)
             return Regression.from_parameters(
                 means, matrices, shape, rate, *sharing, n_components=n_components, floor=_FLOOR
@@ -169,7 +179,7 @@ class FactorAnalyzer(Emission):
 
         if not isinstance(relevance_prior, tuple):
             return family(float(relevance_prior))
-        if not q:
+        if not in_use[:, 1:].any():
             return family(1.0)
         return Hierarchical(family(0.0), self._relevance(layout, relevance_prior, -float(family(1.0).log_normalizer())))
 
@@ -182,9 +192,10 @@ class FactorAnalyzer(Emission):
         for k, of_component in enumerate(by_component):
             for s, cell in enumerate(of_diagonal):
                 loadings[k, s, of_component[:, cell]] = 1.0
-        n = layout.n_components * q
+        loadings = loadings[self.in_use(layout.n_components)[:, 1:]]
+        n = len(loadings)
         shape, rate = (np.full(n, float(x)) for x in prior)
-        return GammaHyperprior(shape, rate, np.full(n, d / 2), loadings.reshape(n, -1), constant)
+        return GammaHyperprior(shape, rate, np.full(n, d / 2), loadings, constant)
 
     def start_natural(self, prior: Any) -> np.ndarray:
         """Natural parameters (n_cells,) under which rows are completed where their components are known for a start.
@@ -237,7 +248,8 @@ class FactorAnalyzer(Emission):
 
     def step(self, natural: np.ndarray, table: Any) -> FactorStep:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
-        return FactorStep(self.layout(self.n_components(len(natural))), natural, self.unit, ~self.has_gaps)
+        k = self.n_components(len(natural))
+        return FactorStep(self.layout(k), natural, self.unit, ~self.has_gaps, self.in_use(k))
 
     def log_predictive(self, block: FactorTable, posterior: Regression) -> np.ndarray:
         """Log densities, nats, (n_rows, n_components): means over draws of the parameters, each of which is a density.

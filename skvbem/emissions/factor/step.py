@@ -101,11 +101,6 @@ class Factors(NamedTuple):
     root: np.ndarray
     shift: np.ndarray
 
-    @property
-    def covariance(self) -> np.ndarray:
-        """Covariances of the factors, (n_lanes, n_components, q, q)."""
-        return self.root.swapaxes(-1, -2) @ self.root
-
 
 # The least share of their variance, in some direction, that factors must have to be whitened.
 _MIN_VARIANCE_SHARE = 1e-10
@@ -190,9 +185,13 @@ class FactorStep(Step):
         Of the measurements.
     shared : ndarray of bool, shape (d,)
         Which columns share the matrix of their component, the first one.
+    in_use : ndarray of bool, shape (n_components, D)
+        Which regressors each component has.
     """
 
-    def __init__(self, layout: Regression, natural: np.ndarray, unit: np.ndarray, shared: np.ndarray):
+    def __init__(
+        self, layout: Regression, natural: np.ndarray, unit: np.ndarray, shared: np.ndarray, in_use: np.ndarray
+    ):
         self.layout, self.single, self.shared = layout, natural.ndim == 1, shared
         lanes, n_components, d = natural.reshape(len(natural), -1), layout.n_components, len(unit)
         packed, total, count, square = layout.split(lanes)
@@ -203,6 +202,10 @@ class FactorStep(Step):
             *shape, -1, n_regressors, n_regressors
         )
         self.sums = total.reshape(*shape, d, n_regressors)
+        self.in_use = None if in_use.all() else in_use
+        if self.in_use is not None:  # what is not in use is as its prior says, and changes no row
+            self.matrices = self.matrices * (in_use[:, None, :, None] & in_use[:, None, None])
+            self.sums = self.sums * in_use[:, None]
         self.at_origin = count[..., layout.noise_of].reshape(*shape, d) - np.log(unit)
         self.square = square[..., layout.noise_of].reshape(*shape, d)
         self._matrix_of_column = layout.precision_of[:d]
@@ -274,6 +277,13 @@ class FactorStep(Step):
         turned = self._turned(factors, block.measured[factors.columns][:, rows])
         return factors.root.reshape(self._n_members, self.n_factors, self.n_factors).swapaxes(-1, -2) @ turned
 
+    def covariance(self, factors: Factors) -> np.ndarray:
+        """Covariances of factors, (n_lanes, n_components, q, q); 0 of those that are not in use."""
+        covariance = factors.root.swapaxes(-1, -2) @ factors.root
+        if self.in_use is None:
+            return covariance
+        return covariance * (self.in_use[:, 1:, None] & self.in_use[:, None, 1:])
+
     def zeros(self) -> np.ndarray:
         """An empty sum of each lane and component: as its statistics, with counts and squares of columns."""
         n_matrices, d, n_regressors = self.matrices.shape[2], self.n_columns, self.layout.n_regressors
@@ -306,7 +316,7 @@ class FactorStep(Step):
         products = weighted @ regressors.swapaxes(-1, -2)
         counts = weights.sum(axis=-1)
         if not known:
-            covariance = factors.covariance.reshape(n, self.n_factors, self.n_factors)
+            covariance = self.covariance(factors).reshape(n, self.n_factors, self.n_factors)
             products[:, 1:, 1:] += counts[:, None, None] * covariance
         packed = pack_symmetric(products)
         y, squares = block.measured[columns][:, rows], block.squares[columns][:, rows]
@@ -329,6 +339,10 @@ class FactorStep(Step):
         n_regressors = self.layout.n_regressors
         of_rows = unpack_symmetric(total[..., -n_regressors * (n_regressors + 1) // 2 :], n_regressors)
         loadings = -2 * self.matrices[..., 1:, 1:].sum(axis=2)
+        if self.in_use is not None:  # factors that are not there are white, and come last
+            places = np.arange(self.n_factors)
+            of_rows[..., 1 + places, 1 + places] += np.where(self.in_use[:, 1:], 0.0, of_rows[..., :1, 0])
+            loadings[..., places, places] -= ~self.in_use[:, 1:]
         return FactorExpansion.whitening(self.layout, of_rows, loadings)
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
@@ -382,7 +396,7 @@ class FactorStep(Step):
             of_matrices = (matrices[:, None] * width + order).ravel()
             places = n_matrices * width + columns[:, None] * n_regressors + np.arange(1, n_regressors)
             means = self.means(block, rows, factors)
-            for k, (x, covariance) in enumerate(zip(means, factors.covariance[0])):
+            for k, (x, covariance) in enumerate(zip(means, self.covariance(factors)[0])):
                 weight = responsibilities[rows, k]
                 of_products = covariance_of_products(x, covariance, weight)
                 tiled = np.tile(of_products, (len(matrices), len(matrices)))
@@ -411,4 +425,6 @@ class FactorStep(Step):
                 factors = self._given(*missing)
                 root = factors.root.reshape(self._n_members, self.n_factors, self.n_factors).swapaxes(-1, -2)
                 x = self.means(block, rows, factors) + root @ noise[..., rows]
+                if self.in_use is not None:
+                    x *= np.tile(self.in_use[:, 1:], (self.n_lanes, 1))[..., None]
                 self._add(block, rows, factors, weights[:, rows], x, total, known=True)
