@@ -248,6 +248,10 @@ class Emission(ABC):
         """
         return True
 
+    def n_redundant_parameters(self, components: np.ndarray) -> int:
+        """Dimensions of the parameters of some components, (n_components,), that no distribution of rows tells."""
+        return 0
+
     @property
     def n_outcomes(self) -> tuple[int, ...] | None:
         """Values of each column, if columns are independent given the component and have finitely many."""

@@ -107,6 +107,10 @@ class Independent(Emission):
         """Whether one group does: then it does so for the others."""
         return any(part.identifies_components for part in self.parts)
 
+    def n_redundant_parameters(self, components: np.ndarray) -> int:
+        """Those of all groups."""
+        return sum(part.n_redundant_parameters(components) for part in self.parts)
+
     @property
     def n_outcomes(self) -> tuple[int, ...] | None:
         """Values of the columns of all groups, if all have finitely many."""

@@ -285,6 +285,30 @@ def test_components_that_share_their_noise_keep_the_laws_of_emissions(gaps, rng)
         check_emission(factor(rng, gaps=gaps, tied=True), rng=rng)
 
 
+@pytest.mark.parametrize(
+    ("noise", "d", "q", "expected"),
+    [
+        *(("diag", *case) for case in ((2, 1, 3), (3, 1, 6), (4, 2, 10), (5, 2, 14), (6, 3, 21), (10, 4, 44))),
+        *(("spherical", *case) for case in ((2, 1, 3), (4, 2, 8), (5, 2, 10), (10, 4, 35))),
+    ],
+)
+def test_the_dimension_is_the_rank_of_the_covariance(noise, d, q, expected, rng):
+    """Of the map from loadings and noises, by differences; and what is more is redundant."""
+    emission = FactorGaussian(q, noise=noise).for_data(rng.normal(size=(30, d)))
+
+    def covariance(free):
+        loadings = free[: d * q].reshape(d, q)
+        return (loadings @ loadings.T + np.diag(np.broadcast_to(np.exp(free[d * q :]), d)))[np.triu_indices(d)]
+
+    free = rng.normal(size=d * q + (d if noise == "diag" else 1))
+    steps = 1e-6 * np.eye(len(free))
+    jacobian = np.stack([(covariance(free + h) - covariance(free - h)) / 2e-6 for h in steps])
+    assert np.linalg.matrix_rank(jacobian, tol=1e-6) == expected
+    for k in (1, 2):
+        n_free = emission.default_prior(k).n_free_parameters
+        assert n_free - emission.n_redundant_parameters(np.ones(k, bool)) == k * (d + expected)
+
+
 # Evidence -------------------------------------------------------------------------------------------------------------
 
 

@@ -343,6 +343,20 @@ class FactorAnalyzer(Emission):
         """Cells of natural parameters, and of statistics, of one component, those of all among them."""
         return len(self.layout(1).coordinates)
 
+    def n_redundant_parameters(self, components: np.ndarray) -> int:
+        r"""Turns of the factors of each component, factors that are not in use, and what no covariance has room for.
+
+        Loadings and noises of q factors of d columns make a family of covariances of
+        :math:`\min(dq - q(q-1)/2 + d, d(d+1)/2)` dimensions, with one noise for all of
+        :math:`\min(dq - q(q-1)/2 + 1, d(d+1)/2)`.
+        """
+        d, n_redundant = self.n_columns, 0
+        n_noises = 0 if self.tied else 1 if self.spherical else d
+        for of_component in self.in_use(len(components))[components, 1:].sum(axis=1).tolist():
+            dimension = d * of_component - of_component * (of_component - 1) // 2 + n_noises
+            n_redundant += d * self.n_factors + n_noises - min(dimension, d * (d + 1) // 2)
+        return n_redundant
+
     @property
     def n_symmetries(self) -> int:
         """Factors change their places and their signs."""

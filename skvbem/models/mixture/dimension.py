@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixture.model import Mixture
@@ -19,7 +21,7 @@ def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -
         If it is not known for the emission.
     """
     if model.n_components == 1 or model.emission.identifies_components:
-        return model.prior.n_free_parameters
+        return model.prior.n_free_parameters - model.emission.n_redundant_parameters(np.ones(model.n_components, bool))
     sizes = model.emission.n_outcomes
     if sizes is None:
         raise ValueError(
