@@ -26,6 +26,8 @@ from skvbem.emissions.base import Step, as_matrix, by_row
 from skvbem.emissions.gaussian.dense_step import covariance_of_products, runs_of_patterns
 from skvbem.families import Regression
 
+# Cells of a table whose measured values are kept from step to step.
+_MAX_KEPT = 2**21
 # Patterns of missing cells of which factors' precisions are kept for a step.
 _N_PATTERNS = 2**12
 
@@ -59,7 +61,10 @@ class FactorTable:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self  # whose measured values are kept from step to step
         pattern = None if self.pattern is None else self.pattern[rows]
-        return replace(self, values=self.values[rows], pattern=pattern)
+        block = replace(self, values=self.values[rows], pattern=pattern)
+        if self.values.size <= _MAX_KEPT:  # what is measured once serves all steps
+            block.__dict__ |= {"measured": self.measured[:, rows], "squares": self.squares[:, rows]}
+        return block
 
     @cached_property
     def measured(self) -> np.ndarray:
