@@ -63,7 +63,7 @@ class FactorTable:
         pattern = None if self.pattern is None else self.pattern[rows]
         block = replace(self, values=self.values[rows], pattern=pattern)
         if self.values.size <= _MAX_KEPT:  # what is measured once serves all steps
-            block.__dict__ |= {"measured": self.measured[:, rows], "squares": self.squares[:, rows]}
+            vars(block).update(measured=self.measured[:, rows], squares=self.squares[:, rows])
         return block
 
     @cached_property
