@@ -192,7 +192,7 @@ class EmissionEstimator(EvidenceEstimator):
     def _data_state(self, fitted: FittedEmissions, reading, data, *, is_batch: bool = False) -> dict:
         natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
         divergences = fitted.model.divergences(natural[:, 0], data)
-        return {"component_states_": states_of_components(fitted.counts, divergences)}
+        return {"latent_states_": {self._label: states_of_components(fitted.counts, divergences)}}
 
     def _hidden(self, fitted: FittedEmissions) -> tuple:
         return (self._label,)

@@ -122,9 +122,9 @@ class VBMixture(EmissionEstimator):
         probabilities, rates and means is the posterior mean.
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
-    component_states_ : LatentStates
-        Components in use, empty ones, duplicates that rows (of the last batch) do not tell apart, and how many there
-        are in effect.
+    latent_states_ : dict of str to LatentStates
+        Under "component" the components in use, empty ones, duplicates that rows (of the last batch) do not tell apart,
+        and how many there are in effect.
     lower_bound_ : float
         Bound on the log evidence, total nats (``method="vb"``).
     batch_lower_bound_ : float
