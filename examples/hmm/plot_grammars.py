@@ -64,7 +64,7 @@ def likely_of(strings, k):
 
 bayes, likely = bayes_of(strings, 12), likely_of(strings, 12)
 for name, fit in {"variational Bayes": bayes, "maximum likelihood": likely}.items():
-    print(f"{name}: {len(fit.latent_states_["state"].in_use)} of 12 states in use")
+    print(f"{name}: {len(fit.latent_states_['state'].in_use)} of 12 states in use")
 
 # %%
 # What they look like

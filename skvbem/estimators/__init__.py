@@ -8,6 +8,7 @@ from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
 from skvbem.estimators.posterior_draws import PosteriorDraws
 from skvbem.estimators.reports import LatentStates, Restarts
+from skvbem.estimators.summary import ParameterTable, Summary
 from skvbem.tables import LabeledTable
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "LabeledTable",
     "LatentStates",
     "Move",
+    "ParameterTable",
     "PosteriorDraws",
     "Restarts",
+    "Summary",
     "VBDiscreteDAG",
     "VBHMM",
     "VBMixture",

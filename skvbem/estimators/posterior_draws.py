@@ -76,6 +76,13 @@ class PosteriorDraws:
             f"PosteriorDraws({len(self)} draws by {made}; effective size {least:.0f} or more, R-hat up to {worst:.3f})"
         )
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why draws, and intervals from them, should be read with care."""
+        if self.converged:
+            return ()
+        return ("The Gibbs chains did not agree, or move slowly: intervals are rough. Raise 'max_sweeps'.",)
+
     def intervals(self, level: float = 0.95) -> dict[str, dict[Any, tuple[np.ndarray, np.ndarray]]]:
         """Equal-tailed intervals of each parameter by itself.
 

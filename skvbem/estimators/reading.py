@@ -8,6 +8,35 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much data a fit has seen.
+
+    Parameters
+    ----------
+    n_columns : int
+    n_rows, n_missing : int or None
+        Rows of weight > 0, and missing cells; None where rows came in blocks, which are not read once more for it.
+    n_sequences : int or None
+        Sequences that the rows belong to; None where they depend on nothing.
+    """
+
+    n_columns: int
+    n_rows: int | None = None
+    n_missing: int | None = None
+    n_sequences: int | None = None
+
+    def __str__(self) -> str:
+        columns = f"{self.n_columns} column{'s' * (self.n_columns != 1)}"
+        if self.n_rows is None:
+            return f"rows in blocks, {columns}"
+        rows = f"{self.n_rows:,} row{'s' * (self.n_rows != 1)}"
+        if self.n_sequences is not None:
+            rows += f" in {self.n_sequences:,} sequence{'s' * (self.n_sequences != 1)}"
+        missing = f"{self.n_missing:,}" if self.n_missing else "no"
+        return f"{rows}, {columns}, {missing} missing cell{'s' * (self.n_missing != 1)}"
+
+
 @dataclass(frozen=True, eq=False)
 class Reading(ABC):
     """Rows of weight > 0, read: what fits, scores and searches share of one X.
@@ -38,6 +67,11 @@ class Reading(ABC):
     def fingerprint_in_order(self) -> str:
         """What tells these rows, in this order, from others: for what is given row by row, as responsibilities are."""
         return self.fingerprint
+
+    @property
+    @abstractmethod
+    def extent(self) -> Extent:
+        """How much data these are."""
 
     @property
     @abstractmethod

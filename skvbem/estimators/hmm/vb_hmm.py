@@ -188,6 +188,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     """
 
     _label = "state"
+    _prior_parameters = ("startprob_prior", "transmat_prior")
     _method = HMMMethod()
     _fitted_type = FittedHMM
     # Of a search that names none: that of networks is drawn here, path by path, and has an error bar.

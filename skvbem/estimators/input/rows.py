@@ -14,9 +14,9 @@ from skvbem.blocks import Blocks
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.numbers import are_complete, are_observed
+from skvbem.estimators.input.numbers import are_complete, are_observed, count_missing
 from skvbem.estimators.input.weighted_blocks import WeightedTables
-from skvbem.estimators.reading import Reading
+from skvbem.estimators.reading import Extent, Reading
 from skvbem.models.hmm.model import HMM
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 from skvbem.models.sequences.data import HMMData
@@ -59,6 +59,15 @@ class TableReading(Reading):
     def as_independent(self) -> TableReading:
         """The rows themselves, which do not depend on each other."""
         return self
+
+    @property
+    def extent(self) -> Extent:
+        """How much data these are; counted where they are in memory."""
+        n_columns = len(self.columns.names)
+        if self.are_in_blocks:
+            return Extent(n_columns)
+        ((values, _),) = self.blocks
+        return Extent(n_columns, len(values[0]), count_missing(values))
 
     def emission(self) -> Emission:
         """The emission of the values."""
@@ -170,6 +179,11 @@ class SequenceReading(Reading):
         """The rows themselves, which do not depend on each other."""
         weight = None if self.weight is None else np.repeat(self.weight, self.lengths)
         return TableReading(self.columns, [(self.values, weight)], names=self.names, given=self.given)
+
+    @property
+    def extent(self) -> Extent:
+        """How much data these are."""
+        return replace(self.as_independent.extent, n_sequences=len(self.lengths))
 
     def compiled(self, model: HMM) -> HMMData:
         """The rows as a hidden Markov model takes them."""

@@ -173,6 +173,7 @@ class VBMixture(EmissionEstimator):
     """
 
     _label = "component"
+    _prior_parameters = ("weight_concentration_prior_type", "weight_concentration_prior")
     _method = MixtureMethod()
     _fitted_type = FittedMixture
     # Of a search that names none: that of networks is refused where hyperparameters are hidden.

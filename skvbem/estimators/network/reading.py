@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem.data import Rows
 from skvbem.estimators.input.categories import CategoryEncoder
-from skvbem.estimators.reading import Reading
+from skvbem.estimators.reading import Extent, Reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,8 @@ class NetworkReading(Reading):
         Of X, whatever becomes of the codes.
     n_rows_all_missing : int
         Rows of X without an observed cell.
+    n_missing : int
+        Missing cells of X.
     of_rows : str
         Fingerprint of the rows of X.
     """
@@ -34,15 +36,23 @@ class NetworkReading(Reading):
     rows: Rows
     n_rows: int
     n_rows_all_missing: int
+    n_missing: int
     of_rows: str
 
     @classmethod
     def of(cls, columns: CategoryEncoder, rows: Rows, **options) -> Self:
         """The reading of rows of X."""
-        empty = np.ones(len(rows), dtype=bool)
+        empty, n_missing = np.ones(len(rows), dtype=bool), 0
         for column in rows.codes.T:
-            empty &= column < 0
-        return cls(columns, rows, len(rows), int(empty.sum()), rows.fingerprint(), **options)
+            is_missing = column < 0
+            n_missing += int(np.count_nonzero(is_missing))
+            empty &= is_missing
+        return cls(columns, rows, len(rows), int(empty.sum()), n_missing, rows.fingerprint(), **options)
+
+    @property
+    def extent(self) -> Extent:
+        """How much data these are."""
+        return Extent(len(self.rows.names), self.n_rows, self.n_missing)
 
     @cached_property
     def fingerprint(self) -> str:

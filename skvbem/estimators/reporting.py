@@ -1,0 +1,138 @@
+"""What every estimator reports of a fit: how it went, what it found, and how sure it is of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem.estimators.base import OBJECTIVES, check_level
+from skvbem.estimators.evidence import EvidenceEstimator
+from skvbem.estimators.fitted import Intervals
+from skvbem.estimators.summary import Summary
+
+_METHODS = {"vb": "variational Bayes", "map": "the posterior mode (MAP)", "ml": "maximum likelihood"}
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedIntervals:
+    """Intervals as they stand in a report: none, or the ends by group and name, what they are from, and doubts of them.
+
+    Parameters
+    ----------
+    ends : dict or None
+    method : str
+    doubts : tuple of str
+    """
+
+    ends: Intervals | None = None
+    method: str = "none"
+    doubts: tuple[str, ...] = ()
+
+
+class ReportingEstimator(EvidenceEstimator):
+    """An estimator that reports what it found."""
+
+    def summary(self, X=None, *, level=0.95, method="auto", draws=None, sample_weight=None, random_state=None, **where):
+        """A report of the fit: what was fitted, how well it went, states in use, and all parameters with intervals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit, which intervals need; without X there are none.
+        level : float, default=0.95
+            Mass of each interval.
+        method : {"auto", "draws", "linear_response", "vb"}, default="auto"
+            As of `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say,
+            and linear response where rows cannot be drawn, since weights are no whole numbers or rows come in blocks.
+            The summary says which. "vb" needs no X, and is too narrow where states overlap.
+        draws : PosteriorDraws, default=None
+            What `sample_posterior` returned: intervals are then from these, and X is not needed.
+        sample_weight, random_state, **where
+            As of `sample_posterior`.
+
+        Returns
+        -------
+        Summary
+            It prints as text and as HTML; its `to_frame` has all parameters.
+
+        Raises
+        ------
+        ValueError
+            If X is other data than those of the fit, or the level is not between 0 and 1.
+        """
+        check_is_fitted(self)
+        check_level("summary", level)
+        options = {"sample_weight": sample_weight, "random_state": random_state, **where}
+        intervals = self._reported_intervals(X, level, method, draws, options)
+        return Summary(
+            f"{type(self).__name__}: {self._what_was_fitted(self._fitted_)}",
+            self._facts(),
+            (*self._doubts(), *intervals.doubts),
+            self.latent_states_,
+            tuple(self._fitted_.report(intervals.ends)),
+            level,
+            intervals.method,
+        )
+
+    def _reported_intervals(self, X, level: float, method, draws, options: dict) -> ReportedIntervals:
+        """Intervals from draws at hand, or by a method that suits the fit and its data; none without any of these."""
+        if draws is not None:
+            return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
+        if method != "auto":
+            return ReportedIntervals(self.credible_intervals(level, method, X=X, **options), method)
+        if X is None or not self._fitted_.form.density:
+            return ReportedIntervals()
+        where = {name: value for name, value in options.items() if name not in ("sample_weight", "random_state")}
+        reading = self.read(X, None, options["sample_weight"], columns=self._fitted_.columns, **where)
+        drawable = reading.has_whole_weights and not reading.are_in_blocks
+        drawn = self.sample_posterior(
+            reading,
+            2000,
+            method="draws" if drawable else "linear_response",
+            random_state=options["random_state"],
+        )
+        return ReportedIntervals(drawn.intervals(level), drawn.method, drawn.doubts)
+
+    @abstractmethod
+    def _what_was_fitted(self, fitted: Any) -> str:
+        """The model in words, as the title of a report."""
+
+    def _facts(self) -> dict[str, Any]:
+        """What was fitted and how well that went, by name."""
+        form, run = self._fitted_.form, getattr(self, "_run_", None)
+        facts: dict[str, Any] = {"fitted by": _METHODS[form.name] + " in probabilities" * bool(form.lowered_by)}
+        if run is None:
+            facts["data"] = f"rows of total weight {self.n_samples_:g}, in batches"
+        else:
+            weight = "" if self.n_samples_ == run.extent.n_rows else f", total weight {self.n_samples_:g}"
+            facts["data"] = f"{run.extent}{weight}"
+        if run is not None and form.prior_share:
+            facts["prior"] = run.prior
+        if run is None:
+            facts["lower bound of the last batch"] = self.batch_lower_bound_
+        else:
+            objective = OBJECTIVES[form.name]
+            facts[objective[:-1].replace("_", " ")] = getattr(self, objective)
+        facts["free parameters"] = self.n_free_parameters_
+        facts["steps"] = f"{self.n_iter_:,}, {'converged' if self.converged_ else 'not converged'}"
+        if run is not None:
+            facts["starts"] = self.restarts_.in_words()
+        return facts
+
+    def _doubts(self) -> tuple[str, ...]:
+        """Why the fit should be read with care."""
+        doubts, n_free = [], self.n_free_parameters_
+        if not self.converged_:
+            doubts.append("The fit has not converged: raise 'max_iter'.")
+        if hasattr(self, "_run_"):
+            doubts += self.restarts_.doubts()
+        if n_free > self.n_samples_:
+            doubts.append(f"There are more free parameters ({n_free:,}) than rows.")
+        return (*doubts, *self._doubts_of_fit(self._fitted_))
+
+    def _doubts_of_fit(self, fitted: Any) -> list[str]:
+        """Why a fit of this kind of model should be read with care."""
+        return []
