@@ -190,9 +190,8 @@ for word, b in (("high", high["belonging"]), ("low", 1 - high["belonging"])):
     boys = [len(answers) * joint["belonging":b, "liking":k] for k in (high["liking"], 1 - high["liking"])]
     print(f"{'belonging ' + word:<18}{boys[0]:>8.0f} boys{boys[1]:>8.0f} boys")
 for word, b in (("belong", high["belonging"]), ("do not", 1 - high["belonging"])):
-    print(
-        f"Of those who {word}, {percent('liking | belonging', f'belonging={b}', high['liking'])} like the leading crowd."
-    )
+    share = percent("liking | belonging", f"belonging={b}", high["liking"])
+    print(f"Of those who {word}, {share} like the leading crowd.")
 
 # %%
 # Nobody needs to have changed

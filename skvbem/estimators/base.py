@@ -139,12 +139,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         state = dict(reading.names) | self._run_state(fit, fitted.form) | self._model_state(fitted) | solved.state
         state |= self._data_state(fitted, reading, solved.data)
         state |= {
-            "_run_": replace(
-                solved.run,
-                fingerprint=reading.fingerprint,
-                extent=reading.extent,
-                prior=self._prior_in_words(reading.columns),
-            ),
+            "_run_": solved.run.of(reading, self._prior_in_words(reading.columns)),
             "n_samples_": solved.data.total_weight,
         }
         self._publish(state)

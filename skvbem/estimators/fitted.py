@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem.estimators.reading import Extent
+from skvbem.estimators.reading import Extent, Reading
 from skvbem.estimators.summary import ParameterTable
 from skvbem.vbem.fit import Fit, FitPlan
 from skvbem.vbem.posteriors import MAP, Form
@@ -125,6 +125,10 @@ class FittedRun:
     fingerprint: str = ""
     extent: Extent | None = None
     prior: str = ""
+
+    def of(self, reading: Reading, prior: str) -> Self:
+        """The run with what is kept of the data, and of the prior, once they are gone."""
+        return replace(self, fingerprint=reading.fingerprint, extent=reading.extent, prior=prior)
 
 
 @dataclass(frozen=True, eq=False)
