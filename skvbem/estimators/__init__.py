@@ -8,6 +8,7 @@ from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
 from skvbem.estimators.posterior_draws import PosteriorDraws
 from skvbem.estimators.reports import LatentStates, Restarts
+from skvbem.estimators.standard_errors import StandardErrors
 from skvbem.estimators.summary import ParameterTable, Summary
 from skvbem.tables import LabeledTable
 
@@ -20,6 +21,7 @@ __all__ = [
     "ParameterTable",
     "PosteriorDraws",
     "Restarts",
+    "StandardErrors",
     "Summary",
     "VBDiscreteDAG",
     "VBHMM",

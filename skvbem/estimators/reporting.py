@@ -8,11 +8,15 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.estimators.base import OBJECTIVES, check_level
+from skvbem.errors import TooLargeError
+from skvbem.estimators.base import OBJECTIVES, check_count, check_level
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Intervals
+from skvbem.estimators.standard_errors import standard_errors
 from skvbem.estimators.summary import Summary
 
+# Joint states of what is hidden in one row that standard errors sum over.
+_MAX_STATES = 4096
 _METHODS = {"vb": "variational Bayes", "map": "the posterior mode (MAP)", "ml": "maximum likelihood"}
 
 
@@ -46,10 +50,11 @@ class ReportingEstimator(EvidenceEstimator):
             Mass of each interval.
         method : {"auto", "draws", "linear_response", "vb"}, default="auto"
             As of `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say,
-            and linear response where rows cannot be drawn, since weights are no whole numbers or rows come in blocks.
-            The summary says which. "vb" needs no X, and is too narrow where states overlap.
-        draws : PosteriorDraws, default=None
-            What `sample_posterior` returned: intervals are then from these, and X is not needed.
+            and linear response where rows cannot be drawn, since weights are no whole numbers or rows come in blocks;
+            after ``method="map"`` or "ml" of the estimator `standard_errors`. The summary says which. "vb" needs no X,
+            and is too narrow where states overlap.
+        draws : PosteriorDraws or StandardErrors, default=None
+            What `sample_posterior` or `standard_errors` returned: intervals are then from these, and X is not needed.
         sample_weight, random_state, **where
             As of `sample_posterior`.
 
@@ -83,8 +88,10 @@ class ReportingEstimator(EvidenceEstimator):
             return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
         if method != "auto":
             return ReportedIntervals(self.credible_intervals(level, method, X=X, **options), method)
-        if X is None or not self._fitted_.form.density:
+        if X is None:
             return ReportedIntervals()
+        if not self._fitted_.form.density:
+            return self._confidence_intervals(X, level, options)
         where = {name: value for name, value in options.items() if name not in ("sample_weight", "random_state")}
         reading = self.read(X, None, options["sample_weight"], columns=self._fitted_.columns, **where)
         drawable = reading.has_whole_weights and not reading.are_in_blocks
@@ -95,6 +102,60 @@ class ReportingEstimator(EvidenceEstimator):
             random_state=options["random_state"],
         )
         return ReportedIntervals(drawn.intervals(level), drawn.method, drawn.doubts)
+
+    def _confidence_intervals(self, X, level: float, options: dict) -> ReportedIntervals:
+        """Intervals of a point by the observed information, or the reason why there are none."""
+        evaluation = self.evaluation(X, **options)
+        try:
+            found = standard_errors(self._fitted_, evaluation, _MAX_STATES)
+        except (TypeError, ValueError, TooLargeError) as error:  # a report is there all the same
+            return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
+        return ReportedIntervals(found.intervals(level), found.method, found.doubts)
+
+    def standard_errors(self, X, *, sample_weight=None, max_states=_MAX_STATES, **where):
+        """Standard errors of all parameters of a fit by ``method="ml"`` or "map", from the observed information.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        max_states : int, default=4096
+            Most joint states of what is hidden in one row, which are summed over.
+        **where
+            Of sequences, `sequence_id` or `lengths` as in `fit`.
+
+        Returns
+        -------
+        StandardErrors
+            With `errors` by group and name, and `intervals`.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a density, by ``method="vb"``, whose intervals are `credible_intervals`; if X is not the data
+            of the fit; if a component of maximum likelihood has no width.
+        TooLargeError
+            If a row has more joint states than `max_states`.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> answers = [["yes"]] * 30 + [["no"]] * 10
+        >>> model = VBDiscreteDAG(structure=[], method="ml").fit(answers)
+        >>> found = model.standard_errors(answers)
+        >>> found.errors["tables"]["x0"].round(4).tolist()  # sqrt(0.75 x 0.25 / 40)
+        [0.0685, 0.0685]
+        """
+        check_is_fitted(self)
+        check_count("max_states", "standard_errors", max_states)
+        if self._fitted_.form.density:
+            raise ValueError(
+                "standard_errors are those of a point, and this fit by 'vb' is a posterior: take credible_intervals, "
+                "or fit with method='ml' or 'map'."
+            )
+        return standard_errors(self._fitted_, self.evaluation(X, sample_weight, **where), int(max_states))
 
     @abstractmethod
     def _what_was_fitted(self, fitted: Any) -> str:

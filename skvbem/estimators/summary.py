@@ -103,7 +103,7 @@ class Summary:
     def intervals(self) -> str:
         """What stands beside estimates, in words."""
         if self.method == "none":
-            return "none: give the data of the fit, as in summary(X)"
+            return "none; those of summary(X) need X, the data of the fit"
         return f"{100 * self.level:g} % in brackets, by {self.method.replace('_', ' ')}"
 
     def to_frame(self):
