@@ -1,5 +1,6 @@
 """Thin scikit-learn faces: validate, build the model, fit it, publish what was found."""
 
+from skvbem.estimators.bootstrap import BootstrapDraws
 from skvbem.estimators.hmm.fitted import Forecast
 from skvbem.estimators.hmm.vb_hmm import VBHMM
 from skvbem.estimators.mixture.growth import Move
@@ -13,6 +14,7 @@ from skvbem.estimators.summary import ParameterTable, Summary
 from skvbem.tables import LabeledTable
 
 __all__ = [
+    "BootstrapDraws",
     "Forecast",
     "GoodnessOfFit",
     "LabeledTable",

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
+
+from skvbem.data import resampled
+
 
 @dataclass(frozen=True)
 class Extent:
@@ -77,6 +81,29 @@ class Reading(ABC):
     @abstractmethod
     def has_whole_weights(self) -> bool:
         """Whether everything counts a whole number of times."""
+
+    @property
+    @abstractmethod
+    def unit_hashes(self) -> np.ndarray:
+        """What tells units that depend on no other, rows or whole sequences, from different ones, (n_units,)."""
+
+    @property
+    @abstractmethod
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each unit counts, (n_units,); once if None."""
+
+    @abstractmethod
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of the units at some positions, in this order, each with a weight."""
+
+    def resampled(self, rng: np.random.Generator) -> Self:
+        """The reading of units drawn with replacement, the same for any order of theirs."""
+        return self.taken(*resampled(self.unit_hashes, self.unit_weight, rng))
+
+    def in_order(self) -> Self:
+        """The reading of units in an order that their values alone decide."""
+        weight, order = self.unit_weight, np.argsort(self.unit_hashes, kind="stable")
+        return self.taken(order, None if weight is None else weight[order])
 
     @abstractmethod
     def one_by_one(self) -> Self:

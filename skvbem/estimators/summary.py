@@ -13,6 +13,8 @@ from skvbem.estimators.reports import LatentStates
 
 # Characters of a line of text, tables that are printed, and lines of each.
 _WIDTH, _MAX_TABLES, _MAX_ROWS = 110, 40, 40
+# Numbers that are printed as 0.
+_NOTHING = 1e-9
 _STYLE = "border-collapse:collapse;margin:0.6em 0;font-variant-numeric:tabular-nums"
 
 
@@ -172,8 +174,10 @@ def _number(value: float) -> str:
     """A number in three decimals or four digits."""
     if np.isnan(value):
         return "–"
-    if value == 0 or 5e-4 <= abs(value) < 10:
+    if abs(value) < _NOTHING or 5e-4 <= abs(value) < 10:
         return f"{value:.3f}"
+    if abs(value) < 1:
+        return f"{value:.1e}"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 

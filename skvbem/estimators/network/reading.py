@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from skvbem.data import Rows
+from skvbem.data import Rows, row_hashes
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.reading import Extent, Reading
 
@@ -65,6 +65,20 @@ class NetworkReading(Reading):
     def has_whole_weights(self) -> bool:
         """Whether every row or sequence counts a whole number of times."""
         return self.rows.has_whole_weights
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of rows, (n_rows,)."""
+        return row_hashes([self.rows.codes], slice(None))
+
+    @property
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each row counts."""
+        return self.rows.weight
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some rows."""
+        return replace(self, rows=Rows(self.rows.names, self.rows.codes[units], weight))
 
     def one_by_one(self) -> Self:
         """The reading with repeated rows in place of weights."""
