@@ -11,7 +11,7 @@ from skvbem import VBHMM, VBDiscreteDAG, VBMixture, blocks_of
 from skvbem.data import resampled
 from skvbem.emissions import Gaussian
 from skvbem.estimators import BootstrapDraws
-from skvbem.estimators.bootstrap import Replication, starts_of
+from skvbem.estimators.bootstrap import Replication, bootstrap_draws, starts_of
 
 approx = pytest.approx
 
@@ -167,6 +167,29 @@ def test_every_form_and_model_is_replicated(method):
             assert 0.05 < draws.errors["gaussian"]["means"].max() < 0.6
     assert estimator.summary(draws=draws).method == "parametric_bootstrap"
     assert draws.ask(lambda drawn: drawn.score(X, lengths=[10] * 7)).shape == (20,)
+
+
+class Swapping(Replication):
+    """A replication whose every other fit has its components the other way round."""
+
+    def estimates(self, seeds):
+        one = self.fitted.model.prior.natural(self.fitted.point)
+        two = self.fitted.model.prior.natural(tuple(_swapped(block) for block in self.fitted.point))
+        return [((one, two)[seed[-1] % 2], True, False) for seed in seeds]
+
+
+def _swapped(block):
+    return block[::-1] if isinstance(block, np.ndarray) else type(block)(block.mean[::-1], block.precision[::-1])
+
+
+def test_labels_are_those_of_the_fit():
+    rng = np.random.default_rng(3)
+    X = np.concatenate([rng.normal(size=(40, 1)), rng.normal(4.0, 1.0, size=(30, 1))])
+    model = VBMixture(2, n_init=2, random_state=0).fit(X)
+    swapping = Swapping(model.fitted, model.read(X), model._run_.plan, model._compiled, None)
+    draws = bootstrap_draws(swapping, model.evaluation(X), (0,), 6, None)
+    for name, value in (("means", model.means_), ("covariances", model.covariances_)):
+        assert draws.parameters["gaussian"][name] == approx(np.tile(value, (6, *[1] * value.ndim)))
 
 
 # Whatever the order and the jobs --------------------------------------------------------------------------------------
