@@ -17,8 +17,8 @@ class DrawnIntervals(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is drawn, in words."""
-        return f"{100 * self.level:g} % intervals by {self.method.replace('_', ' ')}"
+        """What is drawn, in words; two short lines, since pictures may be narrow."""
+        return f"{100 * self.level:g} % intervals\nby {self.method.replace('_', ' ')}"
 
 
 def check_mass(level, owner: str) -> None:

@@ -348,7 +348,7 @@ def test_intervals_hold_what_draws_of_the_posterior_do(quakes, rng):
         for j in range(3):
             assert np.mean(drawn[:, j] < low[row, j]) == approx(0.1, abs=0.012)
             assert np.mean(drawn[:, j] > high[row, j]) == approx(0.1, abs=0.012)
-    assert display.ax_.get_title(loc="left") == "below: 80 % intervals by vb"
+    assert display.ax_.get_title(loc="left") == "below: 80 % intervals\nby vb"
     texts = [text.get_text() for text in display.ax_.texts]
     assert len(texts) == 24
     assert sum("–" in text for text in texts) == 12
@@ -370,7 +370,7 @@ def test_transitions_that_are_ruled_out_are_empty_cells(method):
     assert (np.isnan(display.intervals[0]) <= (nothing | edge)).all()
     assert np.isnan(display.intervals[0])[nothing].all()
     words = "linear response" if method == "vb" else "observed information"
-    assert display.note == f"90 % intervals by {words}"
+    assert display.note == f"90 % intervals\nby {words}"
     assert not any("nan" in text.get_text() for text in display.ax_.texts)
 
 

@@ -340,8 +340,8 @@ def test_the_picture_says_by_what_its_intervals_are(eruptions):
     model = VBMixture(2, n_init=2, random_state=0).fit(eruptions)
     of = model.set_params(method="ml", n_init=1)
     cases = [
-        (model, (eruptions,), {}, "95 % intervals by linear response"),
-        (model, (), {"draws": model.sample_posterior(eruptions, 100), "level": 0.8}, "80 % intervals by draws"),
+        (model, (eruptions,), {}, "95 % intervals\nby linear response"),
+        (model, (), {"draws": model.sample_posterior(eruptions, 100), "level": 0.8}, "80 % intervals\nby draws"),
     ]
     for estimator, given, options, words in cases:
         display = ClassProfileDisplay.from_estimator(estimator, *given, **options)
@@ -350,7 +350,7 @@ def test_the_picture_says_by_what_its_intervals_are(eruptions):
     assert "lines" not in ClassProfileDisplay.from_estimator(model).axes_[-1, 1].get_xlabel()
     point = of.fit(eruptions)
     display = ClassProfileDisplay.from_estimator(point, eruptions)
-    assert display.note == "95 % intervals by observed information"
+    assert display.note == "95 % intervals\nby observed information"
     low, high = point.standard_errors(eruptions).intervals()["gaussian"]["means"]
     assert display.profiles[1].intervals == (approx(low[:, 1]), approx(high[:, 1]))
 

@@ -150,8 +150,8 @@ class ClassProfileDisplay:
             draw = self._draw_numbers if block is numbers else self._draw_probabilities
             draw(of_block, block)
         if self.note:
-            below = axes[-1, len(axes[-1]) // 2]
-            below.set_xlabel(f"{below.get_xlabel()}\nlines: {self.note}")
+            below = axes[-1, len(axes[-1]) // 2].xaxis.label  # whose place stays
+            below.set_text(f"{below.get_text()}\nlines: {self.note}")
         weights = np.asarray(self.weights, dtype=float)
         for position, k in enumerate(self.classes):
             title = f"{self.label} {k}\n{percent(weights[k])} %"
