@@ -23,7 +23,7 @@ from scipy.stats import norm
 from skvbem.estimators.base import check_level
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.observed_information import observed_information
+from skvbem.evidence.observed_information import coordinates_of_mode, observed_information
 
 # Half of the width of a difference, in unconstrained coordinates, and points side by side.
 _WIDTH, _LANES = 1e-3, 64
@@ -167,8 +167,7 @@ def _coordinates(fitted: Fitted, evaluation: Evaluation, point: Any) -> np.ndarr
     statistics, _ = evaluation.expectation(natural, _WHAT)
     if not form.prior_share:
         return statistics
-    coordinates = (prior + (statistics + prior.hyperparameters(natural))).coordinates
-    return coordinates + prior.probability_shift if form.lowered_by else coordinates
+    return coordinates_of_mode(prior, natural, statistics, form.lowered_by > 0)
 
 
 def _root(complete: np.ndarray, observed: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:

@@ -38,7 +38,7 @@ from scipy.linalg import LinAlgError, cholesky, eigvalsh
 from skvbem.evidence.aliasing import alias_correction
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.observed_information import score_covariances
+from skvbem.evidence.observed_information import coordinates_of_mode, score_covariances
 
 _BASES = {"map": "natural", "map_probability": "probability"}
 #: Which entries of A enter, most first.
@@ -97,9 +97,7 @@ def laplace(
         )
     statistics, log_likelihood = evaluation.expectation(natural, "The score 'laplace'")
     in_probabilities = _BASES[form] == "probability"
-    coordinates = (prior + (statistics + prior.hyperparameters(natural))).coordinates
-    if in_probabilities:
-        coordinates = coordinates + prior.probability_shift
+    coordinates = coordinates_of_mode(prior, natural, statistics, in_probabilities)
     log_det, name, reasons = _largest_variant(evaluation, point, coordinates, variant, max_states)
     doubts: tuple[str, ...] = ()
     if reasons:

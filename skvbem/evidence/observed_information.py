@@ -49,6 +49,21 @@ def score_covariances(
     return [ScoreCovariance(every, covariance)]
 
 
+def coordinates_of_mode(prior: Any, natural: np.ndarray, statistics: np.ndarray, in_probabilities: bool) -> np.ndarray:
+    """Additive coordinates (n_cells,) of the density whose mode a point is, at the statistics expected there.
+
+    Parameters
+    ----------
+    prior : ConjugateFamily
+        Hidden hyperparameters are taken as expected at the point.
+    natural, statistics : ndarray of shape (n_cells,)
+    in_probabilities : bool
+        Whether the density is one of the parameters themselves.
+    """
+    coordinates = (prior + (statistics + prior.hyperparameters(natural))).coordinates
+    return coordinates + prior.probability_shift if in_probabilities else coordinates
+
+
 def observed_information(
     evaluation: Evaluation, point: Any, coordinates: np.ndarray, *, max_states: int, of_prior: bool, what: str
 ) -> tuple[np.ndarray, np.ndarray]:

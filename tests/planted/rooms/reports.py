@@ -19,7 +19,7 @@ ERRORS = {
         ("errors[at_edge | unknown] = np.nan", "errors[at_edge] = np.nan")
     ],
     "a mode in probabilities has the information of one in natural coordinates": [
-        ("coordinates + prior.probability_shift if form.lowered_by else coordinates", "coordinates")
+        ("coordinates + prior.probability_shift if in_probabilities else coordinates", "coordinates")
     ],
     "bootstrap fits keep the labels they happen to have": [
         (
