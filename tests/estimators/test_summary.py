@@ -107,6 +107,9 @@ def test_columns_of_several_kinds_stand_in_groups():
     colors = shown(report, "categorical")
     assert list(colors) == ["color = blue", "color = pink", "color = red"]
     assert sum(of_level[0] for of_level in colors.values()) == approx(1.0)
+    ends = model.credible_intervals(0.95, "vb")["categorical"]["probabilities"]
+    for level, (_, *of_level) in enumerate(colors.values()):
+        same(of_level, [end[:, 0, level] for end in ends])
     low, high = model.credible_intervals(0.95, "vb")["poisson"]["rates"]
     same(shown(report, "poisson")["visits mean"][1:], [low[:, 0], high[:, 0]])
     assert list(shown(report, "poisson")) == ["visits mean"]  # of a rate the deviation is a function
