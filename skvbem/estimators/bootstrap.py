@@ -23,7 +23,7 @@ _LIFT = 0.1
 # Of the random numbers of an estimator, those of a bootstrap; tasks for each worker.
 _STREAM, _TASKS_EACH = 2**35, 4
 # Share of fits that may fail without a word.
-_FEW = 0.01
+_FAILED_SHARE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +73,9 @@ class BootstrapDraws(Draws):
     def doubts(self) -> tuple[str, ...]:
         """Why the draws, and intervals from them, should be read with care."""
         doubts, n = [], len(self)
-        if (~self.converged).mean() > _FEW:
+        if (~self.converged).mean() > _FAILED_SHARE:
             doubts.append(f"{(~self.converged).sum()} of {n} fits of the bootstrap did not converge: raise 'max_iter'.")
-        if self.has_spikes.mean() > _FEW:
+        if self.has_spikes.mean() > _FAILED_SHARE:
             doubts.append(
                 f"{self.has_spikes.sum()} of {n} fits of the bootstrap ended with a component without width, where the "
                 "likelihood has no maximum: intervals of its parameters mean little."

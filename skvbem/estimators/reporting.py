@@ -109,10 +109,10 @@ class ReportingEstimator(EvidenceEstimator):
         """Intervals of a point by the observed information, or the reason why there are none."""
         evaluation = self.evaluation(X, **options)
         try:
-            found = standard_errors(self._fitted_, evaluation, _MAX_STATES)
+            errors = standard_errors(self._fitted_, evaluation, _MAX_STATES)
         except (TypeError, ValueError, TooLargeError) as error:  # a report is there all the same
             return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
-        return ReportedIntervals(found.intervals(level), found.method, found.doubts)
+        return ReportedIntervals(errors.intervals(level), errors.method, errors.doubts)
 
     def standard_errors(self, X, *, sample_weight=None, max_states=_MAX_STATES, **where):
         """Standard errors of all parameters of a fit by ``method="ml"`` or "map", from the observed information.

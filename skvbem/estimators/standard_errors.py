@@ -177,10 +177,10 @@ def _root(complete: np.ndarray, observed: np.ndarray) -> tuple[np.ndarray, int, 
     """
     factor = cholesky(complete, lower=True) if len(complete) else complete
     inverse = solve_triangular(factor, np.eye(len(factor)), lower=True) if len(factor) else factor
-    shares, axes = np.linalg.eigh(inverse @ observed @ inverse.T)
-    is_silent = shares < _NONE
+    ratios, axes = np.linalg.eigh(inverse @ observed @ inverse.T)
+    is_silent = ratios < _NONE
     basis = inverse.T @ axes
-    return basis[:, ~is_silent] / np.sqrt(shares[~is_silent]), int(is_silent.sum()), basis[:, is_silent]
+    return basis[:, ~is_silent] / np.sqrt(ratios[~is_silent]), int(is_silent.sum()), basis[:, is_silent]
 
 
 def _derivatives(at: Callable[[np.ndarray], np.ndarray], free: np.ndarray, directions: np.ndarray) -> np.ndarray:

@@ -170,9 +170,9 @@ class Gamma(FlatFamily):
         return principal_submatrix(np.diag(coordinates[self._places[1]] * point.ravel()), free)
 
     def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of log rates: inside where there were events."""
-        every, counted = np.eye(self.n_free_parameters), coordinates[self._places[0]] >= EDGE
-        return every[:, counted], every[:, ~counted]
+        """Directions of log rates, inside where there were events."""
+        every, inside = np.eye(self.n_free_parameters), coordinates[self._places[0]] >= EDGE
+        return every[:, inside], every[:, ~inside]
 
     @property
     def rate_cells(self) -> np.ndarray:

@@ -183,7 +183,7 @@ class Hierarchical(ConjugateFamily):
         return self.base.information(point, coordinates, free)
 
     def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the base."""
+        """Directions of the base's coordinates."""
         return self.base.directions(coordinates)
 
     @property

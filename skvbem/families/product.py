@@ -172,7 +172,7 @@ class Product(ConjugateFamily):
         )
 
     def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of all blocks, each in its own coordinates."""
+        """Directions of all blocks, each in its own coordinates."""
         parts = [block.directions(of_block) for block, of_block in zip(self.blocks, self.split(coordinates))]
         inside, edge = (block_diag(*(part[k] for part in parts)) for k in (0, 1))
         return inside, edge

@@ -14,7 +14,7 @@ ERRORS = {
             "observed[np.ix_(block.free, block.free)] -= 0.0 * block.covariance",
         )
     ],
-    "a probability of 0 has a standard error": [("counted = coordinates >= EDGE\n", "counted = coordinates >= 0\n")],
+    "a probability of 0 has a standard error": [("inside = coordinates >= EDGE\n", "inside = coordinates >= 0\n")],
     "standard errors of what the data do not identify": [
         ("errors[at_edge | unknown] = np.nan", "errors[at_edge] = np.nan")
     ],
