@@ -69,15 +69,19 @@ class EvidenceEstimator(VBEstimator):
         """
         check_is_fitted(self)
         fitted, run = self._fitted_, self._scored_run()
-        reading = self.read(X, None, sample_weight, columns=fitted.columns, **where)
-        if reading.fingerprint != run.fingerprint:
+        data = self._compiled(fitted.model, self._read_again(X, sample_weight, **where), run.plan.n_starts)
+        return self._evaluation_of(fitted, run, data, random_state)
+
+    def _read_again(self, X, sample_weight=None, **where) -> Reading:
+        """The data of the fit as they were read then; a ValueError if these are other data."""
+        reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
+        if reading.fingerprint != self._scored_run().fingerprint:
             raise ValueError(
                 f"The evidence is that of the data a {type(self).__name__} was fitted to, and so is the posterior; X "
                 "(or sample_weight) is other data, as it is in the test folds of a cross-validation. Fit X for its "
                 "evidence or posterior, or use score_samples for the log predictive probability of new rows."
             )
-        data = self._compiled(fitted.model, reading, run.plan.n_starts)
-        return self._evaluation_of(fitted, run, data, random_state)
+        return reading
 
     def simulated(self, X, sample_weight=None, random_state=None, **where) -> tuple[Evaluation, np.ndarray]:
         """A VB fit to data simulated like X from parameters drawn from the prior, and ln of these.

@@ -9,11 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem.estimators.reading import Extent, Reading
+from skvbem.estimators.summary import ParameterTable
 from skvbem.vbem.fit import Fit, FitPlan
 from skvbem.vbem.posteriors import MAP, Form
 
 #: Arrays by group of columns, or of other parameters, and by name.
 Parameters = dict[str, dict[Any, np.ndarray]]
+#: Lower and upper ends of intervals, in the same order.
+Intervals = dict[str, dict[Any, tuple[np.ndarray, np.ndarray]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,10 @@ class Fitted:
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta) of each parameter by itself, by group and name, where they have a closed form."""
 
+    @abstractmethod
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """The parameters of the fit as tables for readers, with intervals by group and name, if there are any."""
+
     def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
         """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
         prior = self.model.prior
@@ -105,9 +113,39 @@ class FittedRun:
         What its scores are conditional on.
     fingerprint : str
         Of the reading.
+    extent : Extent, optional
+        How much data it was.
+    prior : str
+        In words.
     """
 
     fit: Fit
     plan: FitPlan
     note: str = ""
     fingerprint: str = ""
+    extent: Extent | None = None
+    prior: str = ""
+
+    def of(self, reading: Reading, prior: str) -> Self:
+        """The run with what is kept of the data, and of the prior, once they are gone."""
+        return replace(self, fingerprint=reading.fingerprint, extent=reading.extent, prior=prior)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The best fit to a reading, before it is published.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    data : object
+        As the model compiled them.
+    run : FittedRun
+    state : dict
+        Attributes that tell of the way there.
+    """
+
+    fitted: Any
+    data: Any
+    run: FittedRun
+    state: dict

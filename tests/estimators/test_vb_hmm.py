@@ -587,15 +587,15 @@ def test_empty_and_duplicate_states(rng):
     acb = [np.array([list("acb" * 13)]).T for _ in range(3)]
     fit = VBHMM(8, transmat_prior="unit", startprob_prior="unit", n_init=40, random_state=0).fit(abc + acb)
     assert fit.restarts_.n_best >= 3  # of starts that draw where states lead to
-    states = fit.component_states_
+    states = fit.latent_states_["state"]
     assert len(states.in_use) == 6
     assert len(states.empty) == 2
     assert states.duplicates == ()
     assert np.sort(fit.transmat_[list(states.in_use)].max(axis=1)) == approx(np.ones(6), abs=0.05)
     known = Gaussian(covariance_prior=None, mean_precision_prior=1.0)
     alike = VBHMM(3, emission=known, init=np.tile([[0.5, 0.5, 0.0]], (39, 1))).fit(rng.normal(size=(39, 1)))
-    assert (0, 1) in alike.component_states_.duplicates
-    assert alike.component_states_.empty == (2,)
+    assert (0, 1) in alike.latent_states_["state"].duplicates
+    assert alike.latent_states_["state"].empty == (2,)
 
 
 # Scores and searches --------------------------------------------------------------------------------------------------
@@ -818,6 +818,6 @@ def test_starts_survive_a_prior_that_empties_states():
         strings = [cycle[(rng.integers(3) + np.arange(rng.integers(10, 30))) % 3][:, None] for cycle in cycles]
         prior = {"startprob_prior": "unit", "transmat_prior": "unit", "emission": Categorical(1 / 3)}
         fit = VBHMM(10, n_init=20, init="k-means++", random_state=0, **prior).fit(strings)
-        assert len(fit.component_states_.in_use) == 6
+        assert len(fit.latent_states_["state"].in_use) == 6
         assert fit.restarts_.n_best > 1
         assert VBHMM(10, random_state=0, **prior).fit(strings).lower_bound_ >= fit.lower_bound_ - 0.01

@@ -478,7 +478,7 @@ def test_planted_duplicates_and_empty_components(scale, covariance_type, rng):
     given = np.zeros((len(X), 4))
     given[:60, :2], given[60:, 2] = 0.5, 1.0
     model = VBMixture(4, covariance_type=covariance_type, method="ml", init=given).fit(X)
-    states = model.component_states_
+    states = model.latent_states_["component"]
     assert states.mass == approx([30.0, 30.0, 60.0, 0.0], abs=0.1)
     assert (states.in_use, states.empty, states.duplicates) == ((0, 1, 2), (3,), ((0, 1),))
     assert states.effective == approx(np.exp(1.5 * np.log(2)), rel=1e-3)
@@ -494,16 +494,16 @@ def test_planted_duplicates_of_every_family(emission, rng):
         X[:, 0] = 10
     given = np.zeros((120, 4))
     given[:60, :2], given[60:, 2] = 0.5, 1.0
-    states = VBMixture(4, emission=emission, method="ml", init=given).fit(X).component_states_
+    states = VBMixture(4, emission=emission, method="ml", init=given).fit(X).latent_states_["component"]
     assert (states.in_use, states.empty, states.duplicates) == ((0, 1, 2), (3,), ((0, 1),))
 
 
 def test_components_of_a_bayesian_fit_are_told_apart(rng):
     frame, _ = mixed_frame(rng)
-    states = VBMixture(2, emission=MIXED, random_state=0).fit(frame).component_states_
+    states = VBMixture(2, emission=MIXED, random_state=0).fit(frame).latent_states_["component"]
     assert (states.in_use, states.empty, states.duplicates) == ((0, 1), (), ())
     assert 1.9 < states.effective <= 2.0
-    many = VBMixture(6, weight_concentration_prior=0.01, random_state=0).fit(clumps(rng)).component_states_
+    many = VBMixture(6, weight_concentration_prior=0.01, random_state=0).fit(clumps(rng)).latent_states_["component"]
     assert (len(many.in_use), len(many.empty), many.duplicates) == (2, 4, ())
     assert many.effective == approx(2.0, abs=0.05)
 

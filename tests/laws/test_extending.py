@@ -87,13 +87,24 @@ def test_bad_cells_are_refused_in_its_words(estimator, cell):
         estimator(2, emission=Geometric(-1)).fit([[1], [2], [3]])
 
 
+def test_its_errors_are_those_of_a_closed_form(rng):
+    X, _ = failures(rng)
+    model = VBMixture(1, emission=Geometric(), method="ml", random_state=0).fit(X)
+    p = model.parameters_["geometric"]["probabilities"][0]
+    expected = p * np.sqrt((1 - p) / len(X))
+    assert model.standard_errors(X).errors["geometric"]["probabilities"][0] == approx(expected)
+    draws = model.bootstrap(X, 100, kind="parametric")
+    assert draws.errors["geometric"]["probabilities"][0] == approx(expected, rel=4 / np.sqrt(200))
+    assert [table.title for table in model.summary(X).tables] == ["components", "geometric"]
+
+
 def test_its_columns_are_drawn(rng):
     pytest.importorskip("matplotlib")
     from skvbem.plotting import ClassProfileDisplay, ComponentsDisplay, StatePathDisplay
 
     X, _ = failures(rng)
     model = VBMixture(2, emission=Geometric(), random_state=0).fit(X)
-    profile = ClassProfileDisplay.from_estimator(model).profiles[0]
+    profile = ClassProfileDisplay.from_estimator(model, X).profiles[0]
     p = model.parameters_["geometric"]["probabilities"][:, 0]
     assert profile.values == approx(1 / p - 1)
     low, high = profile.intervals

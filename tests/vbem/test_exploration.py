@@ -238,9 +238,9 @@ def test_three_components_of_iris_are_in_use():
     two = VBMixture(3, emission=known, init="k-means++", random_state=0).fit(X)
     for seed in range(3):
         three = VBMixture(3, emission=known, random_state=seed).fit(X)
-        assert len(three.component_states_.in_use) == 3
+        assert len(three.latent_states_["component"].in_use) == 3
         assert three.lower_bound_ > two.lower_bound_ + 0.5
-        assert len(VBMixture(3, random_state=seed).fit(X).component_states_.in_use) == 3
+        assert len(VBMixture(3, random_state=seed).fit(X).latent_states_["component"].in_use) == 3
 
 
 @pytest.mark.parametrize("seed", range(3))

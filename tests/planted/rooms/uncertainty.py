@@ -9,8 +9,8 @@ TESTS = (
 ERRORS = {
     "draws keep the labels that chains happen to have": [
         (
-            "if self.relabelings is None or self.relabelings.n == 1:",
-            "if self.relabelings is None or self.relabelings.n >= 1:",
+            "if relabelings is None or relabelings.n == 1:",
+            "if relabelings is None or relabelings.n >= 1:",
         )
     ],
     "linear response forgets what is hidden": [
