@@ -198,6 +198,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         evaluation,
         kind,
         [Stratum(None, np.array([0.0, 1.0]), trace, log_weights)],
+        alike=np.argsort(component, kind="stable") if len(log_weights) == n_draws else None,
         form="vb",
         doubts=doubts,
         remedy=_REMEDY,
