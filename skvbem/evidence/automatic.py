@@ -56,8 +56,8 @@ def auto(
     error: float = 0.1,
     exact_terms: int = 2**16,
     n_draws: int = 4096,
-    n_particles: int = 512,
-    max_particles: int = 16_384,
+    n_particles: int = 1024,
+    max_particles: int = 32_768,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
@@ -73,7 +73,7 @@ def auto(
         Most terms of an enumeration, which is tried before anything is drawn; 0 for none.
     n_draws : int, default=4096
         Of the first run of `importance_gibbs`; later ones take up to 16 times as many.
-    n_particles, max_particles : int, default=512, 16384
+    n_particles, max_particles : int, default=1024, 32768
         Of the first and the largest population of `growing_smc`.
     time_budget : float, optional
         Seconds after which no further sampler is asked, and those at work begin no further batch.

@@ -33,7 +33,7 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.smc import systematic
 
 # Sweeps after each resampling, and the share of its number that a population may be worth before it is drawn again.
-_N_SWEEPS, _WORTH = 2, 0.5
+_N_SWEEPS, _WORTH = 2, 0.3
 #: Name of the score.
 KIND = "smc_data"
 #: A population that descends from fewer of its first particles than this has an error that is no estimate.
@@ -88,9 +88,9 @@ class Population:
 def growing_smc(
     evaluation: Evaluation,
     *,
-    n_particles: int = 512,
+    n_particles: int = 1024,
     error: float = 0.1,
-    max_particles: int = 16_384,
+    max_particles: int = 32_768,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
@@ -99,11 +99,11 @@ def growing_smc(
     Parameters
     ----------
     evaluation : Evaluation
-    n_particles : int, default=512
+    n_particles : int, default=1024
         Of the first population.
     error : float, default=0.1
         Standard error to be reached, nats.
-    max_particles : int, default=16384
+    max_particles : int, default=32768
         Most of one population.
     time_budget : float, optional
         Seconds after which no further population is begun.
