@@ -125,6 +125,8 @@ class EvidenceEstimator(VBEstimator):
             run.plan.seed if random_state is None else self._seed(random_state),
             n_threads,
             run.note,
+            self.max_memory,
+            type(self).__name__,
         )
 
     @abstractmethod

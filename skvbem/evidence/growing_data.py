@@ -43,6 +43,8 @@ _GROWTH, _MAX_POPULATIONS = 8.0, 4
 # Log weights, of their size, that only rounding tells apart.
 _SAME = 1e-12
 _ORDER, _PARTICLES = 6, 7
+# Arrays of the size of all parameters that a population holds at once, and further numbers of a particle.
+_ARRAYS, _NUMBERS = 6, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,7 @@ def growing_smc(
     error : float, default=0.1
         Standard error to be reached, nats.
     max_particles : int, default=32768
-        Most of one population.
+        Most of one population; fewer where the estimator's `max_memory` holds no more.
     time_budget : float, optional
         Seconds after which no further population is begun.
     progress : callable of (int, int), optional
@@ -118,6 +120,8 @@ def growing_smc(
     ------
     ValueError
         If rows have weights that are no whole numbers.
+    TooLargeError
+        If the first population would take more than the estimator's `max_memory`.
     """
     check_whole_weights(evaluation, KIND)
     check_at_least(KIND, n_particles=(n_particles, 2), max_particles=(max_particles, 2))
@@ -150,6 +154,16 @@ def grown(
     fewest_lines : int, default=0
         A population that descends from fewer of its first particles is given up where it is, and is the last one.
     """
+    n_cells = len(evaluation.model.prior.coordinates)
+    per_particle = _ARRAYS * n_cells + _NUMBERS
+    of_units = 2.0 * evaluation.n_samples  # their order
+    evaluation.check_memory(
+        f"The score {KIND!r} with {n_particles:,} particles on data that count {evaluation.n_samples:,.0f}",
+        of_units + per_particle * n_particles,
+        "fewer 'n_particles'",
+    )
+    affordable = (evaluation.max_memory / 8.0 - of_units) / per_particle
+    max_particles = int(min(max_particles, max(affordable, n_particles)))
     began, size = time.monotonic(), n_particles
     populations: list[Population] = []
     while True:

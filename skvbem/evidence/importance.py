@@ -155,6 +155,9 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
 def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress) -> Evidence:
     points, data, relabelings = evaluation.capability("points"), evaluation.data, starts.relabelings
     prior = evaluation.model.prior
+    at_once = 4.0 * min(n_draws, _DRAWS_AT_ONCE) * evaluation.n_jobs * (statistics.shape[1] + len(statistics))
+    of_all = 8.0 * n_draws + statistics.size
+    evaluation.check_memory(f"The score {kind!r} with {n_draws:,} draws", of_all + at_once, "fewer 'n_draws'")
     log_evidences = prior.log_evidence(statistics.T)
     # as many draws from each component as its fraction asks, rounded up or down, in an order that mixes batches
     rng = evaluation.generator(_DRAWS)

@@ -35,6 +35,8 @@ from skvbem.datasets import (
     load_coleman_panel,
     load_earthquakes,
     load_faithful,
+    load_fetal_lamb,
+    load_gender_role,
     load_lsat6,
     load_stouffer_toby,
 )
@@ -128,6 +130,16 @@ def real() -> Iterator[Problem]:
     for k in (2, 3):
         model = lambda seed, k=k: VBHMM(k, emission="poisson", random_state=seed)  # noqa: E731
         yield Problem(f"earthquakes {k}", "real chains", model, X, (LONG_IMPORTANCE,))
+    for k in (2, 3):
+        model = lambda seed, k=k: VBDiscreteDAG(latents=k, random_state=seed)  # noqa: E731
+        yield Problem(f"gender role {k}", "real classes", model, np.asarray(load_gender_role().data), long)
+    lamb = np.asarray(load_fetal_lamb().data).reshape(-1, 1)
+    for k in (2, 3):
+        model = lambda seed, k=k: VBHMM(k, emission="poisson", random_state=seed)  # noqa: E731
+        yield Problem(f"fetal lamb {k}", "real chains", model, lamb, (LONG_IMPORTANCE,))
+    for k in (2, 3):
+        model = lambda seed, k=k: VBMixture(k, emission="poisson", random_state=seed)  # noqa: E731
+        yield Problem(f"earthquakes, no chain {k}", "real mixtures", model, X, (LONG_IMPORTANCE,))
 
 
 def problems() -> list[Problem]:

@@ -24,9 +24,7 @@ def log_z(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
     return total
 
 
-def completed(
-    model: HMM, natural: np.ndarray, data: HMMData, rng: ParallelGenerator
-) -> tuple[np.ndarray, np.ndarray]:
+def completed(model: HMM, natural: np.ndarray, data: HMMData, rng: ParallelGenerator) -> tuple[np.ndarray, np.ndarray]:
     """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes)."""
     step, n_lanes = model.step(natural, data), natural.shape[1]
     passes, total, log_z = model.forward_backward(natural, data, step), step.zeros(), np.zeros(n_lanes)

@@ -109,7 +109,9 @@ class GibbsSampler:
             moves = here != there
             if moves:
                 slope = path.slope - (path.statistics * log_point).sum(axis=0)
-                log_ratios[step] = (there - here) * slope - self.log_z(_between(path.natural, log_point, here), workspace)
+                log_ratios[step] = (there - here) * slope - self.log_z(
+                    _between(path.natural, log_point, here), workspace
+                )
             after, drawn = self.completed(_between(path.natural, log_point, there), workspace, rng)
             if moves:
                 log_ratios[step] += after

@@ -202,7 +202,10 @@ class HMMData:
     def _hashes(self, given: HMMData) -> np.ndarray:
         """A number of each sequence that its values decide, of the sequences of others written out."""
         assert given.row_hashes is not None
-        hashes, steps = given.row_hashes(slice(None)), np.arange(len(given)) - np.repeat(given.starts[:-1], given.lengths)
+        hashes, steps = (
+            given.row_hashes(slice(None)),
+            np.arange(len(given)) - np.repeat(given.starts[:-1], given.lengths),
+        )
         of_rows = np.where(given.weighted_rows, mixed(hashes + mixed(steps.astype(np.uint64))), np.uint64(0))
         sums = np.concatenate([[np.uint64(0)], np.cumsum(of_rows, dtype=np.uint64)])
         return np.repeat(sums[given.starts[1:]] - sums[given.starts[:-1]], given.weight.astype(np.int64))
