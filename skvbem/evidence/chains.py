@@ -20,6 +20,8 @@ from scipy.special import logsumexp
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
 
+# Threads that chains are cut for, and the fewest that are worth a batch.
+_SHARED_AMONG, _FEWEST_SIDE_BY_SIDE = 4, 32
 # An estimate is not to be trusted where its weights are worth fewer equal ones than a quarter of them, unless these are
 # many: a spread that large has a tail that so few weights do not show.
 _MIN_EFFECTIVE_FRACTION, _MAX_EFFECTIVE_WEIGHTS_ASKED = 0.25, 200.0
@@ -111,12 +113,13 @@ def _half_square_steps(values: np.ndarray) -> float:
     return 0.5 * float(np.square(np.diff(values)).sum()) / len(values)
 
 
-def batches(n: int, at_once: int, n_threads: int) -> list[slice]:
-    """0 ... n cut into batches of chains that run side by side, one for each thread or more.
+def batches(n: int, at_once: int, n_chains: int = 1) -> list[slice]:
+    """0 ... n, of so many chains each, cut into batches that run side by side: several for threads to share.
 
-    No chain's numbers may depend on the batch it is in.
+    The cut does not depend on how many threads there are, so that sums, whose last digits hang on how many chains stand
+    side by side, do not either.
     """
-    width = max(min(at_once, -(-n // max(n_threads, 1))), 1)
+    width = max(min(at_once, max(-(-n // _SHARED_AMONG), _FEWEST_SIDE_BY_SIDE // n_chains)), 1)
     return [slice(at, min(at + width, n)) for at in range(0, n, width)]
 
 

@@ -342,5 +342,5 @@ class _Particles:
 
     def _by_batches(self, portion, work: Callable) -> list:
         n_threads = self.evaluation.n_jobs
-        lanes = batches(self.log_points.shape[1], self.annealing.lanes_at_once(portion), n_threads)
+        lanes = batches(self.log_points.shape[1], self.annealing.lanes_at_once(portion))
         return run_tasks(work, lanes, n_threads=n_threads, required=len(lanes))

@@ -1,5 +1,6 @@
 """Draws of parameters against the exact posterior, a sum over all that is hidden; and what users get of them."""
 
+import warnings
 from itertools import pairwise, permutations, product
 
 import numpy as np
@@ -7,10 +8,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import gammaln, logsumexp
+from sklearn.base import clone
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture, blocks_of
 from skvbem.emissions import Poisson
-from skvbem.errors import PosteriorWarning
+from skvbem.errors import EvidenceWarning, PosteriorWarning
 
 approx = pytest.approx
 # Standard errors that an average of draws may be off, of some hundred that are looked at.
@@ -240,6 +242,41 @@ def test_estimators_answer_with_the_parameters_of_each_draw(binary, classes, rng
     density = (first * stats.poisson.pmf(3, rates[:, :, 0])).sum(axis=1)
     assert draws.ask(lambda one: one.score_samples([[[3]]])[0]) == approx(np.log(density))
     assert draws.ask(lambda one: one.transmat_) == approx(draws.parameters["chain"]["transmat"])
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "gaussian with gaps", "categories", "chains", "network"])
+def test_draws_do_not_hang_on_the_order_of_rows(kind, rng):
+    """Nor on whether equal rows come one by one or as weights; nor do evidences that chains sample."""
+    X = np.round(rng.normal(np.repeat([0.0, 4.0], 20)[:, None], 1.0, (40, 2)), 1)
+    weight, order = rng.integers(1, 4, 40), rng.permutation(40)
+    if kind == "gaussian with gaps":
+        X[rng.random(X.shape) < 0.2] = np.nan
+    if kind in ("categories", "network"):
+        X = (X > 2.0).astype(int)
+    emission = "categorical" if kind == "categories" else "gaussian"
+    model = VBMixture(2, emission=emission, random_state=0)
+    if kind == "network":
+        model = VBDiscreteDAG(latents=2, categories=[[0, 1], [0, 1]], random_state=0)
+    given: list = [(X, weight), (X[order], weight[order])]
+    if kind == "chains":
+        model = VBHMM(2, random_state=0)
+        sequences = [X[:10], X[10:13], X[13:30], X[30:]]
+        given = [(sequences, [1, 2, 1, 1]), ([sequences[k] for k in (2, 0, 3, 1)], [1, 1, 1, 2])]
+        given.append(([*sequences, sequences[1]], None))
+    else:
+        given.append((np.repeat(X, weight, axis=0), None))
+    found = []
+    for rows, times in given:
+        fitted = clone(model).fit(rows, sample_weight=times)
+        draws = fitted.sample_posterior(rows, 64, sample_weight=times)
+        options = {"n_particles": 64, "max_particles": 64}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EvidenceWarning)
+            evidence = fitted.log_evidence(rows, kind="smc_data", sample_weight=times, **options)
+        found.append((draws.natural, evidence.value))
+    for natural, evidence in found[1:]:
+        assert natural == approx(found[0][0], rel=1e-6, abs=1e-6)
+        assert evidence == approx(found[0][1], abs=1e-6)
 
 
 def test_chains_that_do_not_settle_are_told(binary):

@@ -1,5 +1,7 @@
 """A population over growing data: what it says of its own error, and that it is moved."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from evidence.evaluations import evaluation_of
@@ -8,6 +10,7 @@ from reference.discrete_network import exact_log_evidence
 
 from skvbem import VBDiscreteDAG
 from skvbem.datasets import load_carcinoma
+from skvbem.errors import TooLargeError
 from skvbem.evidence import get_score
 
 N_RUNS = 60
@@ -46,6 +49,26 @@ def test_a_population_of_few_lines_is_doubted():
     model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
     with pytest.warns(match="descend from"):
         model.log_evidence(X, kind="smc_data", n_particles=32, max_particles=32)
+
+
+def test_memory_is_planned():
+    """What is refused is refused with the estimate, which what is held comes near to; populations grow no further."""
+    X = load_carcinoma().data
+    model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
+    with pytest.raises(TooLargeError, match=r"'smc_data' with 10,000,000 particles on data that count 118 would take"):
+        model.log_evidence(X, kind="smc_data", n_particles=10_000_000)
+    with pytest.raises(
+        TooLargeError, match=r"'importance_gibbs' with 1,000,000,000 draws would take at least 6.*e\+10"
+    ):
+        model.log_evidence(X, kind="importance_gibbs", n_draws=1_000_000_000)
+    evaluation = model.evaluation(X)
+    evaluation.max_memory = 8 * (6 * evaluation.model.n_cells + 16) * 300 + 16 * 118
+    tracemalloc.start()
+    found = get_score("smc_data")(evaluation, n_particles=256, error=0.01)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [each.n_particles for each in found.details["populations"]] == [256, 300]
+    assert held < 3 * evaluation.max_memory
 
 
 @pytest.mark.parametrize("error", [0, -1.0, "x", None])

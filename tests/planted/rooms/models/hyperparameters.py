@@ -72,8 +72,8 @@ ERRORS = {
     ],
     "chains from the prior temper their hyperparameters": [
         (
-            "statistics += np.where(prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior",
-            "statistics += there * of_prior",
+            "share = np.where(prior.leaves_hyperparameters(path.statistics), 1.0, there)",
+            "share = there",
         )
     ],
     "weights of chains forget hyperparameters": [
