@@ -75,17 +75,14 @@ class GibbsSampler:
         self, workspace: Any, path: Path, temperatures: np.ndarray, log_point: np.ndarray
     ) -> np.ndarray:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
-        log_z = [
-            self.log_z(_between(path.natural, log_point, t), workspace)
-            + self.model.prior.log_normalizer_of_hyperparameters(self._natural_of_hyperparameters(path, t, log_point))
-            for t in temperatures
-        ]
+        from_prior, log_z = self.model.prior.leaves_hyperparameters(path.statistics), []
+        for t in temperatures:
+            natural = _between(path.natural, log_point, t)
+            of_hyperparameters = self.model.prior.log_normalizer_of_hyperparameters(
+                np.where(from_prior, log_point, natural)
+            )
+            log_z.append(self.log_z(natural, workspace) + of_hyperparameters)
         return np.stack(log_z)
-
-    def _natural_of_hyperparameters(self, path: Path, t: float, log_point: np.ndarray) -> np.ndarray:
-        """Natural parameters of q(nu) at an inverse temperature; chains from the prior keep p(nu | theta) all along."""
-        from_prior = self.model.prior.leaves_hyperparameters(path.statistics)
-        return np.where(from_prior, log_point, _between(path.natural, log_point, t))
 
     def log_likelihoods(self, data: Any, log_points: np.ndarray) -> np.ndarray:
         """ln p(data | theta), nats, of many points (n_cells, n_points)."""
@@ -105,26 +102,23 @@ class GibbsSampler:
         rng, prior = ParallelGenerator(streams), self.model.prior
         log_ratios = np.zeros((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
+        from_prior = prior.leaves_hyperparameters(path.statistics)  # these chains keep p(nu | theta) all along
         for step, (here, there) in enumerate(pairwise(temperatures)):
-            moves = here != there
-            if moves:
+            at_there = _between(path.natural, log_point, there)
+            after, drawn = self.completed(at_there, workspace, rng)
+            if here != there:
+                at_here = _between(path.natural, log_point, here)
                 slope = path.slope - (path.statistics * log_point).sum(axis=0)
-                log_ratios[step] = (there - here) * slope - self.log_z(
-                    _between(path.natural, log_point, here), workspace
-                )
-            after, drawn = self.completed(_between(path.natural, log_point, there), workspace, rng)
-            if moves:
-                log_ratios[step] += after
+                log_ratios[step] = after - self.log_z(at_here, workspace) + (there - here) * slope
             statistics = _between(path.statistics, drawn, there)
             if prior.hyperprior is not None:
-                at_there = self._natural_of_hyperparameters(path, there, log_point)
-                if moves:
-                    at_here = self._natural_of_hyperparameters(path, here, log_point)
-                    log_ratios[step] += prior.log_normalizer_of_hyperparameters(at_there)
-                    log_ratios[step] -= prior.log_normalizer_of_hyperparameters(at_here)
-                of_prior = prior.hyperprior.draw(at_there, rng)
-                share = np.where(prior.leaves_hyperparameters(path.statistics), 1.0, there)
-                statistics = statistics + share * of_prior
+                of_there = np.where(from_prior, log_point, at_there)
+                if here != there:
+                    of_here = np.where(from_prior, log_point, at_here)
+                    log_ratios[step] += prior.log_normalizer_of_hyperparameters(of_there)
+                    log_ratios[step] -= prior.log_normalizer_of_hyperparameters(of_here)
+                of_prior = prior.hyperprior.draw(of_there, rng)
+                statistics = statistics + np.where(from_prior, 1.0, there) * of_prior
                 drawn = drawn + of_prior
             log_point[:] = self._points_after(statistics, rng)
         return log_ratios, drawn
