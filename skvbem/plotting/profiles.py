@@ -26,7 +26,7 @@ def classes_of_mixture(estimator, level: float | None) -> Classes:
     """The components of a fitted VBMixture, or the states of a VBHMM, which weigh as much as is in them."""
     intervals = None
     if level is not None and estimator.method == "vb":
-        intervals = estimator.credible_intervals(level, "vb")
+        intervals = estimator.credible_intervals(level=level, method="vb")
     by_name, columns = {}, estimator.fitted.groups
     for group in columns.groups:
         ends = None

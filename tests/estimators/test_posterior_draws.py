@@ -158,22 +158,22 @@ def classes(binary):
 def test_intervals_of_linear_response_and_of_draws_are_wider_than_those_of_vb(classes, binary):
     narrow = classes.credible_intervals(method="vb")
     for method in ("draws", "linear_response"):
-        wide = classes.credible_intervals(method=method, X=binary)
+        wide = classes.credible_intervals(binary, method=method)
         assert {group: list(of) for group, of in wide.items()} == {group: list(of) for group, of in narrow.items()}
         for node, (low, high) in wide["tables"].items():
             assert low.shape == classes.tables_[node].values.shape
             assert (high - low > np.subtract(*narrow["tables"][node][::-1])).all()
-    default = classes.credible_intervals(X=binary)
+    default = classes.credible_intervals(binary)
     assert (
         default["tables"]["h0"][0].tolist()
-        == classes.credible_intervals(0.95, "draws", X=binary)["tables"]["h0"][0].tolist()
+        == classes.credible_intervals(binary, 0.95, "draws")["tables"]["h0"][0].tolist()
     )
-    inner = classes.credible_intervals(0.5, X=binary)["tables"]["x0"]
+    inner = classes.credible_intervals(binary, 0.5)["tables"]["x0"]
     assert (inner[0] > default["tables"]["x0"][0]).all()
 
 
 def test_intervals_of_vb_are_quantiles_of_beta_distributions(classes):
-    low, high = classes.credible_intervals(0.9, "vb")["tables"]["x1"]
+    low, high = classes.credible_intervals(level=0.9, method="vb")["tables"]["x1"]
     concentration = classes.posterior_["x1"].values
     rest = concentration.sum(axis=-1, keepdims=True) - concentration
     assert low == approx(stats.beta.ppf(0.05, concentration, rest))
@@ -189,7 +189,7 @@ def test_draws_are_those_of_their_seed(classes, binary):
 
 def test_draws_of_vb_are_those_of_its_density(classes, binary):
     draws = classes.sample_posterior(binary, 20_000, method="vb")
-    low, high = classes.credible_intervals(0.5, "vb")["tables"]["x2"]
+    low, high = classes.credible_intervals(level=0.5, method="vb")["tables"]["x2"]
     of_draws = draws.intervals(0.5)["tables"]["x2"]
     assert of_draws[0] == approx(low, abs=0.005)
     assert of_draws[1] == approx(high, abs=0.005)
@@ -201,7 +201,7 @@ def test_weights_of_sticks_have_quantiles(rng):
     X = rng.normal(np.repeat([0.0, 6.0], 30), 1.0)[:, None]
     kind = {"weight_concentration_prior_type": "dirichlet_process"}
     model = VBMixture(2, random_state=0, **kind).fit(X)
-    low, high = model.credible_intervals(0.9, "vb")["mixture"]["weights"]
+    low, high = model.credible_intervals(level=0.9, method="vb")["mixture"]["weights"]
     a, b = model.weight_concentration_[0]
     assert [low[0], high[0]] == approx(stats.beta.ppf([0.05, 0.95], a, b), abs=0.003)
     assert [low[1], high[1]] == approx(1 - stats.beta.ppf([0.95, 0.05], a, b), abs=0.003)
@@ -294,9 +294,11 @@ def test_what_has_no_draws_is_refused(classes, binary):
     with pytest.raises(
         ValueError, match=r"(?s)'level' parameter of credible_intervals .* Data are given by name, as X=X"
     ):
-        classes.credible_intervals(binary)
+        classes.credible_intervals(level=binary)
+    with pytest.raises(ValueError, match=r"'X' parameter .* must be the data of the fit.* Got 0.9 .* as level=0.9"):
+        classes.credible_intervals(0.9, "vb")
     with pytest.raises(ValueError, match=r"'n_draws' parameter of credible_intervals must be an int >= 1"):
-        classes.credible_intervals(X=binary, n_draws=0)
+        classes.credible_intervals(binary, n_draws=0)
     with pytest.raises(ValueError, match=r"'n_draws' parameter of sample_posterior must be an int >= 1"):
         classes.sample_posterior(binary, 0)
     with pytest.raises(ValueError, match="is other data"):
@@ -310,8 +312,8 @@ def test_what_has_no_draws_is_refused(classes, binary):
     weight = np.linspace(0.5, 1.5, len(binary))
     weighted = VBDiscreteDAG(latents=2, random_state=0, n_init=2).fit(binary, sample_weight=weight)
     with pytest.raises(ValueError, match=r"need whole-number sample weights\. Take method='linear_response'"):
-        weighted.credible_intervals(X=binary, sample_weight=weight)
-    low, high = weighted.credible_intervals(X=binary, sample_weight=weight, method="linear_response")["tables"]["h0"]
+        weighted.credible_intervals(binary, sample_weight=weight)
+    low, high = weighted.credible_intervals(binary, sample_weight=weight, method="linear_response")["tables"]["h0"]
     assert (low < high).all()
 
 
@@ -320,10 +322,10 @@ def test_rows_in_blocks_have_linear_response(rng):
     blocks = blocks_of([X[:50], X[50:]])
     model = VBMixture(2, emission="poisson", random_state=0).fit(blocks)
     with pytest.raises(ValueError, match=r"which must be in memory; X comes in blocks\. Take method='linear_response'"):
-        model.credible_intervals(X=blocks)
+        model.credible_intervals(blocks)
     whole = VBMixture(2, emission="poisson", random_state=0).fit(X)
     ends = [
-        each.credible_intervals(X=of, method="linear_response")["poisson"]["rates"]
+        each.credible_intervals(of, method="linear_response")["poisson"]["rates"]
         for each, of in ((model, blocks), (whole, X))
     ]
     assert np.sort(ends[0][0], axis=0) == approx(np.sort(ends[1][0], axis=0), rel=0.02)

@@ -230,7 +230,7 @@ def test_bars_are_probabilities_with_their_credible_intervals(mixed):
     assert display.axes_.shape == (2, 2)
     names = ["blood = 0", "A", "B", "smokes = True", "member = 1", "share of tea", "share of coffee", "share of water"]
     assert rows_of(display.axes_[1, 0]) == names
-    of, ends = mixed.parameters_, mixed.credible_intervals(0.8, "vb")
+    of, ends = mixed.parameters_, mixed.credible_intervals(level=0.8, method="vb")
     for k in range(2):
 
         def rows(tables, k=k):

@@ -680,7 +680,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         check_level("summary", level)
         intervals = None
         if self._fitted_.form.density:
-            intervals = self.credible_intervals(level, method, X=X, sample_weight=sample_weight)["tables"]
+            intervals = self.credible_intervals(X, level, method, sample_weight=sample_weight)["tables"]
         return table_summary(self.tables_, self.counts_, intervals)
 
     def goodness_of_fit(self, X, sample_weight=None):

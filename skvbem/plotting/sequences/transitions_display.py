@@ -106,7 +106,7 @@ class TransitionsDisplay:
         means = np.where(prior > 0, means, np.nan)[np.ix_(rows, states)]
         intervals = None
         if level is not None and estimator.method == "vb":
-            of_chain = estimator.credible_intervals(level, "vb")["chain"]
+            of_chain = estimator.credible_intervals(level=level, method="vb")["chain"]
             ends = (np.vstack(pair)[np.ix_(rows, states)] for pair in zip(of_chain["startprob"], of_chain["transmat"]))
             intervals = tuple(np.where(np.isnan(means), np.nan, end) for end in ends)
         return cls(means[1:], means[0], states=states, intervals=intervals, level=level).plot(ax=ax)
