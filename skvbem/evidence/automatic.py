@@ -1,9 +1,10 @@
 r"""The recommended score: the cheapest sampler that another one, which shares nothing with it, confirms.
 
 Importance sampling about Gibbs draws is the cheapest by far, and knows when its weights have a tail too heavy for their
-mean; but it sees no hill of the posterior that neither fits nor Gibbs chains have met. A population over growing data
-begins at the prior and knows of no fit. Where both are sure and agree, the first is believed. Where they are not,
-longer runs of both, and annealed importance sampling, are asked until two that do not doubt themselves agree.
+mean; where they have no variance its proposal is made of more Gibbs draws. But it sees no hill of the posterior that
+neither fits nor Gibbs chains have met. A population over growing data begins at the prior and knows of no fit. Where
+both are sure and agree, the first is believed. Where they are not, longer runs of both, and annealed importance
+sampling, are asked until two that do not doubt themselves agree.
 
 All of them estimate the evidence itself without bias, so that by Markov's inequality
 
@@ -40,6 +41,8 @@ _VAGUE = 0.6
 _SHARP = 0.25
 # Weights worth this part of their number are nearly equal: whatever the shape of their tail, there is little in it.
 _NEARLY_EQUAL = 0.5
+# Weights whose tail has a Pareto shape above this have no variance, so that their standard error is no estimate.
+_NO_VARIANCE = 0.5
 # A standard error below this is of rounding.
 _CERTAIN = 1e-8
 # Draws for each Gibbs draw that the first proposal is made of; how many times larger further runs are, and may become.
@@ -139,6 +142,9 @@ def _by_samplers(
     assert first is not None
     if _is_certain(first):
         return first, [inquiry.name_of(first)], []
+    if not first.details["pareto_k"] <= _NO_VARIANCE:
+        n_completions *= _LONGER
+        first = inquiry.importance(n_draws, n_completions) or first
     population, is_hopeless = inquiry.population(min(n_particles, max_particles), n_particles, inquiry.error)
     if population is not None and _agree_undoubted(first, population, _NEAR):
         return inquiry.refined([first], [population], n_completions)

@@ -31,6 +31,8 @@ _MAX_OPERATIONS = 2e10
 _FEWEST_COMPONENTS = 16
 _DRAWS, _GIBBS = 4, 5
 _N_CHAINS, _BURN_IN, _SWEEPS_BETWEEN = 16, 100, 5
+# Of what is uncertain in completions, how much components keep: so much wider, few leave the posterior a heavier tail.
+_KEPT = 0.8
 # Of a mixture of completions, the fraction of components that keep weights bounded.
 _DEFENSE = 0.1
 _REMEDY = "more draws, or 'ais'"
@@ -85,7 +87,8 @@ def importance_gibbs(
     """Log evidence by importance sampling from a mixture of p(theta | x, y) at Gibbs draws of the hidden variables.
 
     Gibbs chains start from q(theta) and from the prior in equal numbers. Where they have found the modes and little
-    hangs on the hidden variables of single rows, weights are nearly equal.
+    hangs on the hidden variables of single rows, weights are nearly equal. Completions keep four fifths of their
+    uncertain counts.
 
     Parameters
     ----------
@@ -116,6 +119,8 @@ def importance_gibbs(
         affordable = int(_MAX_OPERATIONS / (relabelings.cost * n_draws))
         n_completions = min(n_completions, max(affordable, _FEWEST_COMPONENTS))
     completed = gibbs_statistics(evaluation, starts, n_completions)
+    certain = starts.statistics[-1]  # from the prior
+    completed = certain + _KEPT * (completed - certain)
     log_parts = np.concatenate(
         [np.full(n_completions, np.log((1 - _DEFENSE) / n_completions)), np.log(_DEFENSE) + _log_parts(starts)]
     )
