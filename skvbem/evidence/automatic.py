@@ -142,7 +142,7 @@ def _by_samplers(
     assert first is not None
     if _is_certain(first):
         return first, [inquiry.name_of(first)], []
-    if not first.details["pareto_k"] <= _NO_VARIANCE:
+    if _has_no_variance(first):
         n_completions *= _LONGER
         first = inquiry.importance(n_draws, n_completions) or first
     population, is_hopeless = inquiry.population(min(n_particles, max_particles), n_particles, inquiry.error)
@@ -313,8 +313,17 @@ def _is_doubted(evidence: Evidence) -> bool:
     """Whether a sampler doubts itself with reason: the tail of weights that are nearly equal is not one."""
     if not evidence.doubts or evidence.details.get("n_relabelings", 1) is None:
         return bool(evidence.doubts)
-    n, worth = len(evidence.details["log_weights"]), evidence.details["effective_sample_size"]
-    return "pareto_k" not in evidence.details or worth < _NEARLY_EQUAL * n
+    return "pareto_k" not in evidence.details or not _are_nearly_equal(evidence)
+
+
+def _are_nearly_equal(evidence: Evidence) -> bool:
+    """Whether weights are worth most of their number."""
+    return evidence.details["effective_sample_size"] >= _NEARLY_EQUAL * len(evidence.details["log_weights"])
+
+
+def _has_no_variance(evidence: Evidence) -> bool:
+    """Whether weights vary, and have a tail too heavy for a variance."""
+    return evidence.details["pareto_k"] > _NO_VARIANCE and not _are_nearly_equal(evidence)
 
 
 def _is_certain(evidence: Evidence) -> bool:
