@@ -14,7 +14,7 @@ from skvbem.capabilities import Relabelings
 # Numbers that one intermediate array of a sum over relabelings may hold.
 _CHUNK = 2**21
 # Up to this many states all permutations are tried at once.
-_FEW_STATES = 4
+_MAX_PERMUTED_STATES = 4
 
 # Most states of a hidden node whose relabelings are summed over subsets of states.
 _MAX_SUMMED_STATES = 14
@@ -102,7 +102,7 @@ class StateRelabelings(Relabelings):
         """The state that takes the place of each, of every point, (n_points, n_states)."""
         entries = np.moveaxis(self._parts(statistics[None], log_points)[0][:, :, 0], -1, 0)
         n_states = len(self.cells)
-        if n_states > _FEW_STATES:
+        if n_states > _MAX_PERMUTED_STATES:
             return np.array([linear_sum_assignment(of_point, maximize=True)[1] for of_point in entries])
         orders = np.array(list(permutations(range(n_states))))
         return orders[entries[:, np.arange(n_states), orders].sum(axis=2).argmax(axis=1)]
