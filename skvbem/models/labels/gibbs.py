@@ -92,7 +92,7 @@ class GibbsSampler:
 
     def lanes_at_once(self, data: Any) -> int:
         """Chains that run side by side, 1 to 512: as many as have their log likelihoods in cache."""
-        n_rows = min(len(data), rows_of_block(self.model))
+        n_rows = len(data) if self._emission is None else min(len(data), rows_of_block(self.model))
         return min(max(_MAX_LOG_LIKELIHOODS_AT_ONCE // max(n_rows * self.model.n_components, 1), 1), _MAX_LANES)
 
     def anneal(
@@ -163,15 +163,20 @@ class GibbsSampler:
 
     def workspace(self, data: Any, n_lanes: int) -> Any:
         """The data as labels are drawn for them: chains need no memory of their own."""
-        return data.for_draws(self.model.emission)
+        return data.for_draws(self._emission)
 
     def sample_latent(self, natural: np.ndarray, data: Any, streams: np.ndarray) -> np.ndarray:
         """Complete-data statistics with labels drawn from q(x) at natural parameters (n_cells, n_lanes)."""
         rng = ParallelGenerator(streams)
-        _, drawn = self.completed(natural, data.for_draws(self.model.emission), rng)
+        _, drawn = self.completed(natural, data.for_draws(self._emission), rng)
         if self.model.prior.hyperprior is not None:
             drawn = drawn + self.model.prior.hyperprior.draw(natural, rng)
         return drawn
+
+    @property
+    def _emission(self) -> Any:
+        """That of the model; None of a model from outside that has none."""
+        return getattr(self.model, "emission", None)
 
     def _log_prior(self, natural: np.ndarray) -> np.ndarray:
         """ln p(theta) but for a constant, nats, (n_lanes,), hidden hyperparameters integrated out."""
