@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
-from skvbem.errors import DataWarning, TooLargeError
+from skvbem.errors import DataWarning, check_memory
 from skvbem.estimators.fitted import Fitted, FittedRun, Solved
 from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
@@ -340,12 +340,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
     def _check_memory(self, what: str, n_numbers: float, least: str) -> None:
         """Refuse an answer of more numbers than `max_memory` holds, before anything is allocated."""
-        n_bytes = 8.0 * n_numbers
-        if n_bytes > self.max_memory:
-            raise TooLargeError(
-                f"{what} would take at least {n_bytes:.3g} bytes; the 'max_memory' parameter of {type(self).__name__} "
-                f"allows {self.max_memory:.3g}. Ask for {least}, or raise it."
-            )
+        check_memory(what, n_numbers, least, self.max_memory, type(self).__name__)
 
     def _form(self) -> posteriors.Form:
         if self.method == "map" and self.map_basis == "probability":

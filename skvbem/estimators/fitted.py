@@ -93,12 +93,20 @@ class Fitted:
 
     def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
         """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
-        prior = self.model.prior
-        each = [self.named_parameters(prior.from_natural(of_draw)) for of_draw in natural.T]
+        points = self.model.prior.from_natural(natural)
+        each = [self.named_parameters(_of_draw(points, k)) for k in range(natural.shape[1])]
         return {
             group: {name: np.stack([one[group][name] for one in each]) for name in of_group}
             for group, of_group in each[0].items()
         }
+
+
+def _of_draw(points: Any, k: int) -> Any:
+    """The point of one draw, of points whose last axis is draws."""
+    if not isinstance(points, tuple):
+        return points[..., k]
+    parts = [_of_draw(each, k) for each in points]
+    return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
 
 
 @dataclass(frozen=True, eq=False)

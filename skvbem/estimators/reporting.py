@@ -89,7 +89,7 @@ class ReportingEstimator(EvidenceEstimator):
         if draws is not None:
             return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
         if method != "auto":
-            return ReportedIntervals(self.credible_intervals(level, method, X=X, **options), method)
+            return ReportedIntervals(self.credible_intervals(X, level, method, **options), method)
         if X is None:
             return ReportedIntervals()
         if not self._fitted_.form.density:

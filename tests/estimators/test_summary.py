@@ -63,7 +63,7 @@ def shown(report, title):
 
 def test_a_network_has_its_tables_with_intervals(network, table):
     report = network.summary(table, level=0.9, method="linear_response", random_state=3)
-    intervals = network.credible_intervals(0.9, "linear_response", X=table, random_state=3)["tables"]
+    intervals = network.credible_intervals(table, 0.9, "linear_response", random_state=3)["tables"]
     assert [each.title for each in report.tables] == ["h", "a | h", "b | h", "c | a"]
     for node, each in zip(("h", "a", "b", "c"), report.tables):
         assert each.values.ravel() == approx(network.tables_[node].values.ravel())
@@ -74,7 +74,7 @@ def test_a_network_has_its_tables_with_intervals(network, table):
 
 def test_a_mixture_has_weights_rows_means_and_deviations(mixture, numbers):
     report = mixture.summary(numbers, level=0.8, random_state=0)
-    intervals = mixture.credible_intervals(0.8, X=numbers, random_state=0)
+    intervals = mixture.credible_intervals(numbers, 0.8, random_state=0)
     weights = shown(report, "components")
     same(weights["weight"], [mixture.weights_, *intervals["mixture"]["weights"]])
     assert weights["rows"][0] == approx(mixture.counts_)
@@ -89,7 +89,7 @@ def test_a_mixture_has_weights_rows_means_and_deviations(mixture, numbers):
 
 def test_a_chain_has_transitions_and_what_is_seen_in_each_state(chain, numbers):
     report = chain.summary(numbers, lengths=[30, 35], method="linear_response")
-    intervals = chain.credible_intervals(0.95, "linear_response", X=numbers, lengths=[30, 35])
+    intervals = chain.credible_intervals(numbers, 0.95, "linear_response", lengths=[30, 35])
     transitions = shown(report, "transitions")
     same(transitions["first"], [chain.startprob_, *intervals["chain"]["startprob"]])
     same(transitions["after 1"], [chain.transmat_[1], *(ends[1] for ends in intervals["chain"]["transmat"])])
@@ -107,10 +107,10 @@ def test_columns_of_several_kinds_stand_in_groups():
     colors = shown(report, "categorical")
     assert list(colors) == ["color = blue", "color = pink", "color = red"]
     assert sum(of_level[0] for of_level in colors.values()) == approx(1.0)
-    ends = model.credible_intervals(0.95, "vb")["categorical"]["probabilities"]
+    ends = model.credible_intervals(None, 0.95, "vb")["categorical"]["probabilities"]
     for level, (_, *of_level) in enumerate(colors.values()):
         same(of_level, [end[:, 0, level] for end in ends])
-    low, high = model.credible_intervals(0.95, "vb")["poisson"]["rates"]
+    low, high = model.credible_intervals(None, 0.95, "vb")["poisson"]["rates"]
     same(shown(report, "poisson")["visits mean"][1:], [low[:, 0], high[:, 0]])
     assert list(shown(report, "poisson")) == ["visits mean"]  # of a rate the deviation is a function
     assert np.isnan(shown(report, "gaussian")["size s.d."][1:]).all()  # quantiles of q(theta) have none

@@ -724,7 +724,7 @@ def test_intervals_of_the_chain_are_those_of_beta_distributions(rng):
     counts = [rng.poisson(4, size=(n, 1)) for n in (30, 20)]
     mask = [[1, 1, 0], [1, 1, 1], [0, 0, 1]]
     model = VBHMM(3, emission="poisson", transmat_mask=mask, n_init=2, random_state=0).fit(counts)
-    found = model.credible_intervals(0.8, "vb")
+    found = model.credible_intervals(level=0.8, method="vb")
     assert set(found) == {"chain", "poisson"}
     for name, concentration in (
         ("startprob", model.startprob_concentration_),
@@ -737,7 +737,7 @@ def test_intervals_of_the_chain_are_those_of_beta_distributions(rng):
     assert [end[2].tolist() for end in found["chain"]["transmat"]] == [[0, 0, 1], [0, 0, 1]]
     assert np.all(found["poisson"]["rates"][0] < model.parameters_["poisson"]["rates"])
     with pytest.raises(ValueError, match=r"'level' parameter of credible_intervals .* Got 1 instead"):
-        model.credible_intervals(1)
+        model.credible_intervals(level=1)
     with pytest.raises(ValueError, match=r"fit by 'ml' is a point\. Fit with method='vb'"):
         model.set_params(method="ml").fit(counts).credible_intervals()
 

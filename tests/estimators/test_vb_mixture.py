@@ -457,12 +457,12 @@ def test_credible_intervals_hold_the_parameters_and_need_a_posterior(rng):
     model = VBMixture(2, emission={"gaussian": "a", "categorical": "b", "poisson": "c"}, n_init=2, random_state=0)
     model.fit(frame)
     assert {name: levels.tolist() for name, levels in model.categories_.items()} == {"b": ["x", "y", "z"]}
-    wide, narrow = (model.credible_intervals(level, "vb") for level in (0.95, 0.5))
+    wide, narrow = (model.credible_intervals(level=level, method="vb") for level in (0.95, 0.5))
     for family, parameter in (("gaussian", "means"), ("categorical", "probabilities"), ("poisson", "rates")):
         ends = (wide[family][parameter][0], narrow[family][parameter][0], model.parameters_[family][parameter])
         assert np.all(np.diff([*ends, narrow[family][parameter][1], wide[family][parameter][1]], axis=0) > 0)
     with pytest.raises(ValueError, match=r"'level' parameter of credible_intervals .* Got 95 instead"):
-        model.credible_intervals(95)
+        model.credible_intervals(level=95)
     with pytest.raises(ValueError, match=r"fit by 'map' is a point\. Fit with method='vb'"):
         VBMixture(2, method="map", n_init=1, random_state=0).fit(frame[["a"]]).credible_intervals()
 

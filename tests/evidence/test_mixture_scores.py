@@ -189,6 +189,19 @@ def test_what_is_drawn_is_the_same_for_any_number_of_threads_and_other_draws_sco
         get_score("collapsed")(evaluation, n_draws=1)
 
 
+@pytest.mark.parametrize("kind", ["ais", "smc_data", "importance_gibbs"])
+def test_threads_change_no_bit_of_a_sampled_evidence(kind, rng):
+    """Though last digits of sums hang on how many chains stand side by side."""
+    evaluation = case("full", rng, 60, 3).evaluation
+    options = {"ais": {"n_chains": 200, "n_steps": 8}, "smc_data": {"n_particles": 300, "max_particles": 300}}
+    values = []
+    for n_jobs in (1, 3):
+        evaluation.n_jobs = n_jobs
+        values.append(get_score(kind)(evaluation, **options.get(kind, {"n_draws": 1100})))
+    assert values[0].value == values[1].value
+    assert np.array_equal(values[0].details["log_weights"], values[1].details["log_weights"])
+
+
 @pytest.mark.parametrize("name", DEFINED)
 def test_bounds_over_relabelings_stay_bounds(name, rng):
     """And gain something where components lie apart, ln of the number of orders at the most."""
