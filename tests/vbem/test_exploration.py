@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from skvbem import VBMixture
+from skvbem import VBDiscreteDAG, VBMixture
+from skvbem.datasets import load_coleman_panel
 from skvbem.emissions import Gaussian
 from skvbem.vbem.contenders import ALONE, Proposals
 from skvbem.vbem.driver import Race, run
 from skvbem.vbem.exploration import Explorer
-from skvbem.vbem.fit import FitMethod, explored
+from skvbem.vbem.fit import FitMethod, best_of, explored
+from skvbem.vbem.posteriors import ML, VB
 
 approx = pytest.approx
 LIMITS = {"tol": 1e-6, "max_iter": 500, "accelerate": False}
@@ -26,7 +28,8 @@ class Hills:
     """Steps that go half of the way to the nearest of some tops; the objective is how high its hill is there."""
 
     signed, magnitude, n_threads = np.ones(1, dtype=bool), 1.0, 1
-    model = data = form = None
+    model = data = None
+    form = VB
 
     def __init__(self, *tops):
         self.tops, self.heights = np.array([top for top, _ in tops]), np.array([height for _, height in tops])
@@ -117,6 +120,44 @@ def test_contenders_that_met_one_optimum_are_one():
     of_starts, optima = explorer.best(hills, lambda ascent: np.array([[0.5, 9.5, 10.5, 1.0, 9.0]]))
     assert len(of_starts) == 5
     assert [round(each.objective) for each in optima] == [1, 0]
+
+
+# Optima that chains start from ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_optimum_is_kept_twice(seed):
+    """Races leave many a start on its way to an optimum; what is kept of them is where that ends."""
+    X = load_coleman_panel(as_frame=True).data
+    edges = [("member", "A"), ("member", "C"), ("attitude", "B"), ("attitude", "D"), ("member", "attitude")]
+    model = VBDiscreteDAG(edges, latents={"member": 2, "attitude": 2}, random_state=seed).fit(X)
+    optima = model.evaluation(X).fit("vb").optima
+    ascent = model._run_.plan.method.ascent(model._fitted_.model, model.evaluation(X).data, VB, 1)
+    ends = run(ascent, optima, tol=1e-8, max_iter=5000).objective
+    assert np.all(np.diff(ends) < -0.01)
+    assert ends[0] == approx(model.lower_bound_, abs=1e-3)
+
+
+def test_optima_with_a_part_of_the_posterior_are_kept_by_races_and_by_plain_starts():
+    hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, -10.0), (30.0, -12.0), (40.0, 0.9999))
+    starts = np.array([[0.5, 9.5, 10.5, 19.5, 29.5, 41.0]])
+    fit = explored(Jumps(), hills, lambda ascent: starts, 6, limits=LIMITS, seed=(0,))
+    plain = best_of(hills, starts, **LIMITS)
+    for each in (fit, plain):
+        assert each.optima[0] == approx([10.0, 0.0, 20.0], abs=0.01)
+        assert each.restart_objectives == approx([0.0, 1.0, 1.0, -10.0, -12.0, 0.9999], abs=0.1)
+
+
+def test_points_are_no_starts_of_chains(monkeypatch):
+    """By maximum likelihood what a race left on its way is not run on."""
+    starts = np.array([[0.5, 9.5]])
+    steps = []
+    for form in (VB, ML):
+        hills = Hills((0.0, 0.0), (10.0, 1.0))
+        monkeypatch.setattr(hills, "form", form)
+        explored(Jumps(), hills, lambda ascent: starts, 2, limits=LIMITS, seed=(0,))
+        steps.append(hills.n_steps)
+    assert steps[1] < steps[0]
 
 
 # How long is searched -------------------------------------------------------------------------------------------------
