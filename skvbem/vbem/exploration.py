@@ -114,7 +114,8 @@ class Explorer:
         if not optima:
             return []
         points = np.stack([each.statistics for each in optima], axis=1)
-        proposals = self.method.moves(ascent, points, int(self._seeds.integers(2**63)), findings.is_agreed)
+        seed = int(self._seeds.integers(2**63))
+        proposals = self.method.moves(ascent, points, seed, findings.is_agreed, findings.n_failed)
         start, moves = optima[0].start, optima[0].moves
         columns = np.ascontiguousarray(proposals.statistics.T)
         return [

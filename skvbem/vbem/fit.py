@@ -202,10 +202,11 @@ class FitMethod:
         """Steps that starts and moves may cost together, for each start, before no more moves are made."""
         return _N_STEPS_PER_START
 
-    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int) -> Proposals:
         """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default.
 
-        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough.
+        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough. `n_failed` rounds
+        in a row found nothing better: what is not drawn at random need not be tried again.
         """
         return Proposals([], np.empty((len(statistics), 0)))
 

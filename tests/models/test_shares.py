@@ -89,7 +89,7 @@ def test_components_apart_on_which_starts_agree_are_divided_only(apart, agreed, 
     method = MixtureMethod()
     ascent = method.ascent(model, data, VB, 1)
     ascent.advance(statistics, 20)
-    kinds = method.moves(ascent, statistics, 0, agreed).kinds
+    kinds = method.moves(ascent, statistics, 0, agreed, 0).kinds
     if apart > 10 and agreed:
         assert set(kinds) <= {"split, join", "split, drop", "divide anew"}
         assert len(kinds) <= 4

@@ -55,7 +55,7 @@ class Jumps(FitMethod):
     def __init__(self, *by, refuse=None):
         self.by, self.refuse = by, refuse
 
-    def moves(self, ascent, statistics, seed, agreed):
+    def moves(self, ascent, statistics, seed, agreed, n_failed):
         return Proposals([f"by {by}" for by in self.by], np.array([[statistics[0, 0] + by for by in self.by]]))
 
     def solutions(self, ascent):
@@ -170,9 +170,9 @@ class Counted(Jumps):
         super().__init__(*by)
         self.kind, self.asked = kind, []
 
-    def moves(self, ascent, statistics, seed, agreed):
+    def moves(self, ascent, statistics, seed, agreed, n_failed):
         self.asked.append((statistics[0].round().tolist(), agreed))
-        proposals = super().moves(ascent, statistics, seed, agreed)
+        proposals = super().moves(ascent, statistics, seed, agreed, n_failed)
         return proposals._replace(kinds=[self.kind or kind for kind in proposals.kinds])
 
 

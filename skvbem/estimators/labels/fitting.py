@@ -12,12 +12,15 @@ from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.moves import Recombinations
 from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
 from skvbem.vbem.contenders import ALONE, Proposals
+from skvbem.vbem.draws import drawn
 from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.posteriors import Form
 
 # Proposals of one round: divisions of the best optimum, its rows shared out anew among some components, or among all,
 # and components of it and of each other optimum taken together.
-_N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
+_N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 3, 4, 2
+# Draws of parameters, and proposals that leave the room of two components joined, or of one dropped, empty.
+_N_DRAWN, _N_JOINED, _N_DROPPED = 12, 2, 1
 # New starts whose expected rows are in memory together.
 _AT_ONCE = 4
 # Nats a row below which components hardly overlap, and divisions then.
@@ -75,21 +78,22 @@ class LabelMethod(FitMethod):
         is_large = len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS
         return _N_STEPS_OF_MANY_ROWS if is_large else super().n_steps_per_start(ascent)
 
-    def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+    def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int) -> Proposals:
         """What the best optimum and the others, (n_cells, n_optima), the best first, may be changed to.
 
-        One component of the best is divided in the room of two that are joined or of one that is dropped; rows of some
-        components of it, or all rows, are shared out anew; components of the best and of another are taken together.
-        Where starts agreed on components that hardly overlap, the most promising divisions are enough. Where rows are
-        many and not sampled, divisions alone are tried: each proposal costs as much as a start.
+        One component of the best is divided in the room of two that are joined or of one that is dropped, or that room
+        stays empty; rows of some components of it, or all rows, are shared out anew; components of the best and of
+        another are taken together; parameters are drawn; of one optimum after the other, rows go one by one to where
+        they are more probable. Where starts agreed on components that hardly overlap, the most promising divisions are
+        enough. Where rows are many and not sampled, divisions alone are tried: each proposal costs as much as a start.
         """
         model, rows = ascent.model, ascent.rows
         if model.n_components == 1 or not len(rows):
             return Proposals([], np.empty((len(statistics), 0)))
         natural, _ = ascent.form.of(model.prior, statistics)
         best, *others = (model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T))
-        blur = 0.0 if ascent.form.prior_share else _BLUR
-        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
+        is_density = ascent.form.prior_share > 0
+        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, 0.0 if is_density else _BLUR)
         if agreed and overlap(rows, best) < _APART:
             return Proposals(*of_best.proposals(_N_WHERE_APART))
         if len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS:
@@ -97,12 +101,19 @@ class LabelMethod(FitMethod):
         rng = np.random.default_rng([seed, 1])
         pairs = [pair for other in others for pair in ((best, other), (other, best))]
         kinds, recombined = of_best.proposals(_N_DIVISIONS)
-        proposed = [recombined]
+        proposed = [recombined, drawn(ascent, statistics[:, 0], _N_DRAWN, rng)]
+        kinds.extend(["draw"] * _N_DRAWN)
 
         def propose(kind: str, expected_rows: np.ndarray) -> None:
             kinds.extend([kind] * len(expected_rows))
             proposed.append(of_best.of_expected_rows(expected_rows))
 
+        if n_failed <= len(others):
+            propose("transfer", of_best.transferred([best, *others][n_failed])[None])
+        if is_density and n_failed == 0:
+            of_fewer, expected_rows = of_best.emptied(_N_JOINED, _N_DROPPED)
+            proposed.append(of_best.of_expected_rows(expected_rows))
+            kinds.extend(of_fewer)
         for _ in range(_N_ANEW // _AT_ONCE):
             propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
         propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))

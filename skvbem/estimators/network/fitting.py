@@ -154,7 +154,7 @@ class NetworkMethod(FitMethod):
         """Full steps of a network on its data."""
         return DirichletAscent(model, data, form, n_threads)
 
-    def moves(self, ascent: DirichletAscent, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+    def moves(self, ascent: DirichletAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int) -> Proposals:
         """States of one latent that share their counts anew: two of them, or one in the room of two that are joined."""
         blur = 0.0 if ascent.form.prior_share else _BLUR
         rng = np.random.default_rng(seed)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import softmax, xlogy
 
 from skvbem.emissions.base import Step
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
 from skvbem.models.labels.model import LabelModel
+from skvbem.models.labels.transfers import Transfers
 
 # Pairs of seeds tried for each component, and steps in which its halves settle.
 _N_TRIES, _N_STEPS = 4, 5
@@ -190,7 +191,7 @@ class Recombinations:
 
     def drops(self) -> list[tuple[float, int]]:
         """What dropping components loses, nats, whose rows go to the next best: (cost, component), the least first."""
-        joint = self.logs + np.log(np.maximum(self.counts, 1e-10))[:, None]
+        joint = self._log_joint()
         best_two = np.partition(joint, self.n - 2, axis=0)[-2:]
         next_best = np.where(joint == best_two[1], best_two[0], best_two[1])
         cost = (self.expected_rows * (joint - next_best)).sum(axis=1)
@@ -241,6 +242,34 @@ class Recombinations:
         return kinds, np.stack(statistics_of_each, axis=1) if statistics_of_each else np.empty(
             (len(self.statistics), 0)
         )
+
+    def emptied(self, n_joins: int, n_drops: int) -> tuple[list[str], np.ndarray]:
+        """Kinds and expected rows (n, n_components, n_rows) that leave a component without rows: one less, in effect."""
+        pairs = [(other, one) for _, one, other in self.joins()[:n_joins]]
+        gone = [(k, None) for _, k in self.drops() if self.counts[k] >= _EMPTY][:n_drops]
+        expected_rows = np.repeat(self.expected_rows[None], len(pairs) + len(gone), axis=0)
+        for each, (k, into) in zip(expected_rows, [*pairs, *gone]):
+            each[k] = 0.0
+            if into is not None:
+                each[into] += self.expected_rows[k]
+                continue
+            joint = self._log_joint()
+            joint[k] = -np.inf
+            each += self.expected_rows[k] * softmax(joint, axis=0)
+        return ["join"] * len(pairs) + ["drop"] * len(gone), expected_rows
+
+    def _log_joint(self) -> np.ndarray:
+        return self.logs + np.log(np.maximum(self.counts, 1e-10))[:, None]
+
+    def transferred(self, expected_rows: np.ndarray) -> np.ndarray:
+        """Rows of one component each, (n_components, n_rows), that transfers lead to from expected rows."""
+        labels = expected_rows.argmax(axis=0)
+        transfers = Transfers(self.model.emission, self.prior, self.rows, self.natural, self.n)
+        labels = transfers.settled(labels, self._statistics(self._of_labels(labels)[None])[:, 0])
+        return self._of_labels(labels)
+
+    def _of_labels(self, labels: np.ndarray) -> np.ndarray:
+        return (labels == np.arange(self.n)[:, None]) * self.rows.weight
 
     def of_expected_rows(self, expected_rows: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n) of expected rows (n, n_components, n_rows), a little of each in every component."""
