@@ -15,7 +15,7 @@ from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.posteriors import VB, Form
 
 # Steps that starts and moves may cost together, for each start.
-_N_STEPS_PER_START = 400
+_N_STEPS_PER_START = 500
 # Optima kept, and numbers they may take together.
 _MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
 # Turns of strengths of the prior and runs.

@@ -94,7 +94,7 @@ class Transfers:
 
     def _of_rows(self, which: np.ndarray) -> np.ndarray:
         """Statistics of rows in each component, times their weights, (n, n_components, n_own)."""
-        step, parts = self.emission.step(self.natural, self.rows.blocks[0]), []
+        step = self.emission.step(self.natural, self.rows.blocks[0])
         of_rows = np.empty((len(which), *self.cells.shape))
         for block, at in zip(self.rows.blocks, self.rows.slices):
             mine = np.flatnonzero((which >= at.start) & (which < at.stop))
