@@ -18,7 +18,8 @@ _NATS_OF_A_MODE = 12.0
 # How many times the gain still to come, as estimated, a contender may be behind the best.
 REACH = 6.0
 # Rounds in a row that may find nothing better, at least and for each start; one less for each start that met the best.
-_PATIENCE, _PATIENCE_PER_START = 5, 0.5
+_PATIENCE, _PATIENCE_PER_START = 4, 0.4
+
 
 #: The kind of a proposal that keeps nothing of any optimum.
 ALONE = "new start"
