@@ -295,6 +295,40 @@ def test_long_crossed_components_are_found(seed):
     assert fit.restarts_.moves
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_component_more_is_no_worse_than_an_empty_one(seed):
+    """The bound of K components is not below that of the K - 1 found, with a component without rows added."""
+    from sklearn.datasets import load_wine
+
+    X = load_wine().data[:, :5]
+    emission = Gaussian("spherical", mean_precision_prior=1.0, covariance_prior=None, degrees_of_freedom_prior=5.0)
+    fewer = VBMixture(2, emission=emission, random_state=seed).fit(X)
+    for k in range(3, 6):
+        more = VBMixture(k, emission=emission, random_state=seed).fit(X)
+        known = np.column_stack([fewer.predict_proba(X), np.zeros(len(X))])
+        with_empty = VBMixture(k, emission=emission, init=known, random_state=seed).fit(X)
+        assert more.lower_bound_ >= with_empty.lower_bound_ - 0.01
+        fewer = more
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_more_components_are_no_less_likely(seed):
+    X = np.array(GALAXIES.split(), dtype=float)[:, None] / 1000
+    likelihoods = [VBMixture(k, method="ml", random_state=seed).fit(X).log_likelihood_ for k in range(1, 6)]
+    assert np.all(np.diff(likelihoods) > 0)
+
+
+def test_rows_that_a_component_would_not_let_go_are_transferred():
+    """A component of five rows of thirteen columns fits these far better than any other: no step of VBEM moves them."""
+    from sklearn.datasets import load_wine
+
+    X = load_wine().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    emission = Gaussian(mean_precision_prior=1.0, covariance_prior=None, degrees_of_freedom_prior=13.0)
+    fit = VBMixture(4, emission=emission, random_state=0).fit(X)
+    assert "transfer" in [move.kind for move in fit.restarts_.moves]
+
+
 def test_of_many_rows_starts_see_few(rng):
     means = 6 * rng.normal(size=(5, 3))
     X = means[rng.integers(5, size=20_000)] + rng.normal(size=(20_000, 3))

@@ -43,4 +43,7 @@ ERRORS = {
         ("_NATS_OF_A_MODE = 12.0", "_NATS_OF_A_MODE = 1200.0"),
     ],
     "annealing forgets the temperature": [("starts *= inverse_temperature\n", "starts *= 1.0\n")],
+    "parameters are drawn after all counts, near the optimum": [
+        ("statistics[:, None] * np.resize(_FRACTIONS, n)", "statistics[:, None] * np.resize(1.0, n)")
+    ],
 }
