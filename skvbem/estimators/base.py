@@ -268,11 +268,6 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
     def _check_together(self, X) -> None:
         """Refuse parameters that make no sense together, or for X."""
-        if isinstance(self.init, str) and self.init == "tournament":
-            raise ValueError(
-                f"init='tournament' of {type(self).__name__} is gone: its one survivor was worse than starts that race "
-                "in as much time. Take init='auto', with a larger 'n_init' for hard cases."
-            )
         if self._learns_prior() and self.method != "vb":
             raise ValueError(
                 f"learn_prior=True of {type(self).__name__} needs method='vb', whose bound decides. Got "

@@ -91,7 +91,7 @@ class GammaHyperprior(Hyperprior):
         return np.zeros(rate.shape) + self._like(self.shape + self.power, natural), rate
 
     def expect(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `Hyperprior`."""
+        """Expected rates under their Gamma posteriors, as statistics, and ln Z of q(nu), nats."""
         shape, rate = self.posterior(natural)
         grown = shape * np.log(rate / self._like(self.rate, natural))
         return self.loadings.T @ (shape / rate), self._log_gain - grown.sum(axis=0)
@@ -102,25 +102,25 @@ class GammaHyperprior(Hyperprior):
         return self.constant + float((log_rising(self.shape, self.power) - self.power * np.log(self.rate)).sum())
 
     def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
-        """See `Hyperprior`."""
+        """The covariance of scores under Gamma posteriors of the rates, (n_free, n_free)."""
         shape, rate = self.posterior(natural)
         by_deviation = (np.sqrt(shape) / rate)[:, None] * (self.loadings @ jacobian)
         return by_deviation.T @ by_deviation
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of rates drawn from their Gamma posteriors."""
         shape, rate = self.posterior(natural)
         return self.loadings.T @ (rng.standard_gamma(shape) / rate)
 
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of rates drawn from their Gamma priors, of the shape of an array (n_cells, ...)."""
         size = (len(self.shape), *like.shape[1:])
         shape, rate = (np.broadcast_to(self._like(x, like), size) for x in (self.shape, self.rate))
         return self.loadings.T @ (rng.standard_gamma(shape) / rate)
 
     @property
     def prior_statistics(self) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of the rates at their prior means, (n_cells,)."""
         return self.loadings.T @ (self.shape / self.rate)
 
     @staticmethod
@@ -162,14 +162,14 @@ class WishartHyperprior(Hyperprior):
     constant: float = 0.0
 
     def expect(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `Hyperprior`."""
+        """The expected inverse scale under its Wishart posterior, as statistics, and ln Z of q(B), nats."""
         factor, dof = self._factor(natural), self._posterior_dof
         inverse = np.linalg.inv(factor)
         log_det = 2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
         return self._cells(dof * (inverse.swapaxes(-1, -2) @ inverse)), self._log_gain - dof / 2 * log_det
 
     def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
-        """See `Hyperprior`."""
+        """The covariance of scores under the Wishart posterior of the inverse scale, (n_free, n_free)."""
         # a score is tr(S B) with S symmetric, and Cov(tr(S B), tr(S' B)) = 2 n tr(V S V S') where B ~ W(n, V)
         d, inverse = len(self.scale), np.linalg.inv(self._factor(natural))
         of_cells = jacobian[self.squares].sum(axis=0)
@@ -178,17 +178,17 @@ class WishartHyperprior(Hyperprior):
         return by_deviation @ by_deviation.T
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of an inverse scale drawn from its Wishart posterior."""
         return self._drawn(self._posterior_dof, self._factor(natural), rng)
 
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of an inverse scale drawn from its Wishart prior, of the shape of an array (n_cells, ...)."""
         factor = np.linalg.cholesky(self.scale)
         return self._drawn(self.degrees_of_freedom, np.broadcast_to(factor, like.shape[1:] + factor.shape), rng)
 
     @property
     def prior_statistics(self) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of the inverse scale at its prior mean, (n_cells,)."""
         return self._cells(self.degrees_of_freedom * np.linalg.inv(self.scale))
 
     @property
@@ -240,7 +240,7 @@ class BlockHyperpriors(Hyperprior):
     n_cells: int
 
     def expect(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `Hyperprior`."""
+        """Expected statistics of all blocks under q(nu), and the sum of their ln Z, nats."""
         statistics, log_z = np.zeros(natural.shape), np.zeros(natural.shape[1:])
         for cells, hyperprior in self.blocks:
             of_cells, of_block = hyperprior.expect(natural[cells])
@@ -249,19 +249,19 @@ class BlockHyperpriors(Hyperprior):
         return statistics, log_z
 
     def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
-        """See `Hyperprior`."""
+        """The covariance of scores under q(nu), summed over blocks, (n_free, n_free)."""
         parts = (each.score_covariance(natural[cells], jacobian[cells]) for cells, each in self.blocks)
         return np.sum(list(parts), axis=0)  # given the parameters, blocks are independent
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of the hyperparameters of all blocks drawn from q(nu)."""
         statistics = np.zeros(natural.shape)
         for cells, hyperprior in self.blocks:
             statistics[cells] += hyperprior.draw(natural[cells], rng)
         return statistics
 
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of the hyperparameters of all blocks drawn from p(nu), of the shape of an array (n_cells, ...)."""
         statistics = np.zeros(like.shape)
         for cells, hyperprior in self.blocks:
             statistics[cells] += hyperprior.draw_from_prior(like[cells], rng)
@@ -269,7 +269,7 @@ class BlockHyperpriors(Hyperprior):
 
     @property
     def prior_statistics(self) -> np.ndarray:
-        """See `Hyperprior`."""
+        """Statistics of the hyperparameters of all blocks at their prior means, (n_cells,)."""
         statistics = np.zeros(self.n_cells)
         for cells, hyperprior in self.blocks:
             statistics[cells] += hyperprior.prior_statistics

@@ -102,8 +102,3 @@ def test_what_a_row_leaves_hidden_at_times_is_no_latent():
     model = VBDiscreteDAG(latents=3, random_state=0).fit(X)
     reading = model.read(X)
     assert model._compiled(model._fitted_.model, reading, 1).latents == (0,)
-
-
-def test_a_tournament_is_refused_with_what_to_take():
-    with pytest.raises(ValueError, match=r"init='tournament' of VBDiscreteDAG is gone.*Take init='auto'"):
-        VBDiscreteDAG(latents=2, init="tournament").fit([[0, 1], [1, 0]])

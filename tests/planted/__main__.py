@@ -30,6 +30,8 @@ def main() -> int:
     chosen = [error for error in all_errors() if not options.only or error.has(options.only)]
     if options.skip_done:
         chosen = [error for error in chosen if record.get(error.name, {}).get("sources") != sources.fingerprint()]
+    if options.skip_recorded:
+        chosen = [error for error in chosen if error.name not in record]
     lost = [error for error in chosen if not sources.hold(error)]
     chosen = [error for error in chosen if error not in lost]
     if options.sample is not None:
@@ -52,6 +54,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/planted", description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="WORD", help="errors whose name has a word, or whose room it is")
     parser.add_argument("--skip-done", action="store_true", help="not what was noticed in the package as it is now")
+    parser.add_argument("--skip-recorded", action="store_true", help="not what was noticed in any package before")
     parser.add_argument("--sample", type=int, metavar="N", help="N quick errors by chance, not recorded")
     parser.add_argument("--seed", help="what the chance of a sample depends on; the commit if not given")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="copies of the package tested at once")

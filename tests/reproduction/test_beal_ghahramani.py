@@ -1,5 +1,6 @@
 """What holds of the experiment of Beal & Ghahramani over many draws, in the record of a run, and a part of it again."""
 
+import ast
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ RECORDS = [json.loads(line) for line in bg.RESULTS.read_text().splitlines()]
 SIZES = sorted({record["n"] for record in RECORDS})
 NAMES = ["bic", "lower_bound", "collapsed_ascent", "ais"]
 PAGE = Path(__file__).parents[2] / "doc" / "theory" / "search.rst"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "search" / "plot_beal_ghahramani_2003.py"
 
 
 def test_a_draw_again():
@@ -52,3 +54,15 @@ def test_the_page_shows_the_record():
     page = PAGE.read_text("utf-8")
     for row in bg.summary(RECORDS):
         assert ", ".join(row) in page
+
+
+def test_the_example_shows_the_record():
+    if not EXAMPLE.exists():
+        pytest.skip("no examples beside the tests")
+    lines = [line for line in EXAMPLE.read_text("utf-8").splitlines() if line.startswith(("sizes = ", "first = "))]
+    sizes, first = (ast.literal_eval(line.partition(" = ")[2]) for line in lines)
+    scores = {"AIS": "ais", "VB": "lower_bound", "BIC": "bic"}
+    assert sizes == SIZES
+    assert first == {
+        shown: [int(np.sum(bg.ranks_of(RECORDS, n, name) == 1)) for n in SIZES] for shown, name in scores.items()
+    }

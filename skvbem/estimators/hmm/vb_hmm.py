@@ -202,7 +202,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         "learn_prior": ["boolean"],
         "predictive": [StrOptions({"mean", "vb", "average"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"auto", "k-means++", "random", "tournament"}), "array-like"],
+        "init": [StrOptions({"auto", "k-means++", "random"}), "array-like"],
     }
 
     @tells_what_moved

@@ -183,7 +183,7 @@ class VBMixture(EmissionEstimator):
         **EmissionEstimator._parameter_constraints,
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
         "weight_concentration_prior": "no_validation",
-        "init": [StrOptions({"auto", "k-means++", "random", "tournament", "hierarchical"}), "array-like"],
+        "init": [StrOptions({"auto", "k-means++", "random", "hierarchical"}), "array-like"],
     }
 
     @tells_what_moved
@@ -355,8 +355,6 @@ class VBMixture(EmissionEstimator):
 
     def _check_together(self, X) -> None:
         owner = f"of {type(self).__name__}"
-        if isinstance(self.init, str) and self.init == "tournament":
-            super()._check_together(X)
         auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
         if self.method != "vb" and (auto or optimized):
             asked = "n_components='auto'" if auto else f"weight_concentration_prior={OPTIMIZED!r}"

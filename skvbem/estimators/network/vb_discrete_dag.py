@@ -183,7 +183,7 @@ class VBDiscreteDAG(EvidenceEstimator):
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"auto", "random", "tournament"}), Mapping, Network],
+        "init": [StrOptions({"auto", "random"}), Mapping, Network],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "acceleration": ["boolean"],
