@@ -27,7 +27,7 @@ def test_no_single_row_gains_by_another_component(name, rng):
     settled = labels
     for _ in range(20):  # until nothing moves: sweeps of one call are limited
         statistics = parts._statistics(((settled == np.arange(3)[:, None]) * parts.rows.weight)[None])[:, 0]
-        before, settled = settled, transfers.settled(settled, statistics)
+        before, settled = settled, transfers.best_labels(settled, statistics)
         assert value(parts, settled) >= value(parts, before) - 1e-9
         if np.array_equal(before, settled):
             break

@@ -298,7 +298,7 @@ class Recombinations:
         """Rows of one component each, (n_components, n_rows), that transfers lead to from expected rows."""
         labels = expected_rows.argmax(axis=0)
         transfers = Transfers(self.model.emission, self.prior, self.rows, self.natural, self.n)
-        labels = transfers.settled(labels, self._statistics(self._of_labels(labels)[None])[:, 0])
+        labels = transfers.best_labels(labels, self._statistics(self._of_labels(labels)[None])[:, 0])
         return self._of_labels(labels)
 
     def _of_labels(self, labels: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from skvbem.models.labels.distinct_rows import DistinctRows
 # Rows that are weighed in each sweep, and sweeps.
 _N_WEIGHED, _N_SWEEPS = 48, 6
 # Nats below which a gain is rounding.
-_LEAST_GAIN = 1e-6
+_MIN_GAIN = 1e-6
 
 
 class Transfers:
@@ -42,10 +42,10 @@ class Transfers:
         self.emission, self.prior, self.rows, self.natural = emission, prior, rows, natural
         component = emission.component_of_cell(n_components)
         self.cells = np.stack([np.flatnonzero(component == k) for k in range(n_components)])
-        self.own = component[np.flatnonzero((component == 0) | (component < 0))] == 0
+        self._is_of_component = component[np.flatnonzero((component == 0) | (component < 0))] == 0
         self.among = np.arange(n_components)
 
-    def settled(self, labels: np.ndarray, statistics: np.ndarray) -> np.ndarray:
+    def best_labels(self, labels: np.ndarray, statistics: np.ndarray) -> np.ndarray:
         """Labels (n_rows,) that no transfer of a weighed row makes more probable.
 
         Parameters
@@ -64,12 +64,12 @@ class Transfers:
             n_moved = 0
             for at in np.argsort(-gains, kind="stable").tolist():
                 one, row, there, gain = np.array([at]), which[at], into[at], gains[at]
-                if gain <= _LEAST_GAIN:
+                if gain <= _MIN_GAIN:
                     break
                 if n_moved:  # what a row gains hangs on those that moved before it
                     one_gain = self._gains(which[one], into[one], labels, statistics, counts, of_rows[one])
                     gain = one_gain[0] - evidence
-                if gain > _LEAST_GAIN:
+                if gain > _MIN_GAIN:
                     evidence += gain - self._gain_of_counts(weight[row], counts[labels[row]], counts[there])
                     self._move(statistics[:, None], of_rows[one], labels[[row]], into[one])
                     counts[labels[row]] -= weight[row]
@@ -99,7 +99,7 @@ class Transfers:
         for block, at in zip(self.rows.blocks, self.rows.slices):
             mine = np.flatnonzero((which >= at.start) & (which < at.stop))
             if len(mine):
-                of_rows[mine] = step.of_rows(block[which[mine] - at.start])[..., self.own]
+                of_rows[mine] = step.of_rows(block[which[mine] - at.start])[..., self._is_of_component]
         return of_rows * self.rows.weight[which, None, None]
 
     def _gains(self, which, into, labels, statistics, counts, of_rows) -> np.ndarray:
