@@ -16,6 +16,8 @@ _FRACTIONS = (0.02, 0.05, 0.15)
 def drawn(ascent: Any, statistics: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Expected statistics (n_cells, n) under parameters drawn after small parts of the statistics (n_cells,) of a fit.
 
+    Fewer than n where rounding spoils a draw, as a precision that is singular.
+
     Parameters
     ----------
     ascent : Ascent
@@ -26,4 +28,9 @@ def drawn(ascent: Any, statistics: np.ndarray, n: int, rng: np.random.Generator)
     """
     prior = ascent.model.prior
     points = (prior + statistics[:, None] * np.resize(_FRACTIONS, n)).sample(rng)
-    return ascent.expect(np.ascontiguousarray(prior.natural(points)))
+    try:
+        with np.errstate(all="ignore"):
+            expected = ascent.expect(np.ascontiguousarray(prior.natural(points)))
+    except (np.linalg.LinAlgError, FloatingPointError):
+        return np.empty((len(statistics), 0))
+    return expected[:, np.isfinite(expected).all(axis=0)]

@@ -99,7 +99,7 @@ class Explorer:
         least = findings.best.objective if findings.optima and findings.best.counts else -np.inf
         try:
             after = self.raced(ascent, live, _N_STEPS, least)
-        except (BoundFellError, FloatingPointError, NoInteriorModeError):
+        except (BoundFellError, FloatingPointError, NoInteriorModeError, np.linalg.LinAlgError):
             if not findings.optima:
                 raise
             return []  # a proposal that rounding spoils leads nowhere; starts on the same data were looked at

@@ -110,8 +110,8 @@ class LabelMethod(FitMethod):
             proposed.append(of_best.of_expected_rows(expected_rows))
 
         def draw(which: int, n: int) -> None:
-            kinds.extend(["draw"] * n)
             proposed.append(drawn(ascent, statistics[:, which], n, rng))
+            kinds.extend(["draw"] * proposed[-1].shape[1])
 
         if is_simple:
             draw(0, _N_DRAWN_WHERE_APART)

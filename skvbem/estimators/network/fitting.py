@@ -168,7 +168,7 @@ class NetworkMethod(FitMethod):
         if not kinds:
             return Proposals(kinds, points)
         tables = drawn(ascent, statistics[:, 0], _N_DRAWN, rng)
-        return Proposals([*kinds, *["draw"] * _N_DRAWN], np.concatenate([points, tables], axis=1))
+        return Proposals([*kinds, *["draw"] * tables.shape[1]], np.concatenate([points, tables], axis=1))
 
     def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:
         """Counts of which none is 0: what an earlier fit ruled out (by ML, say) may occur."""
