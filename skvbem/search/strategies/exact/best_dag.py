@@ -17,7 +17,7 @@ others of C. Sets are masks; arrays over the sets without j are indexed by the m
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -84,18 +84,29 @@ def best_dag(
     -----
     Of equal graphs one with fewer edges comes out.
     """
+    best = np.stack([best_of_subsets(each) for each in all_local_scores(data, rules, log_odds or {}, max_memory)])
+    total = best_of_sets(best)
+    return _traced(data.nodes, best, total), float(total[-1])
+
+
+def all_local_scores(
+    data: CompleteData, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float], max_memory: float
+) -> Iterator[np.ndarray]:
+    """The scores of each node's families with their edges' log odds, nats, (2 ** (n_nodes - 1),), node after node.
+
+    Parameters
+    ----------
+    data, rules, log_odds, max_memory
+        As in `best_dag`.
+    """
     most = max((rules.parents[node].most for node in data.nodes), default=0)
     kinds = _kinds(data)
     _check_memory(data, len(kinds), max_memory)
     sums = np.full((1 << len(data.nodes), len(kinds)), np.nan)
     strength, shared = (np.array(column) for column in zip(*kinds))
     fill_sums(data.codes, data.cardinalities, data.weight, strength, shared.astype(np.uint8), most + 1, sums)
-    best = np.stack(
-        [_best_of_subsets(_local_scores(data, rules, sums, kinds, k, log_odds or {})) for k in range(len(data.nodes))]
-    )
-    del sums
-    total = _best_of_sets(best)
-    return _traced(data.nodes, best, total), float(total[-1])
+    for k in range(len(data.nodes)):
+        yield _local_scores(data, rules, sums, kinds, k, log_odds)
 
 
 def _kinds(data: CompleteData) -> list[tuple[float, bool]]:
@@ -159,7 +170,7 @@ def _over_sets(operation: np.ufunc, of_none: float, values) -> np.ndarray:
     return values_of_sets
 
 
-def _best_of_subsets(scores: np.ndarray) -> np.ndarray:
+def best_of_subsets(scores: np.ndarray) -> np.ndarray:
     """The highest score among the subsets of every set, in place."""
     size = 1
     while size < len(scores):
@@ -169,7 +180,7 @@ def _best_of_subsets(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _best_of_sets(best: np.ndarray) -> np.ndarray:
+def best_of_sets(best: np.ndarray) -> np.ndarray:
     """R, the highest score of the graphs over every set of nodes whose parents lie within."""
     n = len(best)
     masks = np.arange(1 << n)
@@ -181,7 +192,7 @@ def _best_of_sets(best: np.ndarray) -> np.ndarray:
         for sink in range(n):
             inside = layer >> sink & 1 == 1
             rest = layer[inside] ^ (1 << sink)
-            highest[inside] = np.maximum(highest[inside], total[rest] + best[sink, _without_bit(rest, sink)])
+            highest[inside] = np.maximum(highest[inside], total[rest] + best[sink, without_bit(rest, sink)])
         total[layer] = highest
     return total
 
@@ -193,7 +204,8 @@ def _binomials(n: int) -> list[int]:
     return row
 
 
-def _without_bit(masks, bit: int):
+def without_bit(masks, bit: int):
+    """Masks of sets among the nodes but one, whose bit is taken out."""
     low = (1 << bit) - 1
     return (masks & low) | ((masks >> 1) & ~low)
 
@@ -204,10 +216,10 @@ def _traced(nodes: tuple, best: np.ndarray, total: np.ndarray) -> DAG:
     left = (1 << len(nodes)) - 1
     while left:
         sinks = [k for k in range(len(nodes)) if left >> k & 1]
-        reached = [total[left ^ 1 << k] + best[k, _without_bit(left ^ 1 << k, k)] for k in sinks]
+        reached = [total[left ^ 1 << k] + best[k, without_bit(left ^ 1 << k, k)] for k in sinks]
         sink = sinks[int(np.argmax(reached))]
         left ^= 1 << sink
-        chosen = _without_bit(left, sink)
+        chosen = without_bit(left, sink)
         # the maximum over subsets is a copy of one of them: where leaving a node out keeps it, leave it out
         smaller = True
         while smaller:
