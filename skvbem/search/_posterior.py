@@ -1,7 +1,5 @@
 r"""What a posterior over structures says of edges, with the arbitrary names of latents made to agree.
 
-.. math:: p(m \mid y) \propto p(m)\, p(y \mid m)  \qquad \text{[Beal (2.1)]}
-
 The name of a latent means nothing by itself. Edges of latents are counted after each structure's latents were matched,
 those with equal numbers of states, to the latents of the best structure that have the most neighbors in common with
 them. Which observed nodes share a hidden parent, and how many each has, needs no names.
@@ -14,28 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.special import logsumexp
 
 from skvbem.graphs.dag import DAG
 from skvbem.tables import LabeledTable
-
-
-def posterior(log_evidences: np.ndarray, log_priors: np.ndarray) -> tuple[np.ndarray, float]:
-    """p(m | y) of each structure [Beal (2.1)], and ln p(y) = ln of the sum of p(m) p(y | m).
-
-    Parameters
-    ----------
-    log_evidences : ndarray of shape (n,)
-        NaN and -inf for structures without a score: they get no probability.
-    log_priors : ndarray of shape (n,)
-        Up to a constant; made to sum to one over the structures that have a score.
-    """
-    scored = ~np.isnan(log_evidences) & (log_evidences > -np.inf)
-    if not scored.any():
-        return np.full(len(log_evidences), np.nan), np.nan
-    joint = np.where(scored, log_evidences, -np.inf) + log_priors - logsumexp(log_priors[scored])
-    total = float(logsumexp(joint))
-    return np.exp(joint - total), total
 
 
 @dataclass(frozen=True)
@@ -76,6 +55,14 @@ def _n_common(one: DAG, a, other: DAG, b) -> int:
     for mine, theirs in ((one.children(a), other.children(b)), (one.parents(a), other.parents(b))):
         score += 2 * len(set(mine) & set(theirs)) - len(set(mine) ^ set(theirs))
     return score
+
+
+def edge_table(nodes: Sequence, among: Sequence, edges: np.ndarray) -> LabeledTable:
+    """P(parent -> child) of nodes, from that of some `among` them that have edges at all."""
+    place = [nodes.index(node) for node in among]
+    probability = np.zeros((len(nodes), len(nodes)))
+    probability[np.ix_(place, place)] = edges
+    return LabeledTable(probability, ("parent", "child"), (_names(nodes), _names(nodes)))
 
 
 def edge_probabilities(structures: Sequence[Hidden], weights: np.ndarray, best: Hidden) -> LabeledTable:

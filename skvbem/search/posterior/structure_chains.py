@@ -40,7 +40,7 @@ from skvbem.search.execution.jobs import EvidenceJob, Job
 from skvbem.search.families.sums import rest
 
 # Chains side by side, sweeps of the first look at them, and how often their number is doubled at most.
-N_CHAINS, FIRST_SWEEPS, MAX_SWEEPS = 96, 256, 2048
+N_CHAINS, FIRST_SWEEPS, MAX_SWEEPS = 96, 256, 4096
 # The standard error of a probability that is small enough.
 SMALL_ERROR = 0.015
 # Chains whose means differ in the same way in both halves of what is kept, more than this as a correlation, stay where

@@ -106,7 +106,27 @@ def all_local_scores(
     strength, shared = (np.array(column) for column in zip(*kinds))
     fill_sums(data.codes, data.cardinalities, data.weight, strength, shared.astype(np.uint8), most + 1, sums)
     for k in range(len(data.nodes)):
-        yield _local_scores(data, rules, sums, kinds, k, log_odds)
+        of_edges = log_odds_of_families(data.nodes, rules, log_odds, k)
+        yield np.where(of_edges > -inf, _local_scores(data, sums, kinds, k) + of_edges, -inf)
+
+
+def log_odds_of_families(
+    nodes: tuple, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float], k: int
+) -> np.ndarray:
+    """What the edges of node k's families add, for every set of other nodes; -inf where the rules have none of it."""
+    node = nodes[k]
+    others = [other for other in nodes if other != node]
+    rule = rules.parents[node]
+    index = np.arange(1 << len(others))
+
+    def bits(nodes):
+        return sum(1 << place for place, other in enumerate(others) if other in nodes)
+
+    n_parents = np.bitwise_count(index)
+    allowed = (index & bits(rule.required) == bits(rule.required)) & (index & ~bits(rule.possible) == 0)
+    allowed &= (n_parents >= rule.least) & (n_parents <= rule.most)
+    of_edges = _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
+    return np.where(allowed, of_edges, -inf)
 
 
 def _kinds(data: CompleteData) -> list[tuple[float, bool]]:
@@ -137,29 +157,18 @@ def _check_memory(data: CompleteData, n_kinds: int, max_memory: float) -> None:
         )
 
 
-def _local_scores(data, rules, sums, kinds, k: int, log_odds: Mapping) -> np.ndarray:
-    """s(node k, P) for every set P of other nodes, (2 ** (n - 1),); -inf where the rules have none of it."""
-    node, n_states = data.nodes[k], int(data.cardinalities[k])
-    others = [other for other in data.nodes if other != node]
-    rule = rules.parents[node]
-    index = np.arange(1 << len(others))
+def _local_scores(data, sums, kinds, k: int) -> np.ndarray:
+    """s(node k, P) for every set P of other nodes, (2 ** (n - 1),); not a number where no table was summed."""
+    n_states = int(data.cardinalities[k])
+    index = np.arange(1 << (len(data.nodes) - 1))
     low = (1 << k) - 1
     masks = (index & low) | ((index & ~low) << 1)
-
-    def bits(nodes):
-        return sum(1 << place for place, other in enumerate(others) if other in nodes)
-
-    n_parents = np.bitwise_count(index)
-    allowed = (index & bits(rule.required) == bits(rule.required)) & (index & ~bits(rule.possible) == 0)
-    allowed &= (n_parents >= rule.least) & (n_parents <= rule.most)
     of_cell, of_row = _of_cell(data.priors[k], n_states), _of_row(data.priors[k], n_states)
     scores = sums[masks | 1 << k, kinds.index(of_cell)] - sums[masks, kinds.index(of_row)]
     if data.per_parameter:
         sizes = [size for place, size in enumerate(data.cardinalities.tolist()) if place != k]
         scores -= data.per_parameter * (n_states - 1) * _over_sets(np.multiply, 1.0, sizes)
-    if log_odds:
-        scores += _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
-    return np.where(allowed, scores, -inf)
+    return scores
 
 
 def _over_sets(operation: np.ufunc, of_none: float, values) -> np.ndarray:

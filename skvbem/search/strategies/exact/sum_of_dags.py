@@ -35,6 +35,7 @@ from skvbem.search.strategies.exact.best_dag import (
     all_local_scores,
     best_of_sets,
     best_of_subsets,
+    log_odds_of_families,
     without_bit,
 )
 from skvbem.spaces.rules import EdgeRules
@@ -49,41 +50,63 @@ class SumOfGraphs:
 
     Parameters
     ----------
-    nodes : tuple
-    scores : ndarray of shape (n_nodes, 2 ** (n_nodes - 1))
-        Of families, with the log odds of edges, nats; masks of the other nodes.
     log_total : float
-        ln of the sum over graphs, nats.
+        ln of the sum over graphs, nats; -inf where there is none.
     edges : ndarray of shape (n_nodes, n_nodes)
         Probability of each edge, (parent, child).
     """
 
-    nodes: tuple
-    scores: np.ndarray
     log_total: float
     edges: np.ndarray
 
-    def log_weight(self, dag: DAG) -> float:
-        """The sum of the scores of a graph's families, nats; the nodes of the sum are among its own."""
+
+@dataclass(frozen=True, eq=False)
+class GraphPosterior:
+    """The posterior over all graphs of a space.
+
+    Parameters
+    ----------
+    nodes : tuple
+    scores, log_odds : ndarray of shape (n_nodes, 2 ** (n_nodes - 1))
+        Of families, masks of the other nodes: scores with the log odds of edges, and these alone; nats.
+    posterior, prior : SumOfGraphs
+    """
+
+    nodes: tuple
+    scores: np.ndarray
+    log_odds: np.ndarray
+    posterior: SumOfGraphs
+    prior: SumOfGraphs
+
+    def log_probability(self, dag: DAG) -> float:
+        """ln of the posterior probability of a graph; the nodes of the sum are among its own."""
+        return self._log_weight(self.scores, dag) - self.posterior.log_total
+
+    def log_evidence(self, dag: DAG, score: float) -> float:
+        """ln p(y), averaged over all graphs under the prior, from the evidence of one of them, nats."""
+        log_prior = self._log_weight(self.log_odds, dag) - self.prior.log_total
+        return score + log_prior - self.log_probability(dag)
+
+    def _log_weight(self, of_families: np.ndarray, dag: DAG) -> float:
         total = 0.0
         for k, node in enumerate(self.nodes):
             others = self.nodes[:k] + self.nodes[k + 1 :]
-            total += self.scores[k, sum(1 << others.index(parent) for parent in dag.parents(node))]
+            total += of_families[k, sum(1 << others.index(parent) for parent in dag.parents(node))]
         return float(total)
 
 
-def sum_of_dags(
-    data: CompleteData, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float] | None = None
-) -> SumOfGraphs:
-    """The sum over all graphs that obey rules, and the probabilities of edges.
+def graph_posterior(
+    data: CompleteData, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float]
+) -> GraphPosterior:
+    """The posterior over all graphs that obey rules.
 
     Parameters
     ----------
     data : CompleteData
     rules : EdgeRules
         Over the nodes of the data.
-    log_odds : mapping of (parent, child) to float, optional
-        What an edge adds to the log weight of a graph.
+    log_odds : mapping of (parent, child) to float
+        What an edge adds to the log prior.
 
     Raises
     ------
@@ -92,13 +115,18 @@ def sum_of_dags(
     """
     n = len(data.nodes)
     if n > MAX_NODES:
-        raise TooLargeError(f"The sum over all graphs takes up to {MAX_NODES} nodes. Got {n}.")
-    return summed(tuple(data.nodes), np.stack(all_local_scores(data, rules, log_odds or {}, inf)))
+        raise TooLargeError(
+            f"The sum over all graphs takes up to {MAX_NODES} nodes; there are {n}. The strategy 'exact' finds the best."
+        )
+    scores = np.stack(list(all_local_scores(data, rules, log_odds, inf)))
+    of_edges = np.stack([log_odds_of_families(data.nodes, rules, log_odds, k) for k in range(n)])
+    return GraphPosterior(tuple(data.nodes), scores, of_edges, summed(scores), summed(of_edges))
 
 
-def summed(nodes: tuple, scores: np.ndarray) -> SumOfGraphs:
+def summed(scores: np.ndarray) -> SumOfGraphs:
     """The sum over all graphs from the scores of families, (n_nodes, 2 ** (n_nodes - 1)), -inf where there is none."""
-    n, full = len(nodes), (1 << len(nodes)) - 1
+    n = len(scores)
+    full = (1 << n) - 1
     scale = best_of_sets(np.stack([best_of_subsets(each.copy()) for each in scores]))
     log_a = np.stack([_log_sums_of_subsets(each) for each in scores]).astype(np.longdouble)
     by_size = np.argsort(np.bitwise_count(np.arange(full + 1)), kind="stable").tolist()
@@ -112,7 +140,7 @@ def summed(nodes: tuple, scores: np.ndarray) -> SumOfGraphs:
                 sets, terms = _terms(ahead, n, log_a, log_scale)
                 sums[sets] += sums[ahead] * terms
     if not scale[full] > -inf:
-        return SumOfGraphs(nodes, scores, -inf, np.full((n, n), np.nan))
+        return SumOfGraphs(-inf, np.full((n, n), np.nan))
     of_sinks = np.zeros(log_a.shape, np.longdouble)
     for ahead in reversed(by_size[:-1]):
         sets, terms = _terms(ahead, n, log_a, log_scale)
@@ -130,7 +158,7 @@ def summed(nodes: tuple, scores: np.ndarray) -> SumOfGraphs:
             with_edge = _log_sums_of_subsets(np.where(index >> place & 1, scores[child], -inf))
             share = np.exp(np.where(with_edge > -inf, with_edge - log_a[child], -inf))
             edges[parent, child] = float((of_sinks[child] * share).sum())
-    return SumOfGraphs(nodes, scores, float(log_scale[full] + np.log(sums[full])), np.clip(edges, 0.0, 1.0))
+    return SumOfGraphs(float(log_scale[full] + np.log(sums[full])), np.clip(edges, 0.0, 1.0))
 
 
 def _terms(ahead: int, n: int, log_a: np.ndarray, log_scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
