@@ -451,18 +451,19 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             return _posterior.Hidden(network.dag, network.latents)
 
         best = structure(state["best_params_"])
-        weights = _weights(state)
-        kept = [k for k in range(len(weights)) if weights[k] > _NEGLIGIBLE]
-        structures = [structure(state["cv_results_"]["params"][k]) for k in kept]
-        if graphs is None:
-            edges = _posterior.edge_probabilities(structures, weights[kept], best)
-        else:
+        if graphs is not None:  # nothing is hidden
+            structures, weights = [best], np.ones(1)
             edges = _posterior.edge_table(best.dag.nodes, graphs.nodes, graphs.posterior.edges)
+        else:
+            every = _weights(state)
+            kept = [k for k in range(len(every)) if every[k] > _NEGLIGIBLE]
+            structures, weights = [structure(state["cv_results_"]["params"][k]) for k in kept], every[kept]
+            edges = _posterior.edge_probabilities(structures, weights, best)
         return {
             "best_structure_": best.dag,
             "edge_probabilities_": edges,
-            "shared_parent_probabilities_": _posterior.shared_parent_probabilities(structures, weights[kept]),
-            "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights[kept]),
+            "shared_parent_probabilities_": _posterior.shared_parent_probabilities(structures, weights),
+            "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights),
         }
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:

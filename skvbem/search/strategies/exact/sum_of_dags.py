@@ -156,7 +156,7 @@ def summed(scores: np.ndarray) -> SumOfGraphs:
         others = [k for k in range(n) if k != child]
         for place, parent in enumerate(others):
             with_edge = _log_sums_of_subsets(np.where(index >> place & 1, scores[child], -inf))
-            share = np.exp(np.where(with_edge > -inf, with_edge - log_a[child], -inf))
+            share = np.exp(with_edge - np.where(log_a[child] > -inf, log_a[child], 0.0))
             edges[parent, child] = float((of_sinks[child] * share).sum())
     return SumOfGraphs(float(log_scale[full] + np.log(sums[full])), np.clip(edges, 0.0, 1.0))
 
