@@ -34,6 +34,8 @@ _OPTIONS = {"error": 0.3, "n_draws": 1024, "n_particles": 128, "max_particles": 
 _VISITED = 0.005
 # The standard error, nats, of an evidence that has none worth the name; probability in doubt that is warned of.
 _NO_ERROR, _IN_DOUBT = 3.0, 0.05
+# Digits of probabilities that tell candidates apart.
+_DIGITS = 12
 # Most candidates that have their evidence sampled one by one.
 MAX_SAMPLED = 100
 
@@ -273,7 +275,7 @@ class Ranker:
         return self._by_probability(new, settled.probabilities, settled.errors)
 
     def _by_probability(self, ranking: Ranking, of: np.ndarray, errors: np.ndarray) -> Ranking:
-        order = sorted(ranking.order, key=lambda k: -of[k])
+        order = sorted(ranking.order, key=lambda k: -round(of[k], _DIGITS))  # those that are equal as they were
         return _with(ranking, order=order, probabilities=of, errors=errors, is_rescored=True)
 
 

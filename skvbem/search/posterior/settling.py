@@ -55,6 +55,8 @@ def probabilities(
     rng : numpy.random.Generator
     """
     log_joint = np.where(np.isnan(values), -np.inf, values) + log_priors
+    if not errors[np.isfinite(log_joint)].any():
+        return np.exp(log_joint - logsumexp(log_joint)), np.zeros(len(values))
     likely = np.flatnonzero(log_joint + 8.0 * errors > np.max(log_joint) - 40.0)
     drawn = log_joint[likely, None] + errors[likely, None] * rng.standard_normal((len(likely), _N_DRAWS))
     shares = np.exp(drawn - logsumexp(drawn, axis=0))
