@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -49,8 +49,6 @@ _ATTRIBUTES_OF_BEST = ("n_features_in_", "feature_names_in_", "classes_")
 _N_RESCORED = 10
 # The random stream of what finds the posterior, beside that of the strategy.
 _POSTERIOR = 1
-# Structures of less posterior probability than this are left out of sums over edges.
-_NEGLIGIBLE = 1e-12
 
 
 class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
@@ -97,8 +95,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         Prior over candidates: equal, proportional to the number of labeled graphs that a structure stands for, a prior
         of `skvbem.spaces.priors`, or a callable of a setting that returns ln of its prior up to a constant.
     averaging : bool, default=False
-        Whether the candidates that hold nearly all of the posterior (or of `score_weights_`) are refitted, so that `score_samples` averages
-        their predictive densities.
+        Whether the candidates that hold nearly all of the posterior (or of `score_weights_`) are refitted, so that
+        `score_samples` averages their predictive densities.
     n_jobs : int, default=None
         Workers, as joblib and its backends understand it; results do not depend on it. Work that takes less time than
         workers need to start is done without them.
@@ -450,21 +448,9 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             network = job.network(setting)
             return _posterior.Hidden(network.dag, network.latents)
 
+        settings = state["cv_results_"]["params"]
         best = structure(state["best_params_"])
-        if graphs is not None:  # nothing is hidden
-            structures, weights = [best], np.ones(1)
-            edges = _posterior.edge_table(best.dag.nodes, graphs.nodes, graphs.posterior.edges)
-        else:
-            every = _weights(state)
-            kept = [k for k in range(len(every)) if every[k] > _NEGLIGIBLE]
-            structures, weights = [structure(state["cv_results_"]["params"][k]) for k in kept], every[kept]
-            edges = _posterior.edge_probabilities(structures, weights, best)
-        return {
-            "best_structure_": best.dag,
-            "edge_probabilities_": edges,
-            "shared_parent_probabilities_": _posterior.shared_parent_probabilities(structures, weights),
-            "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights),
-        }
+        return _posterior.tables_of(structure, best, settings, _weights(state), graphs)
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
         fitted: dict = {}

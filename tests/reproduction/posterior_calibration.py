@@ -1,15 +1,16 @@
 """Are posteriors over structures and numbers of states probabilities? Truths drawn from the prior, data, searches.
 
-Structures: one of the 136 over two binary latents and four items of five categories, class weights Dirichlet(1, 1), every
-table row Dirichlet(1, ..., 1). Numbers of components and states: one to five, of mixtures of one column and of hidden
-Markov models of three categories. The search knows the prior that made the truth, so that what it calls 30 % should be
-right three times in ten. For the posterior of the default search and for the weights by bounds:
+Structures: one of the 136 over two binary latents and four items of five categories, class weights Dirichlet(1, 1),
+every table row Dirichlet(1, ..., 1). Numbers of components and states: one to five, of mixtures of one column and of
+hidden Markov models of three categories. The search knows the prior that made the truth, so that what it calls 30 %
+should be right three times in ten. For the posterior of the default search and for the weights by bounds:
 
 - the probability of the most probable candidate, and whether it is the truth;
 - the probability of the smallest set that holds 90 %, and whether the truth is inside;
 - ln of the probability of the truth, from 1e-6 on.
 
-``measure --what structures --ais`` adds annealed importance sampling of all structures, eight times as long as by default.
+``measure --what structures --ais`` adds annealed importance sampling of all structures, eight times as long as its
+default.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     PYTHONPATH=tests python -P -m reproduction.posterior_calibration measure --seconds 900
@@ -30,9 +31,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reproduction.interval_coverage import Chain, Mixture
 from scipy.special import logsumexp
 
-from reproduction.interval_coverage import Chain, Mixture
 from skvbem import VBHMM, BipartiteSpace, StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.emissions import Gaussian
 from skvbem.evidence import scorer

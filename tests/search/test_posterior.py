@@ -4,7 +4,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from pytest import approx
 from scipy.special import expit, gammaln, logsumexp, ndtri
 
 from skvbem import BipartiteSpace, DAGSpace, StructureSearchCV, VBDiscreteDAG, VBMixture, blocks_of
@@ -20,6 +19,8 @@ from skvbem.datasets import (
 from skvbem.errors import SearchWarning
 from skvbem.search.posterior.settling import guessed, probabilities, settle
 from skvbem.spaces.priors import EdgePrior
+
+approx = pytest.approx
 
 BINARY = [[0, 1]] * 3
 #: Real tables: all graphs over five columns, and graphs of one parent at most over six and seven.
@@ -174,7 +175,7 @@ def test_shares_of_bounds_are_called_weights(few_rows):
     search = StructureSearchCV(model, space, rescoring=False, refit=False, random_state=0).fit(few_rows)
     assert not hasattr(search, "structure_posterior_")
     assert search.score_weights_.sum() == approx(1.0)
-    with pytest.raises(AttributeError, match="bounds or other approximations.*rescoring='evidence'"):
+    with pytest.raises(AttributeError, match=r"bounds or other approximations.*rescoring='evidence'"):
         _ = search.structure_posterior_
     with pytest.raises(AttributeError, match="has no attribute 'posterior'"):
         _ = search.posterior

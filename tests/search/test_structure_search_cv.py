@@ -138,9 +138,7 @@ def test_latents_are_matched_to_the_best_structure(searched):
     assert edges["parent":of_a, "child":"a"] > 0.95
     assert edges["parent":of_c, "child":"d"] > 0.95
     assert edges["parent":"a", "child":of_a] == 0
-    sums = sum(
-        w * len(s["structure"].edges) for w, s in zip(searched.score_weights_, searched.cv_results_["params"])
-    )
+    sums = sum(w * len(s["structure"].edges) for w, s in zip(searched.score_weights_, searched.cv_results_["params"]))
     assert edges.values.sum() == pytest.approx(sums, abs=1e-9)
 
 

@@ -169,7 +169,7 @@ class Ranker:
             return self._of_evidences(ranking, self.ranking, log_priors) if is_all else ranking
         if _is_of_evidences(self.job.scorers[self.ranking]):
             return self._of_evidences(ranking, self.ranking, log_priors)
-        return self._settled(ranking, log_priors) if self.rescoring == EVIDENCE else ranking
+        return self._with_posterior(ranking, log_priors) if self.rescoring == EVIDENCE else ranking
 
     def _has_closed_form(self, tried: Tried) -> bool:
         """Whether scores are the evidence itself, a sum over families of complete rows."""
@@ -221,7 +221,7 @@ class Ranker:
         ):
             return _joined(tried, positions, runner([tried[k][0] for k in positions]))
 
-    def _settled(self, ranking: Ranking, log_priors: np.ndarray) -> Ranking:
+    def _with_posterior(self, ranking: Ranking, log_priors: np.ndarray) -> Ranking:
         """The ranking by the posterior: of chains over structures, or of the evidences of those that may matter."""
         scored = np.isfinite(ranking.values) & np.isfinite(log_priors)
         of, errors = scored.astype(float), np.zeros(len(scored))
@@ -254,14 +254,14 @@ class Ranker:
             def evidences_of(positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
                 records = runner([tried[k][0] for k in positions])
                 tried[:] = _joined(tried, positions, records)
-                found = [Record({}) if record is None else record for record in records]
-                values = [record.values.get(EVIDENCE, np.nan) for record in found]
-                return np.array(values), _finite(np.array([record.errors.get(EVIDENCE, 0.0) for record in found]))
+                known = [Record({}) if record is None else record for record in records]
+                values = [record.values.get(EVIDENCE, np.nan) for record in known]
+                return np.array(values), _finite(np.array([record.errors.get(EVIDENCE, 0.0) for record in known]))
 
             sizes = np.array([record.n_free_parameters or 0 for _, record in tried], dtype=float)
             scores = np.where(asked, ranking.values, np.nan)
-            settled = settle(scores, sizes, log_priors, evidences_of, self._rng, self.n_rescored)
-        if np.isnan(settled.probabilities).any():
+            posterior = settle(scores, sizes, log_priors, evidences_of, self._rng, self.n_rescored)
+        if np.isnan(posterior.probabilities).any():
             failure = next(record.failure for _, record in tried if record.failure)
             warn(
                 f"The evidence of no candidate could be sampled, so that there is no 'structure_posterior_': "
@@ -269,13 +269,13 @@ class Ranker:
                 SearchWarning,
             )
             return ranking
-        tried = _without_idle_doubts(ranking.tried, tried, settled.probabilities + settled.errors)
+        tried = _without_idle_doubts(ranking.tried, tried, posterior.probabilities + posterior.errors)
         values = np.array([record.values.get(EVIDENCE, np.nan) for _, record in tried])
         new = _with(ranking, tried=tried, columns=[*ranking.columns, EVIDENCE], values=values)
-        return self._by_probability(new, settled.probabilities, settled.errors)
+        return self._by_probability(new, posterior.probabilities, posterior.errors)
 
     def _by_probability(self, ranking: Ranking, of: np.ndarray, errors: np.ndarray) -> Ranking:
-        order = sorted(ranking.order, key=lambda k: -round(of[k], _DIGITS))  # those that are equal as they were
+        order = sorted(ranking.order, key=lambda k: -round(float(of[k]), _DIGITS))  # those that are equal as they were
         return _with(ranking, order=order, probabilities=of, errors=errors, is_rescored=True)
 
 

@@ -21,7 +21,7 @@ _MAX_REST, _MAX_REST_EACH = 0.01, 0.001
 # the best they may be, nats.
 _AT_ONCE, _FIRST, _NEAR = 8, 4, 8.0
 # The spread of gaps, nats, while few are known, and at least.
-_SPREAD_OF_FEW, _LEAST_SPREAD, _FEW = 3.0, 1.0, 3
+_EARLY_SPREAD, _MIN_SPREAD, _N_EARLY = 3.0, 1.0, 3
 _N_DRAWS = 2000
 
 
@@ -59,9 +59,9 @@ def probabilities(
         return np.exp(log_joint - logsumexp(log_joint)), np.zeros(len(values))
     likely = np.flatnonzero(log_joint + 8.0 * errors > np.max(log_joint) - 40.0)
     drawn = log_joint[likely, None] + errors[likely, None] * rng.standard_normal((len(likely), _N_DRAWS))
-    shares = np.exp(drawn - logsumexp(drawn, axis=0))
+    fractions = np.exp(drawn - logsumexp(drawn, axis=0))
     mean, spread = np.zeros(len(values)), np.zeros(len(values))
-    mean[likely], spread[likely] = shares.mean(axis=1), shares.std(axis=1)
+    mean[likely], spread[likely] = fractions.mean(axis=1), fractions.std(axis=1)
     return mean, spread
 
 
@@ -94,23 +94,23 @@ def settle(
         guesses, spreads = guessed(scores, sizes, values, errors)
         known = ~np.isnan(values)
         all_values = np.where(known, values, np.where(is_asked, np.nan, guesses))
-        shares, of_shares = probabilities(all_values, np.where(known, errors, spreads), log_priors, rng)
+        expected, deviations = probabilities(all_values, np.where(known, errors, spreads), log_priors, rng)
         waiting = np.flatnonzero(~is_asked)
-        rest = float(shares[waiting].sum())
-        order = waiting[np.argsort(-(shares[waiting]), kind="stable")]
+        rest = float(expected[waiting].sum())
+        order = waiting[np.argsort(-(expected[waiting]), kind="stable")]
         if not known.any():
             ranking = (scores + log_priors)[waiting]
             order = waiting[np.argsort(-ranking, kind="stable")]
             near = order[:_AT_ONCE][(scores + log_priors)[order[:_AT_ONCE]] > ranking.max(initial=-np.inf) - _NEAR]
             asked = order[: max(len(near), _FIRST)]
         elif rest <= _MAX_REST or known.sum() >= most:
-            return Settled(shares, of_shares, rest)
+            return Settled(expected, deviations, rest)
         else:
-            asked = order[:_AT_ONCE][shares[order[:_AT_ONCE]] > _MAX_REST_EACH]
+            asked = order[:_AT_ONCE][expected[order[:_AT_ONCE]] > _MAX_REST_EACH]
             asked = asked if len(asked) else order[:1]
         asked = asked[: most - int(known.sum())]
         if not len(asked):
-            return Settled(shares, of_shares, rest)
+            return Settled(expected, deviations, rest)
         is_asked[asked] = True
         values[asked], errors[asked] = evidences_of(asked.tolist())
         if not known.any() and np.isnan(values[asked]).all():
@@ -127,12 +127,12 @@ def guessed(
     known = ~np.isnan(values)
     gaps, n_known = (values - scores)[known], int(known.sum())
     if n_known == 0:
-        return scores, np.full(len(scores), _SPREAD_OF_FEW)
-    spread = max(float(gaps.std()), _SPREAD_OF_FEW if n_known < _FEW else _LEAST_SPREAD)
-    if n_known < _FEW or np.ptp(sizes[known]) == 0:
+        return scores, np.full(len(scores), _EARLY_SPREAD)
+    spread = max(float(gaps.std()), _EARLY_SPREAD if n_known < _N_EARLY else _MIN_SPREAD)
+    if n_known < _N_EARLY or np.ptp(sizes[known]) == 0:
         return scores + gaps.mean(), np.full(len(scores), spread)
     slope, at_zero = np.polyfit(sizes[known], gaps, 1)
     left = gaps - (at_zero + slope * sizes[known])
-    spread = max(float(np.sqrt((left**2).sum() / max(n_known - 2, 1))), _LEAST_SPREAD)
+    spread = max(float(np.sqrt((left**2).sum() / max(n_known - 2, 1))), _MIN_SPREAD)
     reach = np.abs(sizes - sizes[known].mean()) / max(float(sizes[known].std()), 1e-300)
     return scores + at_zero + slope * sizes, spread * np.sqrt(1.0 + (1.0 + reach**2) / n_known)

@@ -9,7 +9,7 @@ families, so that a Gibbs chain goes through structures, hidden variables and pa
     m \sim p(m \mid x, y) \propto p(m) \prod_j \mathrm{BD}(j, \mathrm{pa}_m(j); x, y), \qquad
     \theta \sim p(\theta \mid x, y, m).
 
-The mean of :math:`p(m \mid x, y)` along chains is the posterior [Madigan & York 1995]. A structure is drawn from all
+The mean of :math:`p(m \mid x, y)` along chains is the posterior [MY95]. A structure is drawn from all
 candidates at once, each in all the graphs that differ from it by names of exchangeable latents. A candidate without one
 of the latents is one in which that has no edges, which has the same evidence.
 
@@ -199,7 +199,7 @@ def _relabeled(given: Sequence[tuple], alike: Sequence[Sequence[int]]) -> list[_
         return [_Structure(k, parents) for k, parents in enumerate(given)]
     structures = []
     for k, parents in enumerate(given):
-        graphs = {}
+        graphs: dict[tuple, None] = {}
         for orders in product(*(permutations(group) for group in alike)):
             name = list(range(len(parents)))
             for group, order in zip(alike, orders):

@@ -1,4 +1,4 @@
-r"""The sum over all graphs, and the probabilities of edges, by dynamic programming [Koivisto & Sood 2004; Tian & He 2009].
+r"""The sum over all graphs, and the probabilities of edges, by dynamic programming [KS04; TH09].
 
 Over complete data a graph weighs :math:`\exp \sum_j s(j, \mathrm{pa}(j))`. With A the sum over the families that a node
 may have with all parents in a set, the graphs over the nodes S sum up to
@@ -78,6 +78,11 @@ class GraphPosterior:
     posterior: SumOfGraphs
     prior: SumOfGraphs
 
+    @property
+    def edges(self) -> np.ndarray:
+        """Posterior probability of each edge, (parent, child)."""
+        return self.posterior.edges
+
     def log_probability(self, dag: DAG) -> float:
         """ln of the posterior probability of a graph; the nodes of the sum are among its own."""
         return self._log_weight(self.scores, dag) - self.posterior.log_total
@@ -116,7 +121,7 @@ def graph_posterior(
     n = len(data.nodes)
     if n > MAX_NODES:
         raise TooLargeError(
-            f"The sum over all graphs takes up to {MAX_NODES} nodes; there are {n}. The strategy 'exact' finds the best."
+            f"The sum over all graphs takes up to {MAX_NODES} nodes; there are {n}. The strategy 'exact' finds one."
         )
     scores = np.stack(list(all_local_scores(data, rules, log_odds, inf)))
     of_edges = np.stack([log_odds_of_families(data.nodes, rules, log_odds, k) for k in range(n)])
