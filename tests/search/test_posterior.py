@@ -18,6 +18,7 @@ from skvbem.datasets import (
 )
 from skvbem.errors import SearchWarning
 from skvbem.search.posterior.settling import guessed, probabilities, settle
+from skvbem.search.posterior.structure_chains import Visited
 from skvbem.spaces.priors import EdgePrior
 
 approx = pytest.approx
@@ -88,6 +89,18 @@ def test_the_posterior_hangs_on_the_seed_alone(few_rows):
     )
     assert once.tolist() == again.tolist()
     assert once.tolist() != other.tolist()
+
+
+def test_chains_that_do_not_mix_leave_it_to_evidences(few_rows, monkeypatch):
+    """Of the candidates that they visited, here all but the last ten."""
+    space, shares = HIDDEN["bipartite"], np.r_[np.full(26, 1 / 26), np.zeros(10)]
+    stuck = Visited(shares, np.full(36, 0.1), is_stuck=True, n_sweeps=1)
+    monkeypatch.setattr("skvbem.search.posterior.candidates.visited", lambda *_: stuck)
+    model = VBDiscreteDAG(categories=BINARY, n_init=2)
+    search = StructureSearchCV(model, space, refit=False, random_state=0).fit(few_rows)
+    exact = exact_posterior(model, space, few_rows)[:26]
+    assert search.structure_posterior_[:26] == approx(exact / exact.sum(), abs=0.002)
+    assert not search.structure_posterior_[26:].any()
 
 
 # Which candidates have their evidence sampled ------------------------------------------------------------------------

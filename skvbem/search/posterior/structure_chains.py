@@ -44,8 +44,8 @@ N_CHAINS, FIRST_SWEEPS, MAX_SWEEPS = 96, 256, 4096
 # The standard error of a probability that is small enough.
 SMALL_ERROR = 0.015
 # Chains whose means differ in the same way in both halves of what is kept, more than this as a correlation, stay where
-# they began.
-_STUCK = 0.5
+# they began; where the largest error is below this it is of no chain.
+_STUCK, _UNANIMOUS = 0.5, 0.005
 # Graphs that are drawn from at once, cells of all families, and what is drawn in a sweep of a chain: more is left to
 # the evidence of single candidates.
 _MAX_GRAPHS, _MAX_FAMILY_CELLS, _MAX_LATENTS = 20_000, 4_000, 5
@@ -370,7 +370,7 @@ def visited(
         each = (halves[0] + halves[1]) / 2
         errors = each.std(axis=1, ddof=1) / np.sqrt(n_chains)
         tell(n_sweeps, float(errors.max()))
-        is_stuck = _correlation(*halves) > _STUCK
+        is_stuck = bool(errors.max() > _UNANIMOUS and _correlation(*halves) > _STUCK)
         if (errors.max() <= SMALL_ERROR and not is_stuck) or n_sweeps >= max_sweeps:
             return Visited(each.mean(axis=1), errors, is_stuck, n_sweeps)
         block = n_sweeps // 2
