@@ -26,7 +26,9 @@ ERRORS = {
     ],
     "what is scored again keeps its place": [("order = [best[k] for k in again] + rest", "order = best + rest")],
     "chains over structures leave the prior out": [("(log_priors - np.log(graphs_of))", "(-np.log(graphs_of))")],
-    "a structure counts once for each name of its latents": [("(log_priors - np.log(graphs_of))", "(1.0 * log_priors)")],
+    "a structure counts once for each name of its latents": [
+        ("(log_priors - np.log(graphs_of))", "(1.0 * log_priors)")
+    ],
     "the front is cut too early": [("elif rest <= _MAX_REST or", "elif rest <= 1.0 or")],
     "probabilities know of no errors of evidences": [("errors[likely, None] * rng", "0.0 * rng")],
     "the sum over graphs leaves the prior out": [("np.where(allowed, of_edges, -inf)", "np.where(allowed, 0.0, -inf)")],
