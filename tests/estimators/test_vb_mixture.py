@@ -349,7 +349,7 @@ def test_it_works_in_scikit_learn(rng):
         VBMixture(), {"n_components": range(1, 5)}, scoring=["lower_bound", "bic"], random_state=0
     ).fit(X)
     assert search.best_params_ == {"n_components": 2}
-    assert search.structure_posterior_.argmax() == 1
+    assert search.score_weights_.argmax() == 1
 
 
 def test_evidence_is_that_of_the_data_of_the_fit(rng):

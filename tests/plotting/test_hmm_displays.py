@@ -469,7 +469,8 @@ def test_scores_of_numbers_of_states_have_bars_where_they_are_sampled():
 
 
 def test_searches_over_numbers_of_states():
-    search = StructureSearchCV(VBHMM(emission="poisson", n_init=2), {"n_components": [1, 2, 3]}, random_state=0)
+    model = VBHMM(emission="poisson", n_init=2)
+    search = StructureSearchCV(model, {"n_components": [1, 2, 3]}, rescoring=False, random_state=0)
     display = StructureSearchDisplay.from_estimator(search.fit(QUAKES))
     assert display.ax_.get_xlabel() == "n_components"
     assert display.best_index == 2
