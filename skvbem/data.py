@@ -100,6 +100,36 @@ def row_hashes(tables: Sequence[np.ndarray], rows: slice) -> np.ndarray:
     return hashes
 
 
+def resampled(hashes: np.ndarray, weight: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Units drawn with replacement: which were drawn, and how much each counts; the same for any order of the units.
+
+    A unit that counts a whole number of times is so many units, of which as many are drawn as there are. Where weights
+    are fractions, as many units are drawn as there are, and each keeps its weight.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64, shape (n_units,)
+        Of their values, by which units are put in order.
+    weight : ndarray of shape (n_units,) or None
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    positions : ndarray of int
+    weight : ndarray of float
+    """
+    if weight is not None and not _are_whole(weight):
+        order = np.lexsort((weight, hashes))
+        times = rng.multinomial(len(order), np.full(len(order), 1 / len(order)))
+        drawn = times > 0
+        return order[drawn], times[drawn] * weight[order[drawn]]
+    _, first, position = np.unique(hashes, return_index=True, return_inverse=True)
+    count = np.bincount(position.ravel(), weight, len(first))
+    times = rng.multinomial(round(count.sum()), count / count.sum())
+    drawn = times > 0
+    return first[drawn], times[drawn].astype(float)
+
+
 def _are_whole(weight: np.ndarray | None) -> bool:
     return weight is None or bool((weight == np.floor(weight)).all())
 

@@ -22,6 +22,34 @@ class TooLargeError(ValueError):
     """A fit whose tables or memory, estimated before anything is allocated, exceed the limit given."""
 
 
+def check_memory(what: str, n_numbers: float, least: str, max_memory: float, owner: str) -> None:
+    """Refuse an answer of more numbers than `max_memory` holds, before anything is allocated.
+
+    Parameters
+    ----------
+    what : str
+        What would be held, as the subject of a sentence.
+    n_numbers : float
+        Of 8 bytes each.
+    least : str
+        What to ask for in its place.
+    max_memory : float
+        Bytes.
+    owner : str
+        Class of the estimator that has this limit.
+
+    Raises
+    ------
+    TooLargeError
+        That has the estimate and the limit.
+    """
+    if 8.0 * n_numbers > max_memory:
+        raise TooLargeError(
+            f"{what} would take at least {8.0 * n_numbers:.3g} bytes; the 'max_memory' parameter of {owner} allows "
+            f"{max_memory:.3g}. Ask for {least}, or raise it."
+        )
+
+
 class NoInteriorModeError(ValueError):
     """A density without an interior mode in the basis asked for: its MAP estimate does not exist."""
 

@@ -499,7 +499,7 @@ def searches(figures):
         for key in sorted(search.cv_results_):
             if "time" not in key and key.startswith(("mean_test", "split", "rank_test", "log_prior", "n_free")):
                 figures.note(f"{name}/{key}", search.cv_results_[key])
-        for attribute in ("structure_posterior_", "log_evidence_", "edge_probabilities_"):
+        for attribute in ("structure_posterior_", "score_weights_", "log_evidence_", "edge_probabilities_"):
             if hasattr(search, attribute):
                 figures.note(f"{name}/{attribute}", np.asarray(getattr(search, attribute)))
         predictions(figures, name, search, X)

@@ -158,26 +158,26 @@ plt.show()
 # What the hidden states mean
 # ---------------------------
 # States of a hidden variable are numbered in no particular order. We call a state "high" if more boys in it answered
-# positively. ``summary()`` has every probability with the interval that holds 95 % of its posterior. (These intervals
-# take the hidden states' uncertainty into account only in part, so they are somewhat too narrow.)
+# positively. ``summary(X)`` has every probability with the interval that holds 95 % of its posterior, by draws that
+# take the hidden states' uncertainty into account.
 
-summary = model.summary().set_index(["node", "given", "state"])
+summary = model.summary(answers).to_frame().set_index(["table", "row", "column"])
 high = {
     latent: int(np.argmax([model.tables_[f"{question} 1"][latent:state, f"{question} 1" : 1] for state in (0, 1)]))
     for latent, question in (("belonging", "member"), ("liking", "attitude"))
 }
 
 
-def percent(node, state, given=""):
-    row = summary.loc[(node, given, state)]
-    return f"{row.probability:.0%} ({row.lower:.0%} to {row.upper:.0%})"
+def percent(table, row, state):
+    cell = summary.loc[(table, row, str(state))]
+    return f"{cell.estimate:.0%} ({cell.lower:.0%} to {cell.upper:.0%})"
 
 
-print(f"{percent('belonging', high['belonging'])} of the boys belong.\n")
+print(f"{percent('belonging', 'share', high['belonging'])} of the boys belong.\n")
 print("Positive answers:                first time          second time")
 for latent, question in (("belonging", "member"), ("liking", "attitude")):
     for word, state in (("high", high[latent]), ("low", 1 - high[latent])):
-        cells = [percent(f"{question} {wave}", 1, f"{latent}={state}") for wave in (1, 2)]
+        cells = [percent(f"{question} {wave} | {latent}", f"{latent}={state}", 1) for wave in (1, 2)]
         print(f"  {question:<10} {latent + ' ' + word:<17} {cells[0]:<19} {cells[1]}")
 
 # %%
@@ -190,7 +190,8 @@ for word, b in (("high", high["belonging"]), ("low", 1 - high["belonging"])):
     boys = [len(answers) * joint["belonging":b, "liking":k] for k in (high["liking"], 1 - high["liking"])]
     print(f"{'belonging ' + word:<18}{boys[0]:>8.0f} boys{boys[1]:>8.0f} boys")
 for word, b in (("belong", high["belonging"]), ("do not", 1 - high["belonging"])):
-    print(f"Of those who {word}, {percent('liking', high['liking'], f'belonging={b}')} like the leading crowd.")
+    share = percent("liking | belonging", f"belonging={b}", high["liking"])
+    print(f"Of those who {word}, {share} like the leading crowd.")
 
 # %%
 # Nobody needs to have changed

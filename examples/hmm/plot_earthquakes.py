@@ -99,7 +99,7 @@ plt.show()
 # A state that is kept with probability p lasts 1 / (1 - p) years on average: five to ten. Staying is well known; where
 # a state leads to when it ends is not, as the intervals say. There were only ten changes or so to learn from.
 
-TransitionsDisplay.from_estimator(three, order="count", level=0.95)
+TransitionsDisplay.from_estimator(three, quakes, order="count")
 plt.show()
 
 rates, stay = three.parameters_["poisson"]["rates"][:, 0], np.diag(three.transmat_)

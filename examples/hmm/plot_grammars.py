@@ -64,7 +64,7 @@ def likely_of(strings, k):
 
 bayes, likely = bayes_of(strings, 12), likely_of(strings, 12)
 for name, fit in {"variational Bayes": bayes, "maximum likelihood": likely}.items():
-    print(f"{name}: {len(fit.component_states_.in_use)} of 12 states in use")
+    print(f"{name}: {len(fit.latent_states_['state'].in_use)} of 12 states in use")
 
 # %%
 # What they look like
@@ -84,7 +84,7 @@ def steps_of(fit):
 def along_cycles(fit):
     """States in use by the kind of string they are for, each followed by the one that most often comes next."""
     left, order = list(np.argsort(steps_of(fit).argmax(axis=0), kind="stable")), []
-    left = [k for k in left if k in fit.component_states_.in_use]
+    left = [k for k in left if k in fit.latent_states_["state"].in_use]
     while left:
         k = left[0]
         while k in left:
@@ -145,7 +145,8 @@ new = [drawn(rng, kind) for kind in np.repeat(kinds, 100)]
 rows = []
 for k in numbers:
     for name, fit in {"Bayes": bayes_of(strings, k), "likelihood": likely_of(strings, k)}.items():
-        found = {"in use": len(fit.component_states_.in_use), "training": fit.score(strings), "new": fit.score(new)}
+        in_use = len(fit.latent_states_["state"].in_use)
+        found = {"in use": in_use, "training": fit.score(strings), "new": fit.score(new)}
         rows.append({"offered": k, "by": name, **found})
 table = pd.DataFrame(rows).pivot(index="offered", columns="by")
 print(table.round(3).to_string())

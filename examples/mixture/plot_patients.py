@@ -99,7 +99,7 @@ print(f"one Gaussian with a full covariance: bound {gaussian.lower_bound_:.1f}, 
 # -----------------------
 
 kinds = fits[chosen]
-ClassProfileDisplay.from_estimator(kinds)
+ClassProfileDisplay.from_estimator(kinds, patients)
 plt.show()
 
 # %%

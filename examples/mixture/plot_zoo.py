@@ -54,9 +54,10 @@ print(pd.crosstab(types, best_of(flat).predict(animals), colnames=["class"]).to_
 #
 # What is each class like?
 # ------------------------
-# For every class, the probability of each answer. Thin lines are 95 % credible intervals.
+# For every class, the probability of each answer. Thin lines are 95 % intervals by linear response,
+# which know that nobody knows for sure which animal is of which class.
 
-ClassProfileDisplay.from_estimator(best_of(flat))
+ClassProfileDisplay.from_estimator(best_of(flat), animals)
 plt.show()
 
 # %%
@@ -116,7 +117,7 @@ for k, names in animals.groupby(classes).groups.items():
 # reptiles, from whom little differs that is written down here. Mammals are two classes: dolphins and seals, and the
 # others.
 
-ClassProfileDisplay.from_estimator(best)
+ClassProfileDisplay.from_estimator(best, animals)
 plt.show()
 
 # %%
@@ -137,5 +138,5 @@ print(pd.crosstab(soybean.target.rename("disease"), found.predict(plants), colna
 
 tables = found.parameters_["categorical"]["probabilities"]  # (classes, attributes, answers)
 apart = pd.Series(tables.var(axis=0).sum(axis=1, where=~pd.isna(tables[0])), index=plants.columns)
-ClassProfileDisplay.from_estimator(found, features=list(apart.nlargest(10).index))
+ClassProfileDisplay.from_estimator(found, plants, features=list(apart.nlargest(10).index))
 plt.show()

@@ -3,7 +3,7 @@
 Streams are (4, n_lanes) words of xoshiro256++ states, IN and OUT: what is drawn in a lane depends on its stream alone.
 """
 
-from libc.math cimport log
+from libc.math cimport exp, log
 from libc.stdint cimport intptr_t, uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -54,6 +54,20 @@ def uniforms(uint64_t[:, ::1] streams, double[:, ::1] drawn):
 def normals(uint64_t[:, ::1] streams, double[:, ::1] drawn):
     """Fill `drawn` (n_draws, n_lanes) with standard normal variates."""
     _fill(1, 0.0, 0.0, streams, drawn)
+
+
+def gammas(const double[:, ::1] shape, uint64_t[:, ::1] streams, double[:, ::1] drawn):
+    """Fill `drawn` (n_draws, n_lanes) with Gamma(shape, 1) variates; 0 where they are below all floats."""
+    cdef intptr_t lane, k, n_lanes = drawn.shape[1]
+    cdef skvbem_stream stream
+    cdef double lift, x
+    with nogil:
+        for lane in range(n_lanes):
+            stream = skvbem_load(&streams[0, 0], lane, n_lanes)
+            for k in range(drawn.shape[0]):
+                x = skvbem_gamma(&stream, shape[k, lane], &lift)
+                drawn[k, lane] = x * exp(lift) if lift else x
+            skvbem_store(&stream, &streams[0, 0], lane, n_lanes)
 
 
 def log_gammas(double a, uint64_t[:, ::1] streams, double[:, ::1] drawn):

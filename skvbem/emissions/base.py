@@ -39,7 +39,7 @@ Two kinds of emissions share their default priors: measurements with a mean and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import prod
 from typing import Any, Protocol, Self
 
@@ -50,6 +50,7 @@ from skvbem.families import Dirichlet, Gamma
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.normal_hyperpriors import HiddenMeanPrecision
+from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.families.rate_hyperpriors import hidden_rate_prior
 
 # Doubles that a block should hold: so many that they stay in cache, and that threads seldom wait for the interpreter.
@@ -114,16 +115,14 @@ class Step(ABC):
         """
         return None
 
-    def add_drawn(
-        self, block: Any, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
-    ) -> None:
+    def add_drawn(self, block: Any, components: np.ndarray, rng: ParallelGenerator, total: np.ndarray) -> None:
         """Add statistics of rows whose components are known; what is missing and has statistics is drawn.
 
         Parameters
         ----------
         components : ndarray of int, shape (n_rows,) or (n_lanes, n_rows)
-        rngs : sequence of numpy.random.Generator
-            One for each lane.
+        rng : ParallelGenerator
+            Of as many lanes.
         """
         chosen = components[..., None] == np.arange(self.n_components)
         self.add(block, chosen.astype(float), total)

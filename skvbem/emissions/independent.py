@@ -12,6 +12,7 @@ import numpy as np
 from skvbem.emissions.base import Emission, Step
 from skvbem.emissions.symmetries import SignedPermutations, combined
 from skvbem.families import Dirichlet, Product
+from skvbem.families.parallel_generator import ParallelGenerator
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,12 +232,10 @@ class IndependentStep(Step):
                 whole[:, end - size : end, end - size : end] = of_group
         return whole
 
-    def add_drawn(
-        self, block: IndependentTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: Any
-    ) -> None:
+    def add_drawn(self, block: IndependentTable, components: np.ndarray, rng: ParallelGenerator, total: Any) -> None:
         """Add statistics of rows whose components are known."""
         for step, of_part, of_sum in zip(self.steps, block.parts, total):
-            step.add_drawn(of_part, components, rngs, of_sum)
+            step.add_drawn(of_part, components, rng, of_sum)
 
 
 class IndependentExpansion:

@@ -41,12 +41,15 @@ class Numbers:
         Mean and standard deviation of rows.
     intervals : pair of ndarray of shape (n_classes,), or None
         Of the means.
+    of_deviations : pair of ndarray of shape (n_classes,), or None
+        Intervals of the standard deviations, where these have parameters of their own.
     """
 
     name: str
     values: np.ndarray
     deviations: np.ndarray
     intervals: tuple[np.ndarray, np.ndarray] | None
+    of_deviations: tuple[np.ndarray, np.ndarray] | None = None
 
     def overall(self, weights: np.ndarray) -> tuple[float, float]:
         """Mean and standard deviation of rows of all classes."""

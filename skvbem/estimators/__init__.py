@@ -1,5 +1,6 @@
 """Thin scikit-learn faces: validate, build the model, fit it, publish what was found."""
 
+from skvbem.estimators.bootstrap import BootstrapDraws
 from skvbem.estimators.hmm.fitted import Forecast
 from skvbem.estimators.hmm.vb_hmm import VBHMM
 from skvbem.estimators.mixture.growth import Move
@@ -8,16 +9,22 @@ from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
 from skvbem.estimators.posterior_draws import PosteriorDraws
 from skvbem.estimators.reports import LatentStates, Restarts
+from skvbem.estimators.standard_errors import StandardErrors
+from skvbem.estimators.summary import ParameterTable, Summary
 from skvbem.tables import LabeledTable
 
 __all__ = [
+    "BootstrapDraws",
     "Forecast",
     "GoodnessOfFit",
     "LabeledTable",
     "LatentStates",
     "Move",
+    "ParameterTable",
     "PosteriorDraws",
     "Restarts",
+    "StandardErrors",
+    "Summary",
     "VBDiscreteDAG",
     "VBHMM",
     "VBMixture",

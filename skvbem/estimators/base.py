@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,8 +17,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
-from skvbem.errors import DataWarning, TooLargeError
-from skvbem.estimators.fitted import Fitted, FittedRun
+from skvbem.errors import DataWarning, check_memory
+from skvbem.estimators.fitted import Fitted, FittedRun, Solved
 from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
 from skvbem.evidence import DEFAULT_SCORE
@@ -41,26 +41,6 @@ def has_posterior(estimator) -> bool:
             f"batch. Got method={estimator.method!r}."
         )
     return True
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """The best fit to a reading, before it is published.
-
-    Parameters
-    ----------
-    fitted : Fitted
-    data : object
-        As the model compiled them.
-    run : FittedRun
-    state : dict
-        Attributes that tell of the way there.
-    """
-
-    fitted: Any
-    data: Any
-    run: FittedRun
-    state: dict
 
 
 class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
@@ -86,6 +66,8 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     default_score: ClassVar[str] = DEFAULT_SCORE
     #: What says where rows belong, beside X.
     _located_by: ClassVar[tuple[str, ...]] = ()
+    #: Parameters of the constructor that say what the prior is.
+    _prior_parameters: ClassVar[tuple[str, ...]] = ()
     #: How such models are fitted, and their fits as values.
     _method: ClassVar[FitMethod]
     _fitted_type: ClassVar[type[Fitted]]
@@ -157,7 +139,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         state = dict(reading.names) | self._run_state(fit, fitted.form) | self._model_state(fitted) | solved.state
         state |= self._data_state(fitted, reading, solved.data)
         state |= {
-            "_run_": replace(solved.run, fingerprint=reading.fingerprint),
+            "_run_": solved.run.of(reading, self._prior_in_words(reading.columns)),
             "n_samples_": solved.data.total_weight,
         }
         self._publish(state)
@@ -245,6 +227,11 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     @abstractmethod
     def _continued_model(self, fitted: Any) -> Any:
         """The model whose prior is the posterior of a fit [Beal (2.114)]."""
+
+    def _prior_in_words(self, columns: Any) -> str:
+        """The prior of a fit to columns so read, by parameters that say what it is."""
+        words = [f"{name}={getattr(self, name)!r}" for name in self._prior_parameters]
+        return ", ".join([*words, *(["strengths learned"] if self._learns_prior() else [])])
 
     def _learns_prior(self) -> bool:
         """Whether strengths of the prior are learned."""
@@ -353,12 +340,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
 
     def _check_memory(self, what: str, n_numbers: float, least: str) -> None:
         """Refuse an answer of more numbers than `max_memory` holds, before anything is allocated."""
-        n_bytes = 8.0 * n_numbers
-        if n_bytes > self.max_memory:
-            raise TooLargeError(
-                f"{what} would take at least {n_bytes:.3g} bytes; the 'max_memory' parameter of {type(self).__name__} "
-                f"allows {self.max_memory:.3g}. Ask for {least}, or raise it."
-            )
+        check_memory(what, n_numbers, least, self.max_memory, type(self).__name__)
 
     def _form(self) -> posteriors.Form:
         if self.method == "map" and self.map_basis == "probability":

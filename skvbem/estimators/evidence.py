@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -69,15 +70,19 @@ class EvidenceEstimator(VBEstimator):
         """
         check_is_fitted(self)
         fitted, run = self._fitted_, self._scored_run()
-        reading = self.read(X, None, sample_weight, columns=fitted.columns, **where)
-        if reading.fingerprint != run.fingerprint:
+        data = self._compiled(fitted.model, self._read_again(X, sample_weight, **where), run.plan.n_starts)
+        return self._evaluation_of(fitted, run, data, random_state)
+
+    def _read_again(self, X, sample_weight=None, **where) -> Reading:
+        """The data of the fit as they were read then; a ValueError if these are other data."""
+        reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
+        if reading.fingerprint != self._scored_run().fingerprint:
             raise ValueError(
                 f"The evidence is that of the data a {type(self).__name__} was fitted to, and so is the posterior; X "
                 "(or sample_weight) is other data, as it is in the test folds of a cross-validation. Fit X for its "
                 "evidence or posterior, or use score_samples for the log predictive probability of new rows."
             )
-        data = self._compiled(fitted.model, reading, run.plan.n_starts)
-        return self._evaluation_of(fitted, run, data, random_state)
+        return reading
 
     def simulated(self, X, sample_weight=None, random_state=None, **where) -> tuple[Evaluation, np.ndarray]:
         """A VB fit to data simulated like X from parameters drawn from the prior, and ln of these.
@@ -125,6 +130,8 @@ class EvidenceEstimator(VBEstimator):
             run.plan.seed if random_state is None else self._seed(random_state),
             n_threads,
             run.note,
+            self.max_memory,
+            type(self).__name__,
         )
 
     @abstractmethod
@@ -355,20 +362,20 @@ class EvidenceEstimator(VBEstimator):
         return other
 
     def credible_intervals(
-        self, level=0.95, method="draws", *, X=None, n_draws=2000, sample_weight=None, random_state=None, **where
+        self, X=None, level=0.95, method="draws", *, n_draws=2000, sample_weight=None, random_state=None, **where
     ):
         """Equal-tailed intervals of each parameter by itself: probabilities, means, rates, shares, weights.
 
         Parameters
         ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit, which an estimator does not keep; needed unless ``method="vb"``.
         level : float, default=0.95
             Mass of each interval.
         method : {"draws", "linear_response", "vb"}, default="draws"
             From draws of the posterior, which cover as they should; from linear response, at little cost, which is too
             narrow where labels overlap and rows are few; or the quantiles of q(theta), which are too narrow wherever
             labels overlap. The last needs no X; :doc:`/user_guide/intervals` has how often each covers.
-        X : array-like of shape (n_samples, n_features), default=None
-            The data of the fit, which an estimator does not keep; needed unless ``method="vb"``.
         n_draws : int, default=2000
             Draws that quantiles are those of.
         sample_weight, random_state, **where
@@ -389,6 +396,11 @@ class EvidenceEstimator(VBEstimator):
             level is not between 0 and 1.
         """
         check_is_fitted(self)
+        if isinstance(X, Real):
+            raise ValueError(
+                "The 'X' parameter of credible_intervals must be the data of the fit, or None for method='vb'. Got "
+                f"{X!r} instead. The mass of intervals is given by name, as level=0.9."
+            )
         check_level("credible_intervals", level)
         self._check_intervals("credible_intervals", method)
         if method == "vb":
@@ -400,7 +412,7 @@ class EvidenceEstimator(VBEstimator):
         check_count("n_draws", "credible_intervals", n_draws)
         if X is None:
             raise ValueError(
-                f"credible_intervals by method={method!r} needs X, the data of the fit, as in credible_intervals(X=X). "
+                f"credible_intervals by method={method!r} needs X, the data of the fit, as in credible_intervals(X). "
                 "Without X there are those of method='vb', which are too narrow where labels overlap."
             )
         options = {"sample_weight": sample_weight, "random_state": random_state, **where}

@@ -9,11 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem.estimators.reading import Extent, Reading
+from skvbem.estimators.summary import ParameterTable
 from skvbem.vbem.fit import Fit, FitPlan
 from skvbem.vbem.posteriors import MAP, Form
 
 #: Arrays by group of columns, or of other parameters, and by name.
 Parameters = dict[str, dict[Any, np.ndarray]]
+#: Lower and upper ends of intervals, in the same order.
+Intervals = dict[str, dict[Any, tuple[np.ndarray, np.ndarray]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +87,26 @@ class Fitted:
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta) of each parameter by itself, by group and name, where they have a closed form."""
 
+    @abstractmethod
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """The parameters of the fit as tables for readers, with intervals by group and name, if there are any."""
+
     def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
         """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
-        prior = self.model.prior
-        each = [self.named_parameters(prior.from_natural(of_draw)) for of_draw in natural.T]
+        points = self.model.prior.from_natural(natural)
+        each = [self.named_parameters(_of_draw(points, k)) for k in range(natural.shape[1])]
         return {
             group: {name: np.stack([one[group][name] for one in each]) for name in of_group}
             for group, of_group in each[0].items()
         }
+
+
+def _of_draw(points: Any, k: int) -> Any:
+    """The point of one draw, of points whose last axis is draws."""
+    if not isinstance(points, tuple):
+        return points[..., k]
+    parts = [_of_draw(each, k) for each in points]
+    return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +121,39 @@ class FittedRun:
         What its scores are conditional on.
     fingerprint : str
         Of the reading.
+    extent : Extent, optional
+        How much data it was.
+    prior : str
+        In words.
     """
 
     fit: Fit
     plan: FitPlan
     note: str = ""
     fingerprint: str = ""
+    extent: Extent | None = None
+    prior: str = ""
+
+    def of(self, reading: Reading, prior: str) -> Self:
+        """The run with what is kept of the data, and of the prior, once they are gone."""
+        return replace(self, fingerprint=reading.fingerprint, extent=reading.extent, prior=prior)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The best fit to a reading, before it is published.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    data : object
+        As the model compiled them.
+    run : FittedRun
+    state : dict
+        Attributes that tell of the way there.
+    """
+
+    fitted: Any
+    data: Any
+    run: FittedRun
+    state: dict

@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.errors import PosteriorWarning
-from skvbem.estimators.base import check_level
+from skvbem.estimators.draws import MAX_LISTED, Draws
 from skvbem.estimators.fitted import Fitted, Parameters
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.uncertainty.effective_sizes import effective_sizes
@@ -21,15 +21,13 @@ from skvbem.vbem import posteriors
 
 #: How draws may be made, and intervals with them, the exact ones first.
 METHODS = ("draws", "linear_response", "vb")
-# Most relabelings that are tried one by one for each draw.
-_MAX_LISTED = 5040
 # Of the random numbers of an evaluation, those of draws.
 _STREAM = 2**20
 _OF_CHAINS, _OF_Q = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
-class PosteriorDraws:
+class PosteriorDraws(Draws):
     """Draws of all parameters of a fitted model.
 
     Parameters
@@ -63,9 +61,6 @@ class PosteriorDraws:
     converged: bool = True
     at: Callable[[np.ndarray], Any] | None = None
 
-    def __len__(self) -> int:
-        return self.natural.shape[1]
-
     def __repr__(self):
         made = f"Gibbs chains of {self.n_sweeps} sweeps" if self.n_sweeps else self.method
         least, worst = (
@@ -76,87 +71,12 @@ class PosteriorDraws:
             f"PosteriorDraws({len(self)} draws by {made}; effective size {least:.0f} or more, R-hat up to {worst:.3f})"
         )
 
-    def intervals(self, level: float = 0.95) -> dict[str, dict[Any, tuple[np.ndarray, np.ndarray]]]:
-        """Equal-tailed intervals of each parameter by itself.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Mass of each interval.
-
-        Returns
-        -------
-        dict of str to dict of str to tuple of two ndarrays
-            By group and name, the lower and upper ends.
-        """
-        check_level("intervals", level)
-        ends = 0.5 - level / 2, 0.5 + level / 2
-        return {
-            group: {name: tuple(np.quantile(each, ends, axis=0)) for name, each in of_group.items()}
-            for group, of_group in self.parameters.items()
-        }
-
-    def of(self, function: Callable[[Parameters], Any]) -> np.ndarray:
-        """A function of the parameters at each draw, (n_draws, ...).
-
-        Parameters
-        ----------
-        function : callable
-            Of the parameters of one draw, by group and name, to a number or an array, always of one shape.
-
-        Returns
-        -------
-        ndarray
-
-        Examples
-        --------
-        The larger weight of two components, whatever their names:
-
-        >>> from skvbem import VBMixture
-        >>> X = [[0.1], [0.2], [-0.1], [0.3], [5.1], [4.9]]
-        >>> model = VBMixture(2, random_state=0).fit(X)
-        >>> draws = model.sample_posterior(X, 400)
-        >>> larger = draws.of(lambda drawn: drawn["mixture"]["weights"].max())
-        >>> larger.shape, bool((larger >= 0.5).all())
-        ((400,), True)
-        """
-        return np.array(
-            [
-                function({group: {name: each[k] for name, each in of.items()} for group, of in self.parameters.items()})
-                for k in range(len(self))
-            ]
-        )
-
-    def ask(self, function: Callable[[Any], Any]) -> np.ndarray:
-        """What estimators with the parameters of each draw answer, (n_draws, ...).
-
-        Parameters
-        ----------
-        function : callable
-            Of an estimator, at whose point `score_samples`, `predict_proba`, `forecast` and others answer, to a number
-            or an array, always of one shape.
-
-        Returns
-        -------
-        ndarray
-
-        Examples
-        --------
-        >>> import numpy as np
-
-        The probability that the first two rows are of one component, and a 90 % interval of it:
-
-        >>> from skvbem import VBMixture
-        >>> X = [[0.1], [0.2], [-0.1], [0.3], [5.1], [4.9]]
-        >>> model = VBMixture(2, random_state=0).fit(X)
-        >>> draws = model.sample_posterior(X, 400)
-        >>> together = draws.ask(lambda drawn: drawn.predict_proba(X[:2]).prod(axis=0).sum())
-        >>> bool(0 < np.quantile(together, 0.05) < np.quantile(together, 0.95) <= 1)
-        True
-        """
-        if self.at is None:
-            raise TypeError("These draws know no estimator. Take those that sample_posterior returns.")
-        return np.array([function(self.at(of_draw)) for of_draw in self.natural.T])
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why draws, and intervals from them, should be read with care."""
+        if self.converged:
+            return ()
+        return ("The Gibbs chains did not agree, or move slowly: intervals are rough. Raise 'max_sweeps'.",)
 
 
 def posterior_draws(
@@ -198,7 +118,7 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
     chains = GibbsChains(
         evaluation.capability("points", "sample_posterior"),
         evaluation.capability("annealing", "sample_posterior"),
-        evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, _MAX_LISTED),
+        evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, MAX_LISTED),
         evaluation.data,
     )
     starts = optima[:, starts_by_weight(weights, n_chains)]

@@ -7,6 +7,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
+
+from skvbem.data import resampled
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much data a fit has seen.
+
+    Parameters
+    ----------
+    n_columns : int
+    n_rows, n_missing : int or None
+        Rows of weight > 0, and missing cells; None where rows came in blocks, which are not read once more for it.
+    n_sequences : int or None
+        Sequences that the rows belong to; None where they depend on nothing.
+    """
+
+    n_columns: int
+    n_rows: int | None = None
+    n_missing: int | None = None
+    n_sequences: int | None = None
+
+    def __str__(self) -> str:
+        columns = f"{self.n_columns} column{'s' * (self.n_columns != 1)}"
+        if self.n_rows is None:
+            return f"rows in blocks, {columns}"
+        rows = f"{self.n_rows:,} row{'s' * (self.n_rows != 1)}"
+        if self.n_sequences is not None:
+            rows += f" in {self.n_sequences:,} sequence{'s' * (self.n_sequences != 1)}"
+        missing = f"{self.n_missing:,}" if self.n_missing else "no"
+        return f"{rows}, {columns}, {missing} missing cell{'s' * (self.n_missing != 1)}"
+
 
 @dataclass(frozen=True, eq=False)
 class Reading(ABC):
@@ -41,8 +74,36 @@ class Reading(ABC):
 
     @property
     @abstractmethod
+    def extent(self) -> Extent:
+        """How much data these are."""
+
+    @property
+    @abstractmethod
     def has_whole_weights(self) -> bool:
         """Whether everything counts a whole number of times."""
+
+    @property
+    @abstractmethod
+    def unit_hashes(self) -> np.ndarray:
+        """What tells units that depend on no other, rows or whole sequences, from different ones, (n_units,)."""
+
+    @property
+    @abstractmethod
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each unit counts, (n_units,); once if None."""
+
+    @abstractmethod
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of the units at some positions, in this order, each with a weight."""
+
+    def resampled(self, rng: np.random.Generator) -> Self:
+        """The reading of units drawn with replacement, the same for any order of theirs."""
+        return self.taken(*resampled(self.unit_hashes, self.unit_weight, rng))
+
+    def in_order(self) -> Self:
+        """The reading of units in an order that their values alone decide."""
+        weight, order = self.unit_weight, np.argsort(self.unit_hashes, kind="stable")
+        return self.taken(order, None if weight is None else weight[order])
 
     @abstractmethod
     def one_by_one(self) -> Self:

@@ -78,8 +78,9 @@ class Restarts:
         The kind of each start, as the `init` parameter names it.
     moves : tuple of Move
         The moves at a fixed number of components that led to the fit, each with the objective after it and its kind: of
-        components "split, join", "split, drop", "divide anew", "share out anew" (rows, among two or three), "cross" (of
-        two optima) or "new start"; of a latent's states "split, join", "divide anew" or "draw again".
+        components "split, join", "split, drop", "divide anew", "join" and "drop" (their room stays empty), "share out
+        anew" (rows, among two or three), "transfer" (of rows, one by one), "around a row", "cross" (of two optima) or
+        "new start"; of a latent's states "split, join", "divide anew" or "draw again"; and "draw", of parameters.
     refused : ndarray of bool, shape (n_starts,)
         Starts that ended, by maximum likelihood, where some component has no width in some direction or no more rows
         than columns: such a solution is refused while there is another.
@@ -106,6 +107,27 @@ class Restarts:
         n_best = int((met & (~refused | refused.all())).sum())
         shown = fit.restart_n_iter, fit.restart_converged, n_best, traces, fit.restart_kinds, fit.moves, refused
         return cls(bounds, *shown)
+
+    def in_words(self) -> str:
+        """How many starts met the best, and how many moves led on from them."""
+        text = f"{len(self.bounds):,}, of which {self.n_best:,} met the best"
+        if self.moves:
+            text += f"; {len(self.moves):,} move{'s' * (len(self.moves) > 1)} led there"
+        return text
+
+    def doubts(self) -> list[str]:
+        """Why there may be a better optimum than the best that starts and moves met."""
+        doubts = []
+        if len(self.bounds) > 1 and self.n_best < 2 and not self.moves:
+            doubts.append(
+                f"Only one of {len(self.bounds)} starts met the best, so there may be a better one: raise 'n_init'."
+            )
+        if self.refused is not None and self.refused.all():
+            doubts.append(
+                "Every start ended where some component has no width, or no more rows than columns: the likelihood has "
+                "no maximum there."
+            )
+        return doubts
 
     def __repr__(self):
         reached = self.bounds[~np.isnan(self.bounds)]

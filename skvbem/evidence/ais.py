@@ -95,7 +95,7 @@ def anchored_ais(
         log_points = points.draw_points(starts.statistics_of(which[lanes]), mine)
         return gibbs_chains(evaluation, paths[which[lanes]], schedule, mine, log_points)
 
-    tasks = batches(n_chains, annealing.lanes_at_once(evaluation.data), evaluation.n_jobs)
+    tasks = batches(n_chains, annealing.lanes_at_once(evaluation.data))
     outcomes = run_tasks(
         batch,
         tasks,

@@ -1,9 +1,10 @@
 r"""The recommended score: the cheapest sampler that another one, which shares nothing with it, confirms.
 
 Importance sampling about Gibbs draws is the cheapest by far, and knows when its weights have a tail too heavy for their
-mean; but it sees no hill of the posterior that neither fits nor Gibbs chains have met. A population over growing data
-begins at the prior and knows of no fit. Where both are sure and agree, the first is believed. Where they are not,
-longer runs of both, and annealed importance sampling, are asked until two that do not doubt themselves agree.
+mean; where they have no variance its proposal is made of more Gibbs draws. But it sees no hill of the posterior that
+neither fits nor Gibbs chains have met. A population over growing data begins at the prior and knows of no fit. Where
+both are sure and agree, the first is believed. Where they are not, longer runs of both, and annealed importance
+sampling, are asked until two that do not doubt themselves agree.
 
 All of them estimate the evidence itself without bias, so that by Markov's inequality
 
@@ -40,6 +41,8 @@ _VAGUE = 0.6
 _SHARP = 0.25
 # Weights worth this part of their number are nearly equal: whatever the shape of their tail, there is little in it.
 _NEARLY_EQUAL = 0.5
+# Weights whose tail has a Pareto shape above this have no variance, so that their standard error is no estimate.
+_NO_VARIANCE = 0.5
 # A standard error below this is of rounding.
 _CERTAIN = 1e-8
 # Draws for each Gibbs draw that the first proposal is made of; how many times larger further runs are, and may become.
@@ -56,8 +59,8 @@ def auto(
     error: float = 0.1,
     exact_terms: int = 2**16,
     n_draws: int = 4096,
-    n_particles: int = 512,
-    max_particles: int = 16_384,
+    n_particles: int = 1024,
+    max_particles: int = 32_768,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
@@ -73,7 +76,7 @@ def auto(
         Most terms of an enumeration, which is tried before anything is drawn; 0 for none.
     n_draws : int, default=4096
         Of the first run of `importance_gibbs`; later ones take up to 16 times as many.
-    n_particles, max_particles : int, default=512, 16384
+    n_particles, max_particles : int, default=1024, 32768
         Of the first and the largest population of `growing_smc`.
     time_budget : float, optional
         Seconds after which no further sampler is asked, and those at work begin no further batch.
@@ -139,6 +142,9 @@ def _by_samplers(
     assert first is not None
     if _is_certain(first):
         return first, [inquiry.name_of(first)], []
+    if _has_no_variance(first):
+        n_completions *= _LONGER
+        first = inquiry.importance(n_draws, n_completions) or first
     population, is_hopeless = inquiry.population(min(n_particles, max_particles), n_particles, inquiry.error)
     if population is not None and _agree_undoubted(first, population, _NEAR):
         return inquiry.refined([first], [population], n_completions)
@@ -307,8 +313,17 @@ def _is_doubted(evidence: Evidence) -> bool:
     """Whether a sampler doubts itself with reason: the tail of weights that are nearly equal is not one."""
     if not evidence.doubts or evidence.details.get("n_relabelings", 1) is None:
         return bool(evidence.doubts)
-    n, worth = len(evidence.details["log_weights"]), evidence.details["effective_sample_size"]
-    return "pareto_k" not in evidence.details or worth < _NEARLY_EQUAL * n
+    return "pareto_k" not in evidence.details or not _are_nearly_equal(evidence)
+
+
+def _are_nearly_equal(evidence: Evidence) -> bool:
+    """Whether weights are worth most of their number."""
+    return evidence.details["effective_sample_size"] >= _NEARLY_EQUAL * len(evidence.details["log_weights"])
+
+
+def _has_no_variance(evidence: Evidence) -> bool:
+    """Whether weights vary, and have a tail too heavy for a variance."""
+    return evidence.details["pareto_k"] > _NO_VARIANCE and not _are_nearly_equal(evidence)
 
 
 def _is_certain(evidence: Evidence) -> bool:

@@ -133,7 +133,7 @@ def reverse_ais(
         _, log_ratios = gibbs_chains(evaluation, paths[which], schedule, mine, log_points)
         return -log_ratios, parts
 
-    tasks = batches(n_chains, annealing.lanes_at_once(evaluation.data), evaluation.n_jobs)
+    tasks = batches(n_chains, annealing.lanes_at_once(evaluation.data))
     outcomes = run_tasks(
         batch,
         tasks,

@@ -20,6 +20,8 @@ from scipy.special import logsumexp
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
 
+# Threads that chains are cut for, and the fewest that are worth a batch.
+_SHARED_AMONG, _FEWEST_SIDE_BY_SIDE = 4, 32
 # An estimate is not to be trusted where its weights are worth fewer equal ones than a quarter of them, unless these are
 # many: a spread that large has a tail that so few weights do not show.
 _MIN_EFFECTIVE_FRACTION, _MAX_EFFECTIVE_WEIGHTS_ASKED = 0.25, 200.0
@@ -75,13 +77,17 @@ def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
     return fraction if np.isinf(bend) else bend * fraction / (1.0 - fraction + bend)
 
 
-def pooled(strata: Sequence[np.ndarray]) -> tuple[float, float, float]:
+def pooled(strata: Sequence[np.ndarray], alike: np.ndarray | None = None) -> tuple[float, float, float]:
     """ln of the sum of mean weights, its standard error (delta method), and the effective number of weights.
 
     Parameters
     ----------
     strata : sequence of ndarray
         ln weights of each stratum.
+    alike : ndarray of int, optional
+        An order of the weights of a single stratum in which neighbors are draws from one component of a proposal, each
+        of which has its share of them and not one by chance. How components differ is then no part of the error, which
+        is that of differences between neighbors.
 
     Returns
     -------
@@ -93,17 +99,27 @@ def pooled(strata: Sequence[np.ndarray]) -> tuple[float, float, float]:
     variance, n = 0.0, sum(map(len, strata))
     for weights in strata:
         ratios = np.exp(weights - value)
-        variance += float(np.mean((ratios - ratios.mean()) ** 2)) / len(weights)
+        of_draws = np.mean((ratios - ratios.mean()) ** 2) if alike is None else _half_square_steps(ratios[alike])
+        variance += float(of_draws) / len(weights)
     error = np.sqrt(variance * n / (n - len(strata))) if min(map(len, strata)) > 1 else np.nan
     return value, float(error), float(1.0 / (variance + 1.0 / n))
 
 
-def batches(n: int, at_once: int, n_threads: int) -> list[slice]:
-    """0 ... n cut into batches of chains that run side by side, one for each thread or more.
+def _half_square_steps(values: np.ndarray) -> float:
+    """Half of the mean square of differences between neighbors, which is the variance of independent numbers.
 
-    No chain's numbers may depend on the batch it is in.
+    As `np.var` it is as much too small as one number of so many has been spent on the mean.
     """
-    width = max(min(at_once, -(-n // max(n_threads, 1))), 1)
+    return 0.5 * float(np.square(np.diff(values)).sum()) / len(values)
+
+
+def batches(n: int, at_once: int, n_chains: int = 1) -> list[slice]:
+    """0 ... n, of so many chains each, cut into batches that run side by side: several for threads to share.
+
+    The cut does not depend on how many threads there are, so that sums, whose last digits hang on how many chains stand
+    side by side, do not either.
+    """
+    width = max(min(at_once, max(-(-n // _SHARED_AMONG), _FEWEST_SIDE_BY_SIDE // n_chains)), 1)
     return [slice(at, min(at + width, n)) for at in range(0, n, width)]
 
 
@@ -191,11 +207,12 @@ def summary(
     n_relabelings: int | None = 1,
     doubts: Sequence[str] = (),
     remedy: str = "more, or longer chains",
+    alike: np.ndarray | None = None,
     **details,
 ) -> Evidence:
-    """The evidence that weights amount to, with doubts where it should not be trusted."""
+    """The evidence that weights amount to, with doubts where it should not be trusted; `alike` as in `pooled`."""
     weights = [stratum.log_weights for stratum in strata]
-    value, error, effective = pooled(weights)
+    value, error, effective = pooled(weights, alike)
     n = sum(map(len, weights))
     everything = np.concatenate([w + np.log(n / len(w)) for w in weights])
     doubts = list(doubts)

@@ -173,7 +173,7 @@ def _drawn(evaluation: Evaluation, natural: np.ndarray, key: int, n_draws: int) 
         mine = np.ascontiguousarray(streams[:, lanes])
         return annealing.sample_latent(np.repeat(natural[:, None], mine.shape[1], axis=1), data, mine)
 
-    tasks = batches(n_draws, annealing.lanes_at_once(data), evaluation.n_jobs)
+    tasks = batches(n_draws, annealing.lanes_at_once(data))
     outcomes = run_tasks(batch, tasks, n_threads=evaluation.n_jobs, required=len(tasks))
     return np.concatenate(outcomes, axis=1)
 

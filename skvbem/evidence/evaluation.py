@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS, Capabilities
+from skvbem.errors import check_memory
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
@@ -59,6 +60,10 @@ class Evaluation:
     n_jobs : int
     note : str
         What every score of it is conditional on.
+    max_memory : float, default=inf
+        Bytes that a score may hold.
+    owner : str, default="estimator"
+        Class of the estimator that has this limit.
     """
 
     def __init__(
@@ -74,9 +79,12 @@ class Evaluation:
         seed: Sequence[int],
         n_jobs: int = 1,
         note: str = "",
+        max_memory: float = np.inf,
+        owner: str = "estimator",
     ):
         self.model, self.capabilities, self.data, self.method = model, capabilities, data, method
         self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
+        self.max_memory, self.owner = max_memory, owner
         self._run, self._seed, self._fits = run, list(seed), {method: fit}
 
     @property
@@ -154,6 +162,10 @@ class Evaluation:
         other = copy(self)
         other._seed = [*self._seed, _RESEEDED + number]
         return other
+
+    def check_memory(self, what: str, n_numbers: float, least: str) -> None:
+        """Refuse to hold more numbers than the estimator allows; see `skvbem.errors.check_memory`."""
+        check_memory(what, n_numbers, least, self.max_memory, self.owner)
 
     def seeds(self, n: int) -> np.ndarray:
         """Seeds of n independent random streams, (n, 4) of uint64; the first ones the same for any n."""

@@ -33,7 +33,7 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.smc import systematic
 
 # Sweeps after each resampling, and the share of its number that a population may be worth before it is drawn again.
-_N_SWEEPS, _WORTH = 2, 0.5
+_N_SWEEPS, _WORTH = 2, 0.3
 #: Name of the score.
 KIND = "smc_data"
 #: A population that descends from fewer of its first particles than this has an error that is no estimate.
@@ -43,6 +43,8 @@ _GROWTH, _MAX_POPULATIONS = 8.0, 4
 # Log weights, of their size, that only rounding tells apart.
 _SAME = 1e-12
 _ORDER, _PARTICLES = 6, 7
+# Arrays of the size of all parameters that a population holds at once, and further numbers of a particle.
+_ARRAYS, _NUMBERS = 6, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +90,9 @@ class Population:
 def growing_smc(
     evaluation: Evaluation,
     *,
-    n_particles: int = 512,
+    n_particles: int = 1024,
     error: float = 0.1,
-    max_particles: int = 16_384,
+    max_particles: int = 32_768,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
@@ -99,12 +101,12 @@ def growing_smc(
     Parameters
     ----------
     evaluation : Evaluation
-    n_particles : int, default=512
+    n_particles : int, default=1024
         Of the first population.
     error : float, default=0.1
         Standard error to be reached, nats.
-    max_particles : int, default=16384
-        Most of one population.
+    max_particles : int, default=32768
+        Most of one population; fewer where the estimator's `max_memory` holds no more.
     time_budget : float, optional
         Seconds after which no further population is begun.
     progress : callable of (int, int), optional
@@ -118,6 +120,8 @@ def growing_smc(
     ------
     ValueError
         If rows have weights that are no whole numbers.
+    TooLargeError
+        If the first population would take more than the estimator's `max_memory`.
     """
     check_whole_weights(evaluation, KIND)
     check_at_least(KIND, n_particles=(n_particles, 2), max_particles=(max_particles, 2))
@@ -150,6 +154,16 @@ def grown(
     fewest_lines : int, default=0
         A population that descends from fewer of its first particles is given up where it is, and is the last one.
     """
+    n_cells = len(evaluation.model.prior.coordinates)
+    per_particle = _ARRAYS * n_cells + _NUMBERS
+    of_units = 2.0 * evaluation.n_samples  # their order
+    evaluation.check_memory(
+        f"The score {KIND!r} with {n_particles:,} particles on data that count {evaluation.n_samples:,.0f}",
+        of_units + per_particle * n_particles,
+        "fewer 'n_particles'",
+    )
+    affordable = (evaluation.max_memory / 8.0 - of_units) / per_particle
+    max_particles = int(min(max_particles, max(affordable, n_particles)))
     began, size = time.monotonic(), n_particles
     populations: list[Population] = []
     while True:
@@ -328,5 +342,5 @@ class _Particles:
 
     def _by_batches(self, portion, work: Callable) -> list:
         n_threads = self.evaluation.n_jobs
-        lanes = batches(self.log_points.shape[1], self.annealing.lanes_at_once(portion), n_threads)
+        lanes = batches(self.log_points.shape[1], self.annealing.lanes_at_once(portion))
         return run_tasks(work, lanes, n_threads=n_threads, required=len(lanes))

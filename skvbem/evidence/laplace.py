@@ -30,16 +30,15 @@ probabilities, near 0, misses a factor of about 4 for a prior of 1.01; in the so
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
-from skvbem.capabilities import ScoreCovariance
 from skvbem.evidence.aliasing import alias_correction
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.observed_information import coordinates_of_mode, score_covariances
 
 _BASES = {"map": "natural", "map_probability": "probability"}
 #: Which entries of A enter, most first.
@@ -98,9 +97,7 @@ def laplace(
         )
     statistics, log_likelihood = evaluation.expectation(natural, "The score 'laplace'")
     in_probabilities = _BASES[form] == "probability"
-    coordinates = (prior + (statistics + prior.hyperparameters(natural))).coordinates
-    if in_probabilities:
-        coordinates = coordinates + prior.probability_shift
+    coordinates = coordinates_of_mode(prior, natural, statistics, in_probabilities)
     log_det, name, reasons = _largest_variant(evaluation, point, coordinates, variant, max_states)
     doubts: tuple[str, ...] = ()
     if reasons:
@@ -137,12 +134,10 @@ def _largest_variant(
     evaluation: Evaluation, point: Any, coordinates: np.ndarray, variant: str, max_states: int
 ) -> tuple[float, str, list[str]]:
     """ln det A of the first variant that is positive definite, its name, and the reasons why others are not."""
-    prior, information = evaluation.model.prior, evaluation.capability("information")
+    prior = evaluation.model.prior
     reasons: list[str] = []
     for name in VARIANTS[VARIANTS.index(variant) :]:
-        blocks = information(point, evaluation.data, joint=name == "full", max_states=max_states)
-        if prior.hyperprior is not None:
-            blocks = _with_hyperparameters(prior, point, blocks, joint=name == "full")
+        blocks = score_covariances(evaluation, point, joint=name == "full", max_states=max_states)
         log_det, reason = _log_det(prior, point, coordinates, blocks, name == "diagonal")
         if log_det is not None:
             return log_det, name, reasons
@@ -151,19 +146,6 @@ def _largest_variant(
         "Laplace's approximation does not exist at this MAP fit: the log posterior is not at a maximum there "
         f"({'; '.join(reasons)}). Fit with more starts or a smaller tol, or take another score."
     )
-
-
-def _with_hyperparameters(prior, point, blocks: list[ScoreCovariance], *, joint: bool) -> list[ScoreCovariance]:
-    """Covariances of scores under hidden variables of rows and hyperparameters, which no coordinate is without."""
-    covariance = prior.hyperprior.score_covariance(prior.natural(point), prior.jacobian(point))
-    every = np.arange(len(covariance))
-    if not joint:
-        alone = np.setdiff1d(every, np.concatenate([block.free for block in blocks]))
-        within = [*blocks, ScoreCovariance(alone, np.zeros((len(alone),) * 2))]
-        return [replace(each, covariance=each.covariance + covariance[np.ix_(each.free, each.free)]) for each in within]
-    for block in blocks:
-        covariance[np.ix_(block.free, block.free)] += block.covariance
-    return [ScoreCovariance(every, covariance)]
 
 
 def _log_det(prior, point, coordinates, blocks, diagonal: bool) -> tuple[float | None, str | None]:

@@ -74,7 +74,7 @@ def metropolis_ais(
         return _in_pieces(evaluation, temperatures, strengths, mine, log_points)
 
     lanes_at_once = evaluation.capability("metropolis").lanes_at_once(evaluation.data)
-    tasks = batches(n_chains, lanes_at_once, evaluation.n_jobs)
+    tasks = batches(n_chains, lanes_at_once)
     outcomes = run_tasks(
         batch,
         tasks,

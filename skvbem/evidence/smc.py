@@ -84,7 +84,7 @@ def smc(
     seeds = evaluation.seeds(n_runs)
 
     at_once = max(evaluation.capability("annealing").lanes_at_once(evaluation.data) // n_particles, 1)
-    tasks = batches(n_runs, at_once, evaluation.n_jobs)
+    tasks = batches(n_runs, at_once, n_particles)
     outcomes = run_tasks(
         lambda runs: _populations(
             evaluation, starts, paths, which[runs], schedule, seeds[runs], n_particles, resample_below

@@ -31,6 +31,9 @@ from skvbem.errors import NoInteriorModeError
 from skvbem.families.hyperpriors import Hyperprior
 from skvbem.families.parallel_generator import ParallelGenerator
 
+#: Counts that are as good as none: a probability or a rate with fewer stands at the edge of the parameters.
+EDGE = 0.01
+
 
 class ConjugateFamily(ABC):
     """One or many members of a conjugate family, an immutable value with batch axes last."""
@@ -147,6 +150,23 @@ class ConjugateFamily(ABC):
         -------
         ndarray of shape (n, n)
         """
+
+    def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the point of some coordinates can move, and where it stands at the edge of the parameters.
+
+        At an edge is a probability, or a rate, of less than `EDGE` counts: 0 as far as data tell.
+
+        Parameters
+        ----------
+        coordinates : ndarray of shape (n_cells,)
+            Additive ones, such as the statistics of maximum likelihood.
+
+        Returns
+        -------
+        inside, edge : ndarray of shape (n_free_parameters, n)
+            Directions of unconstrained coordinates.
+        """
+        return np.eye(self.n_free_parameters), np.zeros((self.n_free_parameters, 0))
 
     @property
     @abstractmethod

@@ -20,7 +20,7 @@ from scipy.special import betaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
 from skvbem.errors import NoInteriorModeError
-from skvbem.families.base import ConjugateFamily
+from skvbem.families.base import EDGE, ConjugateFamily
 from skvbem.families.parallel_generator import ParallelGenerator
 
 _RESOLUTION = np.finfo(float).eps
@@ -227,6 +227,19 @@ class Dirichlet(ConjugateFamily):
         row, theta = self._row_of[cells], point[cells]
         mass = self.row_sums(coordinates)[row]
         return (row[:, None] == row) * (np.diag(mass * theta) - (mass * theta)[:, None] * theta)
+
+    def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Directions of the log weights of cells, inside of all with counts, in each row against the largest."""
+        row_of = self._row_of
+        of_cells = np.zeros((self.n_free_parameters, len(row_of)))
+        of_cells[np.arange(self.n_free_parameters), self._free_cells] = 1.0
+        last = self.row_starts[1:] - 1  # its weight is 1: it grows as all others fall
+        of_cells[:, last] = np.where(row_of[self._free_cells][:, None] == row_of[last], -1.0, 0.0)
+        inside = coordinates >= EDGE
+        largest = np.zeros(len(row_of), dtype=bool)
+        for start, end in zip(self.row_starts[:-1], self.row_starts[1:]):
+            largest[start + np.argmax(coordinates[start:end])] = True
+        return of_cells[:, inside & ~largest], of_cells[:, ~inside & ~largest]
 
     def log_det_information(
         self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray, diagonal: bool = False

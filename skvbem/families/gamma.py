@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from skvbem._numerics import digamma, log_gamma, log_rising
-from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
+from skvbem.families.base import EDGE, FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.parallel_generator import ParallelGenerator
 
 # A rate without a single event: e to the -690, so that its logarithm stays a number.
@@ -168,6 +168,11 @@ class Gamma(FlatFamily):
     def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
         """Information of the log rates: rate coordinates times rates, on the diagonal."""
         return principal_submatrix(np.diag(coordinates[self._places[1]] * point.ravel()), free)
+
+    def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Directions of log rates, inside where there were events."""
+        every, inside = np.eye(self.n_free_parameters), coordinates[self._places[0]] >= EDGE
+        return every[:, inside], every[:, ~inside]
 
     @property
     def rate_cells(self) -> np.ndarray:

@@ -182,6 +182,10 @@ class Hierarchical(ConjugateFamily):
         """Minus second derivatives of coordinates . natural(point) by unconstrained coordinates."""
         return self.base.information(point, coordinates, free)
 
+    def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Directions of the base's coordinates."""
+        return self.base.directions(coordinates)
+
     @property
     def probability_shift(self) -> np.ndarray:
         """What coordinates become less, or more, where the density is with respect to the parameters, (n_cells,)."""

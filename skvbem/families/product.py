@@ -171,6 +171,12 @@ class Product(ConjugateFamily):
             block_diag(*(block.information(part, of_block) for block, part, of_block in parts)), free
         )
 
+    def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Directions of all blocks, each in its own coordinates."""
+        parts = [block.directions(of_block) for block, of_block in zip(self.blocks, self.split(coordinates))]
+        inside, edge = (block_diag(*(part[k] for part in parts)) for k in (0, 1))
+        return inside, edge
+
     @property
     def probability_shift(self) -> np.ndarray:
         """What to add to the coordinates for densities with respect to the parameters themselves, (n_cells,)."""

@@ -15,7 +15,8 @@ from skvbem.emissions.symmetries import SignedPermutations
 
 # Numbers that one intermediate array of a sum over relabelings may hold.
 _CHUNK = 2**21
-
+# Up to this many states all permutations are tried at once.
+_MAX_PERMUTED_STATES = 4
 
 # Most states of a hidden node whose relabelings are summed over subsets of states.
 _MAX_SUMMED_STATES = 14
@@ -95,15 +96,18 @@ class StateRelabelings(Relabelings):
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """Points with their states assigned to those of the anchor, in polynomial time."""
-        aligned = log_points.copy()
-        for point, states in enumerate(self._assigned(statistics, log_points)):
-            aligned[self.cells, point] = log_points[self.cells[states], point]
+        aligned, states = log_points.copy(), self._assigned(statistics, log_points)
+        aligned[self.cells] = log_points[self.cells[states].transpose(1, 2, 0), np.arange(log_points.shape[1])]
         return aligned
 
     def _assigned(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """The state that takes the place of each, of every point, (n_points, n_states)."""
         entries = np.moveaxis(self._parts(statistics[None], log_points)[0][:, :, 0], -1, 0)
-        return np.array([linear_sum_assignment(of_point, maximize=True)[1] for of_point in entries])
+        n_states = len(self.cells)
+        if n_states > _MAX_PERMUTED_STATES:
+            return np.array([linear_sum_assignment(of_point, maximize=True)[1] for of_point in entries])
+        orders = np.array(list(permutations(range(n_states))))
+        return orders[entries[:, np.arange(n_states), orders].sum(axis=2).argmax(axis=1)]
 
 
 class SequentialRelabelings(StateRelabelings):

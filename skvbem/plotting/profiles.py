@@ -1,4 +1,4 @@
-"""What classes look like, column by column: probabilities of categories, means of numbers, with credible intervals."""
+"""What classes look like, column by column: probabilities of categories, means of numbers, with intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skvbem.emissions.profiles import Numbers, Probabilities, of_levels
-from skvbem.families.dirichlet import beta_quantiles
+from skvbem.plotting.intervals import DrawnIntervals
 
 
 class Classes(NamedTuple):
@@ -22,16 +22,13 @@ class Classes(NamedTuple):
 # Mixtures -------------------------------------------------------------------------------------------------------------
 
 
-def classes_of_mixture(estimator, level: float | None) -> Classes:
+def classes_of_mixture(estimator, intervals: DrawnIntervals | None) -> Classes:
     """The components of a fitted VBMixture, or the states of a VBHMM, which weigh as much as is in them."""
-    intervals = None
-    if level is not None and estimator.method == "vb":
-        intervals = estimator.credible_intervals(level, "vb")
     by_name, columns = {}, estimator.fitted.groups
     for group in columns.groups:
         ends = None
         if intervals is not None:
-            low_high = intervals[group.name]
+            low_high = intervals.ends[group.name]
             ends = tuple({name: pair[end] for name, pair in low_high.items()} for end in (0, 1))
         of_group = group.specification.profiles(group.names, estimator.parameters_[group.name], ends, group.levels)
         by_name.update({profile.name: profile for profile in of_group})
@@ -44,7 +41,7 @@ def classes_of_mixture(estimator, level: float | None) -> Classes:
 # Networks -------------------------------------------------------------------------------------------------------------
 
 
-def classes_of_network(estimator, level: float | None, owner: str) -> Classes:
+def classes_of_network(estimator, drawn: DrawnIntervals | None, owner: str) -> Classes:
     """The states of the latent of a fitted VBDiscreteDAG, if the latent stands alone above all columns.
 
     Raises
@@ -62,12 +59,6 @@ def classes_of_network(estimator, level: float | None, owner: str) -> Classes:
     (latent,) = latents
     profiles: list[Probabilities | Numbers] = []
     for node in columns:
-        table, intervals = estimator.tables_[node], None
-        if level is not None and hasattr(estimator, "posterior_"):
-            concentration = estimator.posterior_[node].values
-            total = concentration.sum(axis=-1, keepdims=True)
-            intervals = tuple(
-                beta_quantiles(concentration, total, share) for share in (0.5 - level / 2, 0.5 + level / 2)
-            )
+        table, intervals = estimator.tables_[node], None if drawn is None else drawn.ends["tables"][node]
         profiles.append(of_levels(str(node), table.levels[-1].tolist(), table.values, intervals))
     return Classes(estimator.latent_states_[latent].mass, estimator.tables_[latent].values, profiles)

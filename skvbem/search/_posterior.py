@@ -1,7 +1,5 @@
 r"""What a posterior over structures says of edges, with the arbitrary names of latents made to agree.
 
-.. math:: p(m \mid y) \propto p(m)\, p(y \mid m)  \qquad \text{[Beal (2.1)]}
-
 The name of a latent means nothing by itself. Edges of latents are counted after each structure's latents were matched,
 those with equal numbers of states, to the latents of the best structure that have the most neighbors in common with
 them. Which observed nodes share a hidden parent, and how many each has, needs no names.
@@ -9,33 +7,18 @@ them. Which observed nodes share a hidden parent, and how many each has, needs n
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.special import logsumexp
 
 from skvbem.graphs.dag import DAG
 from skvbem.tables import LabeledTable
 
-
-def posterior(log_evidences: np.ndarray, log_priors: np.ndarray) -> tuple[np.ndarray, float]:
-    """p(m | y) of each structure [Beal (2.1)], and ln p(y) = ln of the sum of p(m) p(y | m).
-
-    Parameters
-    ----------
-    log_evidences : ndarray of shape (n,)
-        NaN and -inf for structures without a score: they get no probability.
-    log_priors : ndarray of shape (n,)
-        Up to a constant; made to sum to one over the structures that have a score.
-    """
-    scored = ~np.isnan(log_evidences) & (log_evidences > -np.inf)
-    if not scored.any():
-        return np.full(len(log_evidences), np.nan), np.nan
-    joint = np.where(scored, log_evidences, -np.inf) + log_priors - logsumexp(log_priors[scored])
-    total = float(logsumexp(joint))
-    return np.exp(joint - total), total
+# Structures of less weight than this are left out of sums over edges.
+_NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -76,6 +59,61 @@ def _n_common(one: DAG, a, other: DAG, b) -> int:
     for mine, theirs in ((one.children(a), other.children(b)), (one.parents(a), other.parents(b))):
         score += 2 * len(set(mine) & set(theirs)) - len(set(mine) ^ set(theirs))
     return score
+
+
+class GraphSum(Protocol):
+    """The sum over all graphs of complete data, see `skvbem.search.strategies.exact.sum_of_dags`."""
+
+    @property
+    def nodes(self) -> tuple:
+        """Names, in the order of the axes of `edges`."""
+        ...
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Probability of each edge, (parent, child)."""
+        ...
+
+
+def tables_of(
+    structure_of: Callable[[Mapping], Hidden],
+    best: Hidden,
+    settings: Sequence[Mapping],
+    weights: np.ndarray,
+    graphs: GraphSum | None,
+) -> dict:
+    """What candidates with weights say of edges and hidden parents, by name of an attribute.
+
+    Parameters
+    ----------
+    structure_of : callable of a setting
+    best : Hidden
+    settings : sequence of mapping
+    weights : ndarray of shape (n_candidates,)
+    graphs : GraphSum or None
+        The sum over all graphs of the space, if nothing is hidden and it is known.
+    """
+    if graphs is None:
+        kept = [k for k in range(len(weights)) if weights[k] > _NEGLIGIBLE]
+        structures, weights = [structure_of(settings[k]) for k in kept], weights[kept]
+        edges = edge_probabilities(structures, weights, best)
+    else:
+        structures, weights = [best], np.ones(1)
+        edges = edge_table(best.dag.nodes, graphs.nodes, graphs.edges)
+    return {
+        "best_structure_": best.dag,
+        "edge_probabilities_": edges,
+        "shared_parent_probabilities_": shared_parent_probabilities(structures, weights),
+        "hidden_parent_counts_": hidden_parent_counts(structures, weights),
+    }
+
+
+def edge_table(nodes: Sequence, among: Sequence, edges: np.ndarray) -> LabeledTable:
+    """P(parent -> child) of nodes, from that of some `among` them that have edges at all."""
+    place = [nodes.index(node) for node in among]
+    probability = np.zeros((len(nodes), len(nodes)))
+    probability[np.ix_(place, place)] = edges
+    return LabeledTable(probability, ("parent", "child"), (_names(nodes), _names(nodes)))
 
 
 def edge_probabilities(structures: Sequence[Hidden], weights: np.ndarray, best: Hidden) -> LabeledTable:

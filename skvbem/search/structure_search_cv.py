@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ from skvbem._compat import (
     HasMethods,
     Interval,
     IterationReport,
+    Options,
     StrOptions,
     fit_context,
     warn,
@@ -29,29 +29,35 @@ from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
 from skvbem.search._delegation import BestEstimatorDelegation
 from skvbem.search._progress import Progress
-from skvbem.search._results import describe, order_of, results_table
+from skvbem.search._results import describe, results_table
 from skvbem.search._scoring import scorer_for, scorings_by_name
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
+from skvbem.search.posterior.candidates import EVIDENCE, MAX_SAMPLED, Ranker, Ranking
 from skvbem.search.strategies import Problem, resolve_strategy
+from skvbem.search.strategies.exact.exact import posterior_over_space
+from skvbem.search.strategies.exact.sum_of_dags import GraphPosterior
 from skvbem.spaces import Space, coerce_space
 from skvbem.spaces.priors import coerce_prior
 
 # What the best estimator knows of its data.
 _ATTRIBUTES_OF_BEST = ("n_features_in_", "feature_names_in_", "classes_")
-# Structures of less posterior probability than this are left out of sums over edges.
-_NEGLIGIBLE = 1e-12
+# Candidates that a score named by `rescoring` is for.
+_N_RESCORED = 10
+# The random stream of what finds the posterior, beside that of the strategy.
+_POSTERIOR = 1
 
 
 class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Search over structures, numbers of states or any parameters, by the evidence of all rows or by rows held out.
 
     It is used like `sklearn.model_selection.GridSearchCV`. Without `cv` each candidate is fitted once, to all rows, and
-    scored by an approximation to its log marginal likelihood, which has its penalty for complexity built in; the scores
-    make a posterior over the candidates, from which follow probabilities of edges and averages over models.
+    scored by an approximation to its log marginal likelihood, which has its penalty for complexity built in. Those that
+    may matter are then looked at more closely, for a posterior over the candidates, from which follow probabilities of
+    edges and averages over models.
 
     Parameters
     ----------
@@ -73,11 +79,15 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         are a list or a mapping of names to scores.
     cv : int, splitter, iterable or None, default=None
         None scores all rows by their evidence. Anything else as in `GridSearchCV`.
-    rescoring : str, EvidenceScorer or None, default=None
-        A more exact score, such as "ais", for the best candidates once all were tried. They are then ranked by it,
-        ahead of all others, and the posterior is over them alone.
-    n_rescored : int, default=10
-        How many.
+    rescoring : {"evidence"}, str, EvidenceScorer, False or None, default=None
+        What is done once all were tried. "evidence" finds the posterior, by which candidates are then ranked: by Monte
+        Carlo chains that go through all networks with the same hidden nodes, or, of other candidates and where chains
+        do not mix, by the recommended score of the evidence for as many as may matter. The name of a score such as
+        "ais", or a scorer, is for the best `n_rescored` candidates, which are then ranked by it, ahead of all others,
+        with a posterior over them alone. False is nothing. None is "evidence" where `scoring` is None and no scores of
+        the evidence itself are known, and nothing where a score is named, or where the time ran out.
+    n_rescored : int, default=None
+        How many candidates are scored again at most, by default 10, and 100 by "evidence".
     refit : bool, str or callable, default=True
         Whether the best candidate is fitted to all rows as `best_estimator_`. A string names the score that ranks, if
         there are several (the first by default); a callable takes `cv_results_` and returns the position of the best.
@@ -85,8 +95,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         Prior over candidates: equal, proportional to the number of labeled graphs that a structure stands for, a prior
         of `skvbem.spaces.priors`, or a callable of a setting that returns ln of its prior up to a constant.
     averaging : bool, default=False
-        Whether the candidates that hold nearly all of the posterior are refitted, so that `score_samples` averages
-        their predictive densities.
+        Whether the candidates that hold nearly all of the posterior (or of `score_weights_`) are refitted, so that
+        `score_samples` averages their predictive densities.
     n_jobs : int, default=None
         Workers, as joblib and its backends understand it; results do not depend on it. Work that takes less time than
         workers need to start is done without them.
@@ -116,17 +126,27 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
     best_score_ : float
         Nats of all rows, or the mean of the scores of rows held out.
     best_index_ : int
-        Without `cv`, the most probable candidate: under the uniform prior that with the highest score.
+        Without `cv`, the most probable candidate; with `score_weights_` alone, under the uniform prior, that with the
+        highest score.
     best_structure_ : DAG
         If candidates have structures.
     structure_posterior_ : ndarray of shape (n_candidates,)
-        p(m | y) [Beal (2.1)], aligned with `cv_results_` (without `cv`).
+        p(m | y) [Beal (2.1)], aligned with `cv_results_` (without `cv`), of evidences: by sampling, by scores that are
+        the evidence, or, over complete data of up to 12 nodes, by a sum over all graphs of the space, tried or not.
+        Where there are bounds or other approximations alone, there is none.
+    structure_posterior_errors_ : ndarray of shape (n_candidates,)
+        Standard errors of these probabilities, 0 where they are exact.
+    score_weights_ : ndarray of shape (n_candidates,)
+        In proportion to the prior times exp of the score (without `cv`). They are the posterior only where scores are
+        the evidence: the shares of bounds are too sure by far, most often of too little structure.
     strategy_ : Strategy
         The strategy that searched, with its options.
     log_evidence_ : float
-        ln p(y), averaged over the candidates under the prior, nats (without `cv`).
+        ln of exp of the score, averaged over the candidates under the prior, nats (without `cv`): ln p(y) where scores
+        are the evidence, below it where they are bounds.
     edge_probabilities_ : LabeledTable
-        P(parent -> child); latents bear the names of those of the best structure that they are most alike.
+        P(parent -> child), by the posterior, or by `score_weights_` where there is none; latents bear the names of
+        those of the best structure that they are most alike.
     shared_parent_probabilities_ : LabeledTable
         P(two observed nodes share a hidden parent), free of latents' names; its diagonal, P(a node has one).
     hidden_parent_counts_ : LabeledTable
@@ -161,8 +181,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         "strategy": "no_validation",
         "scoring": "no_validation",
         "cv": "no_validation",
-        "rescoring": [str, EvidenceScorer, None],
-        "n_rescored": [Interval(Integral, 1, None, closed="left")],
+        "rescoring": [str, EvidenceScorer, Options(bool, {False}), None],
+        "n_rescored": [Interval(Integral, 1, None, closed="left"), None],
         "refit": ["boolean", str, callable],
         "prior": "no_validation",
         "averaging": ["boolean"],
@@ -184,7 +204,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         scoring=None,
         cv=None,
         rescoring=None,
-        n_rescored=10,
+        n_rescored=None,
         refit=True,
         prior="uniform",
         averaging=False,
@@ -221,6 +241,15 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
         return tags
 
+    def __getattr__(self, name: str):
+        """Say why there is no posterior, where there is none."""
+        if name in ("structure_posterior_", "structure_posterior_errors_") and "score_weights_" in vars(self):
+            raise AttributeError(
+                f"This {type(self).__name__} has no {name!r}: its scores are bounds or other approximations, whose "
+                "shares, in 'score_weights_', are no probabilities. Search with rescoring='evidence'."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     # Searching --------------------------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -254,7 +283,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         ranking, prior = self.refit if isinstance(self.refit, str) else next(iter(names)), coerce_prior(self.prior)
         given = resolve_strategy(self.strategy)
         strategy = given.chosen_for(space, job, ranking, prior)
-        n_stages = 1 + (self.rescoring is not None) + (self.refit is not False)
+        rescoring = self._rescoring(names[ranking])
+        n_stages = 1 + (rescoring is not None) + (self.refit is not False)
         report = IterationReport(self, X, y, max_iterations=n_stages, metadata=params or None)
         progress = Progress(type(self).__name__, self.verbose, report)
         if strategy is not given:
@@ -272,8 +302,16 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 none = "there is none" if space.n_settings == 0 else f"the strategy {strategy!r} tried none"
                 raise ValueError(f"{type(self).__name__} has no candidate: {none} in {space!r}.")
             self._refuse_if_all_failed(tried)
-            weight = partial(prior.log_weight, space=space)
-            state = self._ranked(job, tried, names, ranking, weight, progress, checkpoint)
+            log_priors = np.array([prior.log_weight(setting, space) for setting, _ in tried], dtype=float)
+            graphs = None
+            if not isinstance(rescoring, EvidenceScorer):
+                graphs = posterior_over_space(space, job, ranking, prior)
+            if self.rescoring is None and runner.over in ("time_limit", "stopped"):
+                rescoring = None
+            ranked = self._ranker(job, ranking, rescoring, progress, checkpoint, seed).ranked(
+                tried, log_priors, len(tried) == space.n_settings, graphs
+            )
+            state = self._state(job, ranked, names, ranking, log_priors)
         state |= {
             "strategy_": strategy,
             "stopped_by_": runner.over,
@@ -281,7 +319,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             "n_splits_": _n_splits(job),
         }
         self._tell_of_doubts(state["cv_results_"], state["best_index_"])
-        state |= self._structures(job, state)
+        state |= self._structures(job, state, graphs)
         state |= self._refitted(job, state, report)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
         report.close(lambda: state)
@@ -300,11 +338,11 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
     def _scorers(self) -> dict[str, Callable]:
         """The scores by name, callables of (estimator, X, y)."""
         owner = type(self).__name__
-        if self.cv is not None and self.rescoring is not None:
+        if self.cv is not None and self.rescoring not in (None, False):
             raise ValueError(f"'rescoring' of {owner} is by the evidence of all rows: leave 'cv' None.")
         if self.cv is not None and self.averaging:
             raise ValueError(f"averaging=True of {owner} needs a posterior: leave 'cv' None.")
-        if isinstance(self.rescoring, str):
+        if isinstance(self.rescoring, str) and self.rescoring != EVIDENCE:
             scorer(self.rescoring)
         given = scorings_by_name(self.scoring, self.estimator, self.cv, owner)
         if isinstance(self.refit, str) and self.refit not in given:
@@ -357,58 +395,51 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 SearchWarning,
             )
 
-    def _ranked(self, job: Job, tried, names, ranking: str, priors, progress: Progress, checkpoint: Checkpoint) -> dict:
+    def _rescoring(self, score: Callable) -> EvidenceScorer | str | None:
+        """What candidates are scored by again: "evidence", a score, or nothing."""
+        if isinstance(self.rescoring, str) and self.rescoring != EVIDENCE:
+            return scorer(self.rescoring)
+        if self.rescoring is None and self.scoring is None and self.cv is None and isinstance(score, EvidenceScorer):
+            return EVIDENCE
+        return self.rescoring or None
+
+    def _ranker(self, job: Job, ranking: str, rescoring, progress: Progress, checkpoint: Checkpoint, seed) -> Ranker:
+        most = self.n_rescored or (MAX_SAMPLED if rescoring == EVIDENCE else _N_RESCORED)
+        return Ranker(
+            job,
+            ranking,
+            rescoring,
+            most,
+            stage=lambda name, n: progress.stage("rescoring", name, n),
+            runner=lambda exact: {"n_jobs": self.n_jobs, "checkpoint": checkpoint, "stage": content(exact)},
+            rng=np.random.default_rng([seed, _POSTERIOR]),
+        )
+
+    def _state(self, job: Job, ranked: Ranking, names, ranking: str, log_priors: np.ndarray) -> dict:
         """The table of the search, the best of it, and the posterior."""
-        values = np.array([record.values[ranking] for _, record in tried])
-        settings = [setting for setting, _ in tried]
-        log_priors = np.array([priors(setting) for setting in settings], dtype=float)
-        of_prior = np.zeros(len(tried)) if isinstance(job, HeldOutJob) else log_priors
-        order = order_of(tried, values + of_prior)
-        columns, rescored = list(names), []
-        if self.rescoring is not None:
-            rescored = [k for k in order[: self.n_rescored] if not np.isnan(values[k])]
-            tried, column = self._rescored(job, tried, rescored, progress, checkpoint)
-            columns.append(column)
-            exact = np.array([tried[k][1].values.get(column, np.nan) for k in range(len(tried))])
-            again = order_of([tried[k] for k in rescored], (exact + of_prior)[rescored])
-            order = [rescored[k] for k in again] + [k for k in order if k not in set(rescored)]
-            values = exact
-        table = results_table(tried, columns, log_priors)
-        if rescored:
-            place = np.empty(len(order), dtype=np.int32)
-            place[order] = np.arange(1, len(order) + 1)
+        table = results_table(ranked.tried, ranked.columns, log_priors)
+        if ranked.is_rescored:
+            place = np.empty(len(ranked.order), dtype=np.int32)
+            place[ranked.order] = np.arange(1, len(ranked.order) + 1)
             table[f"rank_test_{ranking}"] = place
-        best = int(self.refit(table)) if callable(self.refit) else order[0]
+        best = int(self.refit(table)) if callable(self.refit) else ranked.order[0]
         state = {
             "cv_results_": table,
             "scorer_": dict(names) if len(names) > 1 else next(iter(names.values())),
             "multimetric_": len(names) > 1,
             "best_index_": best,
-            "best_params_": dict(settings[best]),
-            "best_score_": float(values[best]),
+            "best_params_": dict(table["params"][best]),
+            "best_score_": float(ranked.values[best]),
         }
-        if not isinstance(job, HeldOutJob):
-            state["structure_posterior_"], state["log_evidence_"] = _posterior.posterior(values, log_priors)
+        if isinstance(job, HeldOutJob):
+            return state
+        state |= {"score_weights_": ranked.weights, "log_evidence_": ranked.log_mean}
+        if ranked.probabilities is not None:
+            state["structure_posterior_"] = ranked.probabilities
+            state["structure_posterior_errors_"] = ranked.errors
         return state
 
-    def _rescored(
-        self, job: Job, tried, positions: Sequence[int], progress: Progress, checkpoint: Checkpoint
-    ) -> tuple[list, str]:
-        """The records with a further score for those at some positions, and its name."""
-        exact = scorer(self.rescoring) if isinstance(self.rescoring, str) else self.rescoring
-        again, stage = job.scored_by({exact.kind: exact}), content(exact)
-        with (
-            progress.stage("rescoring", exact.kind, len(positions)) as tell,
-            Runner(again, n_jobs=self.n_jobs, checkpoint=checkpoint, stage=stage, tell=tell) as runner,
-        ):
-            records = runner([tried[k][0] for k in positions])
-        joined = list(tried)
-        for k, record in zip(positions, records):
-            if record is not None:
-                joined[k] = (tried[k][0], tried[k][1].joined(record))
-        return joined, exact.kind
-
-    def _structures(self, job: Job, state: dict) -> dict:
+    def _structures(self, job: Job, state: dict, graphs: GraphPosterior | None) -> dict:
         """What the posterior says of edges, if candidates are graphs with latents."""
         if not (isinstance(job, EvidenceJob) and hasattr(job.estimator, "network")):
             return {}
@@ -417,22 +448,15 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             network = job.network(setting)
             return _posterior.Hidden(network.dag, network.latents)
 
+        settings = state["cv_results_"]["params"]
         best = structure(state["best_params_"])
-        weights = state["structure_posterior_"]
-        kept = [k for k in range(len(weights)) if weights[k] > _NEGLIGIBLE]
-        structures = [structure(state["cv_results_"]["params"][k]) for k in kept]
-        return {
-            "best_structure_": best.dag,
-            "edge_probabilities_": _posterior.edge_probabilities(structures, weights[kept], best),
-            "shared_parent_probabilities_": _posterior.shared_parent_probabilities(structures, weights[kept]),
-            "hidden_parent_counts_": _posterior.hidden_parent_counts(structures, weights[kept]),
-        }
+        return _posterior.tables_of(structure, best, settings, _weights(state), graphs)
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
         fitted: dict = {}
         if self.averaging:
-            settings, posterior = state["cv_results_"]["params"], state["structure_posterior_"]
-            fitted["averaged_"] = average_over(job, settings, posterior, self.n_jobs)
+            settings = state["cv_results_"]["params"]
+            fitted["averaged_"] = average_over(job, settings, _weights(state), self.n_jobs)
         if self.refit is not False:
             best = job.candidate_of(state["best_params_"])
             began = time.perf_counter()
@@ -441,6 +465,11 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             fitted |= {"best_estimator_": best, "refit_time_": time.perf_counter() - began}
             fitted |= {name: getattr(best, name) for name in _ATTRIBUTES_OF_BEST if hasattr(best, name)}
         return fitted
+
+
+def _weights(state: Mapping) -> np.ndarray:
+    """The posterior over candidates, or the weights by their scores where there is none."""
+    return state["structure_posterior_"] if "structure_posterior_" in state else state["score_weights_"]
 
 
 def _least(*limits: int | None) -> int | None:

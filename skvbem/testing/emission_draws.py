@@ -9,8 +9,14 @@ from sklearn.base import clone
 
 from skvbem.blocks import Blocks
 from skvbem.estimators import VBMixture
+from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.testing.emission_examples import EmissionExample, n_rows, observed, parts_of
 from skvbem.testing.laws import agree, needs, refuses, require
+
+
+def streams_of(rng: np.random.Generator, n_lanes: int) -> np.ndarray:
+    """Random words for so many streams, (4, n_lanes)."""
+    return rng.integers(0, 2**64, size=(4, n_lanes), dtype=np.uint64)
 
 
 def rounding(statistics: np.ndarray) -> float:
@@ -58,7 +64,7 @@ def drawn_completions_have_the_expected_statistics(case: EmissionExample, rng: n
     wanted, draws = emission.statistics(table, of_components, natural), []
     for _ in range(1 if case.conjugate else 800):
         total = step.zeros()
-        step.add_drawn(table, components, [rng], total)
+        step.add_drawn(table, components, ParallelGenerator(streams_of(rng, 1)), total)
         draws.append(step.statistics(total))
     error = np.std(draws, axis=0) / np.sqrt(len(draws))
     agree("Mean statistics", np.mean(draws, axis=0), wanted, abs=5 * error + rounding(wanted))
@@ -76,7 +82,8 @@ def what_is_hidden_varies_as_draws_do(case: EmissionExample, rng: np.random.Gene
     require(not emission.is_conjugate(table), "Rows that are conjugate have a hidden covariance.")
     lanes = emission.step(np.repeat(natural[:, None], n_draws, axis=1), table)
     component, total = emission.component_of_cell(n_components), lanes.zeros()
-    lanes.add_drawn(table[0:4], np.zeros((n_draws, 4), dtype=int), [rng] * n_draws, total)
+    of_lanes = ParallelGenerator(streams_of(rng, n_draws))
+    lanes.add_drawn(table[0:4], np.zeros((n_draws, 4), dtype=int), of_lanes, total)
     drawn = lanes.statistics(total)[(component == 0) | (component == -1)]
     covariance, spread = np.cov(drawn), drawn.std(axis=1)
     error = 8 * np.outer(spread, spread) / np.sqrt(n_draws)

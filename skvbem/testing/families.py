@@ -314,20 +314,18 @@ def one_prior_serves_many_statistics(case: FamilyExample, rng: np.random.Generat
 
 
 def parallel_members_draw_what_each_draws_alone(case: FamilyExample, rng: np.random.Generator) -> None:
-    """From generators of their own, which are then at the same place."""
+    """From streams of their own, which are then at the same place."""
     n_members = case.coordinates.shape[1]
-    seeds: list = np.asarray(rng.integers(2**32, size=n_members)).tolist()
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    together = case.prior.natural(case.prior.sample(ParallelGenerator(rngs)))
-    for lane, seed in enumerate(seeds):
-        alone, generator = case.at(case.coordinates[:, lane]), np.random.default_rng(seed)
-        drawn = alone.natural(alone.sample(generator))
-        agree("A draw side by side", together[:, lane], drawn, rel=1e-9, abs=0.0, nan_ok=True)
-        require(
-            rngs[lane].bit_generator.state == generator.bit_generator.state, "A generator drew more numbers than alone."
-        )
-    words = f"1 generators for {n_members} lanes"
-    refuses(ValueError, words, "Too few generators", lambda: case.prior.sample(ParallelGenerator(rngs[:1])))
+    streams = rng.integers(0, 2**64, size=(4, n_members), dtype=np.uint64)
+    before = streams.copy()
+    together = case.prior.natural(case.prior.sample(ParallelGenerator(streams)))
+    for lane in range(n_members):
+        alone, stream = case.at(case.coordinates[:, [lane]]), before[:, [lane]].copy()
+        drawn = alone.natural(alone.sample(ParallelGenerator(stream)))
+        agree("A draw side by side", together[:, lane], drawn[:, 0], rel=1e-9, abs=0.0, nan_ok=True)
+        require(np.array_equal(streams[:, lane], stream[:, 0]), "A stream drew more numbers than alone.")
+    words, fewer = f"1 streams for {n_members} lanes", before[:, :1].copy()
+    refuses(ValueError, words, "Too few streams", lambda: case.prior.sample(ParallelGenerator(fewer)))
 
 
 def draws_have_the_expected_natural_parameters(case: FamilyExample, rng: np.random.Generator) -> None:

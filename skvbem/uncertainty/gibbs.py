@@ -21,14 +21,13 @@ import numpy as np
 from scipy.special import softmax
 
 from skvbem.capabilities import Annealing, Points, Relabelings
+from skvbem.uncertainty.alignment import aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
 
 # Draws of a chain that a length is judged by, at least.
 _FEWEST = 64
 # What draws must be worth, as a share of their number, and how much chains may differ.
 _WORTH, _LARGEST_R_HAT = 0.5, 1.05
-# In place of the logarithm of a probability that is below all floats.
-_LOWEST = -1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +130,7 @@ class GibbsChains:
         while True:
             while len(kept) < 2 * n_kept:
                 points = np.concatenate([each.after(spacing) for each in lanes], axis=1)
-                kept.append(self._aligned(anchor, points))
+                kept.append(aligned(self.relabelings, anchor, points))
             chains = np.stack(kept[n_kept:], axis=2)
             sizes, r_hat = effective_sizes(chains)
             converged = bool(sizes.min() >= _WORTH * n_draws and r_hat.max() <= _LARGEST_R_HAT)
@@ -143,13 +142,6 @@ class GibbsChains:
     def _batches(self, n_chains: int) -> list[slice]:
         width = self.points.lanes_at_once(self.data)
         return [slice(at, min(at + width, n_chains)) for at in range(0, n_chains, width)]
-
-    def _aligned(self, anchor: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Points with the labels that are nearest to those of the fit."""
-        points = np.maximum(points, _LOWEST)
-        if self.relabelings is None or self.relabelings.n == 1:
-            return points
-        return self.relabelings.nearest(anchor, points)
 
 
 class _Lanes:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from skvbem.vbem.driver import Run
+
 # Nats by which objectives of different optima differ, and the share of them that is taken for rounding.
 _DIFFERENT, _SAME = 0.01, 1e-10
+# Nats below the best within which an optimum may have a part of the posterior worth a chain: what the evidence of its
+# neighborhood may be further above its bound than that of the best is above its own.
+_NATS_OF_A_MODE = 12.0
 # How many times the gain still to come, as estimated, a contender may be behind the best.
 REACH = 6.0
 # Rounds in a row that may find nothing better, at least and for each start; one less for each start that met the best.
@@ -90,6 +95,11 @@ class Contender:
         """What makes one better than others: a solution that counts, then its objective."""
         return self.counts, self.objective
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether so little is still to come that it cannot be taken for another optimum."""
+        return self.to_come < _DIFFERENT
+
     def gone_on(self, after: Contender, is_move: bool = False) -> Contender:
         """The contender after a run that went on from here, by which its last move may be judged."""
         moves = self.moves
@@ -162,3 +172,30 @@ def best_of_all(contenders: Sequence[Contender]) -> Contender:
     best = max(contenders, key=lambda each: each.rank)
     least = best.objective - _SAME * (1.0 + abs(best.objective))
     return next(each for each in contenders if each.counts == best.counts and each.objective >= least)
+
+
+def contenders_of(
+    result: Run, before: Sequence[Contender], counts: Callable[[np.ndarray], np.ndarray] | None
+) -> list[Contender]:
+    """Where contenders are after a run, whose lanes they are, and which of them `counts` says are solutions."""
+    which = np.ones(len(result.objective), dtype=bool) if counts is None else counts(result.statistics)
+    return [
+        Contender(
+            np.ascontiguousarray(result.statistics[:, lane]),
+            last.start,
+            last.moves,
+            float(result.objective[lane]),
+            max(float(result.to_come[lane]), 0.0),
+            result.traces[lane],
+            int(result.n_iter[lane]),
+            bool(result.converged[lane]),
+            bool(which[lane]),
+        )
+        for lane, last in enumerate(before)
+    ]
+
+
+def modes(optima: Sequence[Contender], best: Contender, most: int) -> list[Contender]:
+    """Of different optima, the best first, those that may have a part of the posterior worth a chain."""
+    least = best.objective - _NATS_OF_A_MODE
+    return [each for each in optima if each.counts == best.counts and each.objective + each.to_come >= least][:most]

@@ -14,15 +14,15 @@ Where data are many, all of that happens on few of them first, and what survives
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from skvbem.errors import BoundFellError, NoInteriorModeError
-from skvbem.vbem.contenders import REACH, Contender, Findings, Move, best_of_all, different
-from skvbem.vbem.driver import Ascent, Race, Run, run
+from skvbem.vbem.contenders import REACH, Contender, Findings, Move, best_of_all, contenders_of, different, modes
+from skvbem.vbem.driver import NO_RACE, Ascent, Race, run
 
 # Nats still to come below which a race is over.
 _NEARLY = 0.1
@@ -32,6 +32,8 @@ _N_STEPS, _N_STEPS_ALONE = 11, 8
 _NATS_OF_A_SAMPLE = 100.0
 # Optima that are moved, and optima that see more data.
 _N_MOVED, _N_SURVIVORS = 5, 3
+# Optima beside the best that are run on for chains to start from, and steps that each may take to its end.
+_N_MODES, _N_STEPS_OF_MODES = 16, 100
 
 
 class Explorer:
@@ -97,7 +99,7 @@ class Explorer:
         least = findings.best.objective if findings.optima and findings.best.counts else -np.inf
         try:
             after = self.raced(ascent, live, _N_STEPS, least)
-        except (BoundFellError, FloatingPointError, NoInteriorModeError):
+        except (BoundFellError, FloatingPointError, NoInteriorModeError, np.linalg.LinAlgError):
             if not findings.optima:
                 raise
             return []  # a proposal that rounding spoils leads nowhere; starts on the same data were looked at
@@ -112,7 +114,8 @@ class Explorer:
         if not optima:
             return []
         points = np.stack([each.statistics for each in optima], axis=1)
-        proposals = self.method.moves(ascent, points, int(self._seeds.integers(2**63)), findings.is_agreed)
+        seed = int(self._seeds.integers(2**63))
+        proposals = self.method.moves(ascent, points, seed, findings.is_agreed, findings.n_failed)
         start, moves = optima[0].start, optima[0].moves
         columns = np.ascontiguousarray(proposals.statistics.T)
         return [
@@ -123,44 +126,43 @@ class Explorer:
         self, ascent: Ascent, contenders: list[Contender], n_steps: int, least: float = -np.inf
     ) -> list[Contender]:
         """Where contenders end in a race of so many steps, in their order."""
-        columns = np.stack([each.statistics for each in contenders], axis=1)
-        race = Race(n_steps=_N_STEPS_ALONE, reach=REACH, least=least, counts=self._counts(ascent))
+        race = Race(n_steps=_N_STEPS_ALONE, reach=REACH, least=least, counts=self.method.solutions(ascent))
         room = self.limits["max_iter"] - max(each.n_iter for each in contenders)
         limits = {**self.limits, "tol": max(_NEARLY, self.limits["tol"]), "max_iter": max(min(n_steps, room), 2)}
-        return list(self._after(ascent, run(ascent, columns, stop=self._stop, race=race, **limits), contenders))
-
-    def _counts(self, ascent: Ascent) -> Callable[[np.ndarray], np.ndarray] | None:
-        return self.method.solutions(ascent)
-
-    def _after(self, ascent: Ascent, result: Run, before: Sequence[Contender]) -> Iterator[Contender]:
-        counts = self._counts(ascent)
-        which = np.ones(len(result.objective), dtype=bool) if counts is None else counts(result.statistics)
-        for lane, (last, objective) in enumerate(zip(before, result.objective.tolist())):
-            yield Contender(
-                np.ascontiguousarray(result.statistics[:, lane]),
-                last.start,
-                last.moves,
-                objective,
-                max(float(result.to_come[lane]), 0.0),
-                result.traces[lane],
-                int(result.n_iter[lane]),
-                bool(result.converged[lane]),
-                bool(which[lane]),
-            )
+        return self._run(ascent, contenders, race, limits)
 
     def finished(self, ascent: Ascent, contenders: list[Contender]) -> list[Contender]:
-        """Optima that may be the best run to the end, and the others, the best first."""
+        """Optima that may be the best run to the end, and the others, of which few are run on, the best first."""
         best = contenders[0]
-        close = [each for each in contenders if each.may_reach(best)]
-        n_left = self.limits["max_iter"] - max(each.n_iter for each in close)
-        if self.stopped or n_left < 2 or all(each.to_come < self.limits["tol"] for each in close):
+        race = Race(counts=self.method.solutions(ascent))
+        optima = self._run_on(ascent, contenders, [each.may_reach(best) for each in contenders], race)
+        form = getattr(ascent, "form", None)
+        if form is None or not form.density:  # chains start from densities alone
+            return optima
+        might_be = modes(optima[1:], optima[0], _N_MODES)
+        return self._run_on(
+            ascent, optima, [any(each is one for one in might_be) for each in optima], NO_RACE, _N_STEPS_OF_MODES
+        )
+
+    def _run_on(
+        self, ascent: Ascent, contenders: list[Contender], which: list[bool], race: Race, most: int | None = None
+    ) -> list[Contender]:
+        """Different optima, the best first, once some of them were run to their ends, in so many steps at most."""
+        live = [each for each, runs in zip(contenders, which) if runs]
+        room = self.limits["max_iter"] - max((each.n_iter for each in live), default=0)
+        if self.stopped or room < 2 or all(each.to_come < self.limits["tol"] for each in live):
             return contenders
-        limits = {**self.limits, "max_iter": n_left}
-        race = Race(counts=self._counts(ascent))
-        columns = np.stack([each.statistics for each in close], axis=1)
+        limits = {**self.limits, "max_iter": room if most is None else min(room, most)}
+        after = self._run(ascent, live, race, limits)
+        ended = [last.gone_on(each) for last, each in zip(live, after)]
+        return different([*ended, *(each for each, runs in zip(contenders, which) if not runs)])
+
+    def _run(
+        self, ascent: Ascent, contenders: list[Contender], race: Race, limits: Mapping[str, Any]
+    ) -> list[Contender]:
+        columns = np.stack([each.statistics for each in contenders], axis=1)
         result = run(ascent, columns, stop=self._stop, race=race, **limits)
-        ended = [last.gone_on(after) for last, after in zip(close, self._after(ascent, result, close))]
-        return different([*ended, *(each for each in contenders if not any(each is one for one in close))])
+        return contenders_of(result, contenders, self.method.solutions(ascent))
 
 
 def _promising(contenders: list[Contender], stage: Any) -> list[Contender]:

@@ -9,20 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.vbem.contenders import Move, Proposals
-from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, Run, run
+from skvbem.vbem.contenders import Contender, Move, Proposals, contenders_of, different, modes
+from skvbem.vbem.driver import RELATIVE_SLACK, Ascent, run
 from skvbem.vbem.exploration import Explorer
 from skvbem.vbem.posteriors import VB, Form
 
 # Steps that starts and moves may cost together, for each start.
-_N_STEPS_PER_START = 400
+_N_STEPS_PER_START = 500
 # Optima kept, and numbers they may take together.
 _MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
-# Of two runs whose objectives differ by less, one is kept; none of an objective lower than the best by more. Nats.
-_NATS_BETWEEN_OPTIMA, _NATS_WITHOUT_HOPE = 0.01, 50.0
-# Nats below the best within which an optimum that a search met has a part of the posterior worth a chain, and those at
-# which it may be the best, not run to its end.
-_NATS_OF_A_MODE, _NATS_ON_THE_WAY = 3.0, 0.5
 # Turns of strengths of the prior and runs.
 _MAX_TURNS = 100
 
@@ -49,11 +44,11 @@ class Fit:
     restart_traces : tuple of tuple of float
         The objective along the run of every start; empty where it was left behind.
     optima : ndarray of shape (n_cells, n_optima)
-        Statistics of the different optima that the starts ended in, the best first.
-    restart_to_come : ndarray of shape (n_starts,), optional
+        Statistics of the different optima that starts and moves ended in, the best first, for chains to start from.
+    restart_to_come : ndarray of shape (n_starts,)
         Nats that every start might still have gained where a race left it.
-    restart_counts : ndarray of bool, shape (n_starts,), optional
-        Which starts ended in solutions that count, where not all do.
+    restart_counts : ndarray of bool, shape (n_starts,)
+        Which starts ended in solutions that count.
     restart_kinds : tuple of str
         The kind of every start.
     moves : tuple of Move
@@ -70,8 +65,8 @@ class Fit:
     restart_converged: np.ndarray
     restart_traces: tuple[tuple[float, ...], ...]
     optima: np.ndarray
-    restart_to_come: np.ndarray | None = None
-    restart_counts: np.ndarray | None = None
+    restart_to_come: np.ndarray
+    restart_counts: np.ndarray
     restart_kinds: tuple[str, ...] = ()
     moves: tuple[Move, ...] = ()
 
@@ -104,23 +99,26 @@ def explored(
     explorer = Explorer(method, limits, seed, stop)
     of_starts, optima = explorer.best(ascent, starts)
     best = optima[0]
+    of_starts += [each for each in optima if not each.moves]  # which went on from there
+    fit = _fit_of(best, [each for each in optima if each is best or each.has_ended], of_starts, n_starts)
+    return replace(fit, converged=best.converged and not (explorer.stopped and best.to_come >= limits["tol"]))
+
+
+def _fit_of(best: Contender, optima: list[Contender], of_starts: Iterable[Contender], n_starts: int) -> Fit:
+    """The fit that ended with the best of different optima, of which chains are offered a few."""
     objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
     to_come, counts = np.zeros(n_starts), np.ones(n_starts, bool)
     traces: list[tuple[float, ...]] = [()] * n_starts
-    ended = {each.start: each for each in [*of_starts, *(one for one in optima if not one.moves)]}
-    for number, each in ended.items():
-        objectives[number], n_iter[number], converged[number] = each.objective, each.n_iter, each.converged
-        traces[number], to_come[number], counts[number] = tuple(each.trace), each.to_come, each.counts
-    least, most = best.objective - _NATS_OF_A_MODE, best.objective - _NATS_ON_THE_WAY
-    # races end early: what is nearly as high as the best is as likely on the way there
-    kept = [best, *(each for each in optima[1:] if each.converged and least <= each.objective < most)][:_MAX_OPTIMA]
-    kept = kept[: max(_MAX_KEPT_DOUBLES // len(best.statistics), 1)]
+    for each in of_starts:
+        objectives[each.start], n_iter[each.start], converged[each.start] = each.objective, each.n_iter, each.converged
+        traces[each.start], to_come[each.start], counts[each.start] = tuple(each.trace), each.to_come, each.counts
+    kept = modes(optima, best, min(_MAX_OPTIMA, max(_MAX_KEPT_DOUBLES // len(best.statistics), 1)))
     return Fit(
         best.statistics,
         best.objective,
         tuple(best.trace),
         best.n_iter,
-        best.converged and not (explorer.stopped and best.to_come >= limits["tol"]),
+        best.converged,
         objectives,
         n_iter,
         converged,
@@ -161,26 +159,11 @@ def best_of(
     for inverse_temperature in inverse_temperatures:
         starts *= inverse_temperature
         ascent.advance(starts, 1)
-    result: Run = run(ascent, starts, tol=tol, max_iter=max_iter, accelerate=accelerate, stop=stop)
-    best, kept = result.best, distinct_optima(result.objective, len(starts))
-    which = np.ones(starts.shape[1], dtype=bool) if counts is None else counts(result.statistics)
-    if which.any() and not which[best]:
-        best = int(np.argmax(np.where(which, result.objective, -np.inf)))
-        among = np.flatnonzero(which)
-        kept = among[distinct_optima(result.objective[among], len(starts))].tolist()
-    return Fit(
-        np.ascontiguousarray(result.statistics[:, best]),
-        float(result.objective[best]),
-        tuple(result.traces[best]),
-        int(result.n_iter[best]),
-        bool(result.converged[best]),
-        result.objective,
-        result.n_iter,
-        result.converged,
-        tuple(map(tuple, result.traces)),
-        result.statistics[:, kept],
-        restart_counts=which,
-    )
+    result = run(ascent, starts, tol=tol, max_iter=max_iter, accelerate=accelerate, stop=stop)
+    began = [Contender(column, number) for number, column in enumerate(starts.T)]
+    of_starts = contenders_of(result, began, counts)
+    best = max(of_starts, key=lambda each: each.rank)
+    return _fit_of(best, [best, *different(of_starts)[1:]], of_starts, starts.shape[1])
 
 
 def continued(fit: Fit, further: Fit) -> Fit:
@@ -198,29 +181,6 @@ def continued(fit: Fit, further: Fit) -> Fit:
         converged=further.converged,
         optima=further.optima,
     )
-
-
-def distinct_optima(objectives: np.ndarray, n_cells: int) -> list[int]:
-    """The runs to keep, one for each optimum worth a start of its own, the best first.
-
-    Relabelings of one optimum have one objective, so that runs whose objectives agree are taken for one.
-
-    Parameters
-    ----------
-    objectives : ndarray of shape (n_runs,)
-    n_cells : int
-        Numbers that one run takes; large ones are not kept beside the best.
-    """
-    order = np.argsort(-objectives, kind="stable")
-    kept = [int(order[0])]
-    for run_at in order[1:]:
-        if len(kept) == _MAX_OPTIMA or (len(kept) + 1) * n_cells > _MAX_KEPT_DOUBLES:
-            break
-        if objectives[run_at] < objectives[kept[0]] - _NATS_WITHOUT_HOPE:
-            break
-        if objectives[run_at] < objectives[kept[-1]] - _NATS_BETWEEN_OPTIMA:
-            kept.append(int(run_at))
-    return kept
 
 
 class FitMethod:
@@ -242,10 +202,11 @@ class FitMethod:
         """Steps that starts and moves may cost together, for each start, before no more moves are made."""
         return _N_STEPS_PER_START
 
-    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int) -> Proposals:
         """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default.
 
-        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough.
+        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough. `n_failed` rounds
+        in a row found nothing better: what is not drawn at random need not be tried again.
         """
         return Proposals([], np.empty((len(statistics), 0)))
 

@@ -1,5 +1,6 @@
 """Draws of parameters against the exact posterior, a sum over all that is hidden; and what users get of them."""
 
+import warnings
 from itertools import pairwise, permutations, product
 
 import numpy as np
@@ -7,10 +8,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import gammaln, logsumexp
+from sklearn.base import clone
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture, blocks_of
 from skvbem.emissions import Poisson
-from skvbem.errors import PosteriorWarning
+from skvbem.errors import EvidenceWarning, PosteriorWarning
 
 approx = pytest.approx
 # Standard errors that an average of draws may be off, of some hundred that are looked at.
@@ -156,22 +158,22 @@ def classes(binary):
 def test_intervals_of_linear_response_and_of_draws_are_wider_than_those_of_vb(classes, binary):
     narrow = classes.credible_intervals(method="vb")
     for method in ("draws", "linear_response"):
-        wide = classes.credible_intervals(method=method, X=binary)
+        wide = classes.credible_intervals(binary, method=method)
         assert {group: list(of) for group, of in wide.items()} == {group: list(of) for group, of in narrow.items()}
         for node, (low, high) in wide["tables"].items():
             assert low.shape == classes.tables_[node].values.shape
             assert (high - low > np.subtract(*narrow["tables"][node][::-1])).all()
-    default = classes.credible_intervals(X=binary)
+    default = classes.credible_intervals(binary)
     assert (
         default["tables"]["h0"][0].tolist()
-        == classes.credible_intervals(0.95, "draws", X=binary)["tables"]["h0"][0].tolist()
+        == classes.credible_intervals(binary, 0.95, "draws")["tables"]["h0"][0].tolist()
     )
-    inner = classes.credible_intervals(0.5, X=binary)["tables"]["x0"]
+    inner = classes.credible_intervals(binary, 0.5)["tables"]["x0"]
     assert (inner[0] > default["tables"]["x0"][0]).all()
 
 
 def test_intervals_of_vb_are_quantiles_of_beta_distributions(classes):
-    low, high = classes.credible_intervals(0.9, "vb")["tables"]["x1"]
+    low, high = classes.credible_intervals(level=0.9, method="vb")["tables"]["x1"]
     concentration = classes.posterior_["x1"].values
     rest = concentration.sum(axis=-1, keepdims=True) - concentration
     assert low == approx(stats.beta.ppf(0.05, concentration, rest))
@@ -187,7 +189,7 @@ def test_draws_are_those_of_their_seed(classes, binary):
 
 def test_draws_of_vb_are_those_of_its_density(classes, binary):
     draws = classes.sample_posterior(binary, 20_000, method="vb")
-    low, high = classes.credible_intervals(0.5, "vb")["tables"]["x2"]
+    low, high = classes.credible_intervals(level=0.5, method="vb")["tables"]["x2"]
     of_draws = draws.intervals(0.5)["tables"]["x2"]
     assert of_draws[0] == approx(low, abs=0.005)
     assert of_draws[1] == approx(high, abs=0.005)
@@ -199,7 +201,7 @@ def test_weights_of_sticks_have_quantiles(rng):
     X = rng.normal(np.repeat([0.0, 6.0], 30), 1.0)[:, None]
     kind = {"weight_concentration_prior_type": "dirichlet_process"}
     model = VBMixture(2, random_state=0, **kind).fit(X)
-    low, high = model.credible_intervals(0.9, "vb")["mixture"]["weights"]
+    low, high = model.credible_intervals(level=0.9, method="vb")["mixture"]["weights"]
     a, b = model.weight_concentration_[0]
     assert [low[0], high[0]] == approx(stats.beta.ppf([0.05, 0.95], a, b), abs=0.003)
     assert [low[1], high[1]] == approx(1 - stats.beta.ppf([0.95, 0.05], a, b), abs=0.003)
@@ -242,6 +244,41 @@ def test_estimators_answer_with_the_parameters_of_each_draw(binary, classes, rng
     assert draws.ask(lambda one: one.transmat_) == approx(draws.parameters["chain"]["transmat"])
 
 
+@pytest.mark.parametrize("kind", ["gaussian", "gaussian with gaps", "categories", "chains", "network"])
+def test_draws_do_not_hang_on_the_order_of_rows(kind, rng):
+    """Nor on whether equal rows come one by one or as weights; nor do evidences that chains sample."""
+    X = np.round(rng.normal(np.repeat([0.0, 4.0], 20)[:, None], 1.0, (40, 2)), 1)
+    weight, order = rng.integers(1, 4, 40), rng.permutation(40)
+    if kind == "gaussian with gaps":
+        X[rng.random(X.shape) < 0.2] = np.nan
+    if kind in ("categories", "network"):
+        X = (X > 2.0).astype(int)
+    emission = "categorical" if kind == "categories" else "gaussian"
+    model = VBMixture(2, emission=emission, random_state=0)
+    if kind == "network":
+        model = VBDiscreteDAG(latents=2, categories=[[0, 1], [0, 1]], random_state=0)
+    given: list = [(X, weight), (X[order], weight[order])]
+    if kind == "chains":
+        model = VBHMM(2, random_state=0)
+        sequences = [X[:10], X[10:13], X[13:30], X[29:12:-1]]
+        given = [(sequences, [1, 2, 1, 1]), ([sequences[k] for k in (3, 0, 2, 1)], [1, 1, 1, 2])]
+        given.append(([*sequences, sequences[1]], None))
+    else:
+        given.append((np.repeat(X, weight, axis=0), None))
+    found = []
+    for rows, times in given:
+        fitted = clone(model).fit(rows, sample_weight=times)
+        draws = fitted.sample_posterior(rows, 64, sample_weight=times)
+        options = {"n_particles": 64, "max_particles": 64}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EvidenceWarning)
+            evidence = fitted.log_evidence(rows, kind="smc_data", sample_weight=times, **options)
+        found.append((draws.natural, evidence.value))
+    for natural, evidence in found[1:]:
+        assert natural == approx(found[0][0], rel=1e-6, abs=1e-6)
+        assert evidence == approx(found[0][1], abs=1e-6)
+
+
 def test_chains_that_do_not_settle_are_told(binary):
     model = VBDiscreteDAG(latents=4, random_state=0).fit(binary)
     with pytest.warns(PosteriorWarning, match=r"chains of this VBDiscreteDAG did not settle in 128 sweeps"):
@@ -257,9 +294,11 @@ def test_what_has_no_draws_is_refused(classes, binary):
     with pytest.raises(
         ValueError, match=r"(?s)'level' parameter of credible_intervals .* Data are given by name, as X=X"
     ):
-        classes.credible_intervals(binary)
+        classes.credible_intervals(level=binary)
+    with pytest.raises(ValueError, match=r"'X' parameter .* must be the data of the fit.* Got 0.9 .* as level=0.9"):
+        classes.credible_intervals(0.9, "vb")
     with pytest.raises(ValueError, match=r"'n_draws' parameter of credible_intervals must be an int >= 1"):
-        classes.credible_intervals(X=binary, n_draws=0)
+        classes.credible_intervals(binary, n_draws=0)
     with pytest.raises(ValueError, match=r"'n_draws' parameter of sample_posterior must be an int >= 1"):
         classes.sample_posterior(binary, 0)
     with pytest.raises(ValueError, match="is other data"):
@@ -273,8 +312,8 @@ def test_what_has_no_draws_is_refused(classes, binary):
     weight = np.linspace(0.5, 1.5, len(binary))
     weighted = VBDiscreteDAG(latents=2, random_state=0, n_init=2).fit(binary, sample_weight=weight)
     with pytest.raises(ValueError, match=r"need whole-number sample weights\. Take method='linear_response'"):
-        weighted.credible_intervals(X=binary, sample_weight=weight)
-    low, high = weighted.credible_intervals(X=binary, sample_weight=weight, method="linear_response")["tables"]["h0"]
+        weighted.credible_intervals(binary, sample_weight=weight)
+    low, high = weighted.credible_intervals(binary, sample_weight=weight, method="linear_response")["tables"]["h0"]
     assert (low < high).all()
 
 
@@ -283,10 +322,10 @@ def test_rows_in_blocks_have_linear_response(rng):
     blocks = blocks_of([X[:50], X[50:]])
     model = VBMixture(2, emission="poisson", random_state=0).fit(blocks)
     with pytest.raises(ValueError, match=r"which must be in memory; X comes in blocks\. Take method='linear_response'"):
-        model.credible_intervals(X=blocks)
+        model.credible_intervals(blocks)
     whole = VBMixture(2, emission="poisson", random_state=0).fit(X)
     ends = [
-        each.credible_intervals(X=of, method="linear_response")["poisson"]["rates"]
+        each.credible_intervals(of, method="linear_response")["poisson"]["rates"]
         for each, of in ((model, blocks), (whole, X))
     ]
     assert np.sort(ends[0][0], axis=0) == approx(np.sort(ends[1][0], axis=0), rel=0.02)

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from skvbem import LabeledTable, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma, load_coleman_panel
@@ -27,42 +26,6 @@ def panel():
 def linked(panel):
     latents = {"member": 2, "attitude": 2}
     return {m: VBDiscreteDAG(PANEL_EDGES, latents=latents, method=m, random_state=0).fit(panel) for m in ("vb", "ml")}
-
-
-# --- tables as a frame ------------------------------------------------------------------------------------------------
-
-
-def test_summary_is_all_tables_with_beta_intervals(linked):
-    estimator = linked["vb"]
-    frame = estimator.summary(level=0.9)
-    assert frame.columns.tolist() == ["node", "given", "state", "probability", "lower", "upper", "expected_count"]
-    assert len(frame) == sum(table.values.size for table in estimator.tables_.values())
-    for node in estimator.structure_.nodes:
-        rows = frame[frame["node"] == node]
-        a = estimator.posterior_[node].values
-        rest = a.sum(axis=-1, keepdims=True) - a
-        assert rows["probability"].to_numpy() == approx(estimator.tables_[node].values.ravel())
-        assert rows["expected_count"].to_numpy() == approx(estimator.counts_[node].values.ravel())
-        assert rows["lower"].to_numpy() == approx(stats.beta(a, rest).ppf(0.05).ravel())
-        assert rows["upper"].to_numpy() == approx(stats.beta(a, rest).ppf(0.95).ravel())
-    row = frame[(frame["node"] == "A") & (frame["given"] == "member=1") & (frame["state"] == 0)]
-    assert row["probability"].item() == approx(estimator.tables_["A"]["member":1, "A":0])
-
-
-def test_summary_of_a_point_has_no_intervals(linked):
-    frame = linked["ml"].summary()
-    assert frame["lower"].isna().all()
-    assert frame["upper"].isna().all()
-    assert frame["probability"].notna().all()
-
-
-@pytest.mark.filterwarnings("ignore::skvbem.errors.DataWarning")
-def test_summary_of_a_node_with_one_state():
-    X = pd.DataFrame({"constant": ["c", "c", "c"], "b": [True, False, True]})
-    frame = VBDiscreteDAG([("constant", "b")]).fit(X).summary()
-    assert frame.loc[frame["node"] == "constant", ["probability", "lower", "upper"]].to_numpy().tolist() == [[1, 1, 1]]
-    assert frame.loc[frame["node"] == "b", "given"].tolist() == ["constant=c"] * 2
-    assert frame.loc[frame["node"] == "b", "state"].tolist() == [False, True]
 
 
 # --- one table --------------------------------------------------------------------------------------------------------

@@ -355,9 +355,25 @@ def test_options_that_make_no_sense_are_refused():
             anchored_ais(evaluation, **{name: 0})
 
 
-def test_batches_cover_all_chains_one_for_each_thread():
-    for n, at_once, n_threads, width in ((48, 32, 1, 32), (48, 32, 2, 24), (5, 32, 8, 1), (9, 2, 1, 2), (3, 5, 2, 2)):
-        found = batches(n, at_once, n_threads)
+def test_how_components_of_a_proposal_differ_is_no_part_of_an_error(rng):
+    """Each has its share of draws, so that what varies is within components."""
+    component = rng.permutation(np.repeat([0, 1, 2], 10_000))
+    weights = np.array([1.0, 3.0, 8.0])[component] + 0.1 * rng.standard_normal(len(component))
+    value, error, _ = pooled([np.log(weights)], np.argsort(component, kind="stable"))
+    assert value == pytest.approx(np.log(4.0), abs=1e-3)
+    assert error == pytest.approx(0.1 / 4.0 / np.sqrt(len(weights)), rel=0.1)
+    assert pooled([np.log(weights)])[1] > 20 * error
+
+
+def test_batches_cover_all_chains_in_parts_that_threads_may_share():
+    for n, at_once, n_chains, width in (
+        (48, 32, 1, 32),
+        (1000, 512, 1, 250),
+        (9, 2, 1, 2),
+        (32, 40, 16, 8),
+        (3, 5, 64, 1),
+    ):
+        found = batches(n, at_once, n_chains)
         assert [i for part in found for i in range(part.start, part.stop)] == [*range(n)]
         assert max(part.stop - part.start for part in found) == width
 

@@ -17,12 +17,12 @@ AUTO = get_score("auto")
 STOUFFER_3, STOUFFER_3_ERROR = -523.58, 0.06
 
 
-def said(value, error, *, sure=True, kind="importance_gibbs"):
+def said(value, error, *, sure=True, kind="importance_gibbs", worth=None, pareto_k=None):
     """What a sampler says of 100 weights; one that is not sure says that these are worth few, of a heavy tail."""
     details = {
         "log_weights": np.full(100, value),
-        "effective_sample_size": 90.0 if sure else 5.0,
-        "pareto_k": 0.3 if sure else 0.9,
+        "effective_sample_size": worth or (90.0 if sure else 5.0),
+        "pareto_k": pareto_k or (0.3 if sure else 0.9),
     }
     doubts = () if sure else (f"{kind}: not to be trusted.",)
     return Evidence(value, kind, True, error, details=details, doubts=doubts)
@@ -85,8 +85,17 @@ def test_an_error_is_not_smaller_than_witnesses_allow(asked):
 
 def test_a_sampler_in_doubt_is_not_believed(asked):
     """Weights of a heavy tail: a population takes its place."""
-    found = asked([said(-101.0, 0.1, sure=False)], [population(-100.0, 0.3), population(-99.9, 0.08)])
+    doubted = [said(-101.0, 0.1, sure=False), said(-101.0, 0.08, sure=False)]
+    found = asked(doubted, [population(-100.0, 0.3), population(-99.9, 0.08)])
     assert (found.value, found.details["taken"], found.doubts) == (-99.9, ("smc_data 2",), ())
+
+
+@pytest.mark.parametrize(("worth", "pareto_k", "taken"), [(40, 0.6, " 2"), (40, 0.4, ""), (80, 0.6, "")])
+def test_weights_without_a_variance_have_more_completions(asked, worth, pareto_k, taken):
+    """But where they are nearly equal, and little is in their tail."""
+    runs = [said(-100.0, 0.02, worth=worth, pareto_k=pareto_k), said(-99.9, 0.02)]
+    found = asked(runs, [population(-99.95, 0.2)])
+    assert found.details["taken"] == (f"importance_gibbs{taken}",)
 
 
 def test_samplers_of_one_anchor_are_wrong_together_where_populations_are_higher(asked):

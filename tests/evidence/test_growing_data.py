@@ -1,14 +1,19 @@
 """A population over growing data: what it says of its own error, and that it is moved."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from evidence.evaluations import evaluation_of
+from laws.models import MODELS
 from laws.problems import enumerable
 from reference.discrete_network import exact_log_evidence
 
 from skvbem import VBDiscreteDAG
 from skvbem.datasets import load_carcinoma
+from skvbem.errors import TooLargeError
 from skvbem.evidence import get_score
+from skvbem.testing.capabilities import deviations, evaluations
 
 N_RUNS = 60
 
@@ -48,7 +53,57 @@ def test_a_population_of_few_lines_is_doubted():
         model.log_evidence(X, kind="smc_data", n_particles=32, max_particles=32)
 
 
+def test_memory_is_planned():
+    """What is refused is refused with the estimate, which what is held comes near to; populations grow no further."""
+    X = load_carcinoma().data
+    model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
+    with pytest.raises(TooLargeError, match=r"'smc_data' with 10,000,000 particles on data that count 118 would take"):
+        model.log_evidence(X, kind="smc_data", n_particles=10_000_000)
+    with pytest.raises(
+        TooLargeError, match=r"'importance_gibbs' with 1,000,000,000 draws would take at least 6.*e\+10"
+    ):
+        model.log_evidence(X, kind="importance_gibbs", n_draws=1_000_000_000)
+    evaluation = model.evaluation(X)
+    evaluation.max_memory = 8 * (6 * evaluation.model.n_cells + 16) * 300 + 16 * 118
+    tracemalloc.start()
+    found = get_score("smc_data")(evaluation, n_particles=256, error=0.01)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [each.n_particles for each in found.details["populations"]] == [256, 300]
+    assert held < 3 * evaluation.max_memory
+
+
 @pytest.mark.parametrize("error", [0, -1.0, "x", None])
 def test_an_error_that_is_none_is_refused(error):
     with pytest.raises(ValueError, match="'error' to be a number of nats above 0"):
         get_score("smc_data")(evaluation_of(enumerable(5, 2**9, hidden=True)), error=error)
+
+
+def deviations_of(family, n):
+    """From sums over all that is hidden, in standard errors, of so many tiny models of a family, every emission's."""
+    cases = [case for name, case in MODELS.items() if name.startswith(family)]
+    options = {"n_particles": 1024, "error": 0.2, "max_particles": 4096}
+    of_each = (
+        deviations("smc_data", evaluations(cases[k % len(cases)], 1, np.random.default_rng([k, 7])), 0.01, **options)
+        for k in range(n)
+    )
+    return np.concatenate(list(of_each))
+
+
+@pytest.mark.parametrize("family", ["network", "mixture", "HMM"])
+def test_a_few_tiny_models(family):
+    z = deviations_of(family, 10)
+    assert len(z) == 10
+    assert np.abs(z).max() < 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["network", "mixture", "HMM"])
+def test_two_hundred_tiny_models(family):
+    """No fit has a say in these populations: their agreement with sums is what others are confirmed by."""
+    z = deviations_of(family, 200)
+    assert len(z) > 190
+    assert np.mean(np.abs(z) < 2) > 0.9
+    assert abs(z.mean()) < 0.3
+    assert 0.7 < z.std() < 1.4
+    assert np.abs(z).max() < 5.5

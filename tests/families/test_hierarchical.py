@@ -115,12 +115,14 @@ def test_draws_of_hyperparameters_have_the_expected_statistics(prior, rng):
 def test_lanes_do_not_know_of_each_other(prior, rng):
     natural = np.stack([prior.natural(rng.gamma(1.0, size=(3, 2))) for _ in range(3)], axis=1)
     statistics, log_z = prior.hyperprior.expect(natural)
-    drawn = prior.hyperprior.draw(natural, ParallelGenerator([np.random.default_rng(k) for k in range(3)]))
+    streams = rng.integers(0, 2**64, size=(4, 3), dtype=np.uint64)
+    drawn = prior.hyperprior.draw(natural, ParallelGenerator(streams.copy()))
     for lane in range(3):
         alone = prior.hyperprior.expect(natural[:, lane])
         assert statistics[:, lane] == approx(alone[0])
         assert log_z[lane] == approx(alone[1])
-        assert np.array_equal(drawn[:, [lane]], prior.hyperprior.draw(natural[:, [lane]], np.random.default_rng(lane)))
+        of_lane = ParallelGenerator(streams[:, [lane]].copy())
+        assert np.array_equal(drawn[:, [lane]], prior.hyperprior.draw(natural[:, [lane]], of_lane))
 
 
 def test_a_posterior_is_of_the_family_of_the_base(prior, rng):

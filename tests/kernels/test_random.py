@@ -242,3 +242,12 @@ def test_log_dirichlet_of_a_lane_depends_on_its_own_stream_and_cells_alone(rng):
         _random.log_dirichlet(row_starts, np.ascontiguousarray(concentration[:, [lane]]), alone, found)
         assert np.array_equal(found[:, 0], together[:, lane])
         assert np.array_equal(alone[:, 0], streams[:, lane])
+
+
+@pytest.mark.parametrize("shape", [0.02, 0.7, 1.0, 3.5, 400.0])
+def test_gamma_variates_of_a_shape_for_each_lane(shape, rng):
+    """As those of one shape for all, and of every shape beside others."""
+    shapes = np.repeat([[0.3, shape, 9.0]], 30_000, axis=0)
+    found = np.empty(shapes.shape)
+    _random.gammas(shapes, streams_of(rng, 3), found)
+    check_continuous(found[:, 1], stats.gamma(shape).cdf)

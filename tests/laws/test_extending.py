@@ -87,13 +87,24 @@ def test_bad_cells_are_refused_in_its_words(estimator, cell):
         estimator(2, emission=Geometric(-1)).fit([[1], [2], [3]])
 
 
+def test_its_errors_are_those_of_a_closed_form(rng):
+    X, _ = failures(rng)
+    model = VBMixture(1, emission=Geometric(), method="ml", random_state=0).fit(X)
+    p = model.parameters_["geometric"]["probabilities"][0]
+    expected = p * np.sqrt((1 - p) / len(X))
+    assert model.standard_errors(X).errors["geometric"]["probabilities"][0] == approx(expected)
+    draws = model.bootstrap(X, 100, kind="parametric")
+    assert draws.errors["geometric"]["probabilities"][0] == approx(expected, rel=4 / np.sqrt(200))
+    assert [table.title for table in model.summary(X).tables] == ["components", "geometric"]
+
+
 def test_its_columns_are_drawn(rng):
     pytest.importorskip("matplotlib")
     from skvbem.plotting import ClassProfileDisplay, ComponentsDisplay, StatePathDisplay
 
     X, _ = failures(rng)
     model = VBMixture(2, emission=Geometric(), random_state=0).fit(X)
-    profile = ClassProfileDisplay.from_estimator(model).profiles[0]
+    profile = ClassProfileDisplay.from_estimator(model, X).profiles[0]
     p = model.parameters_["geometric"]["probabilities"][:, 0]
     assert profile.values == approx(1 / p - 1)
     low, high = profile.intervals
@@ -233,8 +244,12 @@ def test_a_strategy_is_searched_with_by_its_name(monkeypatch):
     )
     assert len(of_name.cv_results_["params"]) == 3
     assert of_name.cv_results_["params"] == of_object.cv_results_["params"] == again.cv_results_["params"]
-    best = StructureSearchCV(VBDiscreteDAG(), spaces, strategy=Sampled(4), random_state=0).fit(load_carcinoma().data)
-    whole = StructureSearchCV(VBDiscreteDAG(), spaces, strategy="exhaustive", random_state=0).fit(load_carcinoma().data)
+    best, whole = (
+        StructureSearchCV(VBDiscreteDAG(), spaces, strategy=strategy, rescoring=False, random_state=0).fit(
+            load_carcinoma().data
+        )
+        for strategy in (Sampled(4), "exhaustive")
+    )
     assert best.best_params_ == whole.best_params_
     with pytest.raises(ValueError, match=r"no strategy 'drawn'. The strategies are .*, sampled\."):
         StructureSearchCV(VBDiscreteDAG(), spaces, strategy="drawn").fit(load_carcinoma().data)

@@ -43,6 +43,10 @@ class Tosses:
         rows = np.repeat(np.arange(len(self)), self.weight.astype(int))
         return Tosses(self.counts[rows], np.ones(len(rows)))
 
+    def for_draws(self, emission):
+        """Rows that count once."""
+        return self.one_by_one
+
     def chunks(self):
         yield self
 
@@ -82,12 +86,11 @@ class TwoCoins(LatentModel):
         return self.statistics((rows * data.weight[:, None]).T[..., None], data)[:, 0]
 
 
-def completed(model, natural, data, rngs):
-    """Coins drawn, each chain by its own generator."""
+def completed(model, natural, data, rng):
+    """Coins drawn, each chain by its own stream."""
     joint = model.log_joint(natural, data)
     log_z = logsumexp(joint, axis=0)
-    uniform = np.stack([rng.random(len(data)) for rng in rngs], axis=1)
-    first = uniform < np.exp(joint[0] - log_z)
+    first = rng.random(log_z.shape) < np.exp(joint[0] - log_z)
     return log_z.sum(axis=0), model.statistics(np.stack([first, ~first]).astype(float), data)
 
 

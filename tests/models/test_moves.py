@@ -16,13 +16,13 @@ approx = pytest.approx
 NAMES = ["full", "diag", "poisson", "categorical", "independent"]
 
 
-def recombinations(name, rng, n=4, gaps=0.0):
-    problem = PROBLEMS[name](rng, n_rows=60, gaps=gaps)
+def recombinations(name, rng, n=4, gaps=0.0, n_rows=60):
+    problem = PROBLEMS[name](rng, n_rows=n_rows, gaps=gaps)
     emission, values = problem.emission, problem.values
     model = Mixture(emission, FiniteWeights(np.ones(n)), emission.default_prior(n))
     marks = partial(row_hashes, values if isinstance(values, (list, tuple)) else [values])
     data = model.compile(emission.prepare(values), row_hashes=marks)
-    statistics = model.statistics_of(rng.dirichlet(np.ones(n), 60), data)
+    statistics = model.statistics_of(rng.dirichlet(np.ones(n), n_rows), data)
     for _ in range(3):
         natural = (model.prior + statistics).expected_natural()
         statistics = model.expect(natural[:, None], data).statistics[:, 0]

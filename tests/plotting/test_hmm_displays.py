@@ -286,7 +286,7 @@ def test_one_step_and_one_state():
     display = StatePathDisplay.from_estimator(model, QUAKES[:1], times=[1900])
     display.figure_.canvas.draw()
     assert display.axes_[0].get_xlim() == (1899.5, 1900.5)
-    TransitionsDisplay.from_estimator(model, level=0.9).figure_.canvas.draw()
+    TransitionsDisplay.from_estimator(model).figure_.canvas.draw()
 
 
 @pytest.mark.parametrize(
@@ -340,14 +340,15 @@ def test_cells_are_posterior_means_in_the_order_of_a_column(quakes):
 
 
 def test_intervals_hold_what_draws_of_the_posterior_do(quakes, rng):
-    display = TransitionsDisplay.from_estimator(quakes, order=[2, 0, 1], level=0.8)
+    draws = quakes.sample_posterior(QUAKES, 20_000, method="vb")
+    display = TransitionsDisplay.from_estimator(quakes, order=[2, 0, 1], level=0.8, draws=draws)
     low, high = display.intervals
     for row, own in enumerate([quakes.startprob_concentration_, *quakes.transmat_concentration_[[2, 0, 1]]]):
         drawn = rng.dirichlet(own, size=20_000)[:, [2, 0, 1]]
         for j in range(3):
             assert np.mean(drawn[:, j] < low[row, j]) == approx(0.1, abs=0.012)
             assert np.mean(drawn[:, j] > high[row, j]) == approx(0.1, abs=0.012)
-    assert "80 %" in display.ax_.get_title(loc="left")
+    assert display.ax_.get_title(loc="left") == "below: 80 % intervals\nby vb"
     texts = [text.get_text() for text in display.ax_.texts]
     assert len(texts) == 24
     assert sum("–" in text for text in texts) == 12
@@ -356,7 +357,7 @@ def test_intervals_hold_what_draws_of_the_posterior_do(quakes, rng):
 @pytest.mark.parametrize("method", ["vb", "map", "ml"])
 def test_transitions_that_are_ruled_out_are_empty_cells(method):
     model = VBHMM(3, emission="poisson", transmat_mask="left-to-right", method=method, n_init=2, random_state=0)
-    display = TransitionsDisplay.from_estimator(model.fit(QUAKES), level=0.9, order=[0, 1, 2])
+    display = TransitionsDisplay.from_estimator(model.fit(QUAKES), QUAKES, level=0.9, order=[0, 1, 2])
     nothing = np.array([[0, 1, 1], [0, 0, 1], [1, 0, 0], [1, 1, 0]], dtype=bool)
     assert np.isnan(np.vstack([display.startprob, display.transmat])).tolist() == nothing.tolist()
     texts, shades = cells(display)
@@ -364,11 +365,13 @@ def test_transitions_that_are_ruled_out_are_empty_cells(method):
         for j in range(3):
             assert (shades[j, y] == 1.0) == nothing[row, j]
             assert any(x == j and abs(at - y) < 0.3 for x, at in texts) != nothing[row, j]
-    if method == "vb":
-        assert [end[0, 0] for end in display.intervals] == [1, 1]  # the only way to begin
-        assert np.isnan(display.intervals[0]).tolist() == nothing.tolist()
-    else:
-        assert display.intervals is None
+    assert [end[0, 0] for end in display.intervals] == [1, 1]  # the only way to begin
+    edge = np.isin(np.nan_to_num(np.vstack([display.startprob, display.transmat])).round(6), [0, 1])
+    assert (np.isnan(display.intervals[0]) <= (nothing | edge)).all()
+    assert np.isnan(display.intervals[0])[nothing].all()
+    words = "linear response" if method == "vb" else "observed information"
+    assert display.note == f"90 % intervals\nby {words}"
+    assert not any("nan" in text.get_text() for text in display.ax_.texts)
 
 
 def test_empty_states_are_left_out_unless_named(emptied):
@@ -466,7 +469,8 @@ def test_scores_of_numbers_of_states_have_bars_where_they_are_sampled():
 
 
 def test_searches_over_numbers_of_states():
-    search = StructureSearchCV(VBHMM(emission="poisson", n_init=2), {"n_components": [1, 2, 3]}, random_state=0)
+    model = VBHMM(emission="poisson", n_init=2)
+    search = StructureSearchCV(model, {"n_components": [1, 2, 3]}, rescoring=False, random_state=0)
     display = StructureSearchDisplay.from_estimator(search.fit(QUAKES))
     assert display.ax_.get_xlabel() == "n_components"
     assert display.best_index == 2

@@ -115,8 +115,8 @@ def test_every_candidate_stands_at_its_score(searched):
 
 def test_probable_candidates_are_named_with_their_probability(searched):
     display = StructureSearchDisplay.from_estimator(searched)
-    order = np.argsort(-searched.structure_posterior_)[:8]
-    expected = [f"{percent(searched.structure_posterior_[k])} %" for k in order]
+    order = np.argsort(-searched.score_weights_)[:8]
+    expected = [f"{percent(searched.score_weights_[k])} %" for k in order]
     assert [text.partition("   ")[0] for text in texts(display.ax_)] == expected
     bold = [text.get_text() for text in display.ax_.texts if text.get_weight() == "bold"]
     assert len(bold) == 1
@@ -161,7 +161,7 @@ def test_one_parameter_is_plotted_against(grid):
     line = display.ax_.lines[0]
     assert line.get_xdata() == pytest.approx([1, 2, 3, 4])
     assert line.get_ydata() == pytest.approx(grid.cv_results_["mean_test_VB"] - grid.best_score_)
-    notable = grid.structure_posterior_[grid.structure_posterior_ >= 0.01]
+    notable = grid.score_weights_[grid.score_weights_ >= 0.01]
     assert texts(display.ax_) == [f"{percent(share)} %" for share in sorted(notable, reverse=True)]
     by_size = StructureSearchDisplay.from_estimator(grid, scores="VB", x="n_free_parameters")
     assert by_size.ax_.lines[0].get_xdata() == pytest.approx(grid.cv_results_["n_free_parameters"])

@@ -71,7 +71,7 @@ def test_the_best_is_the_best(searched, rows):
 
 def test_posterior_over_structures(searched):
     scores = searched.cv_results_["mean_test_score"]
-    assert searched.structure_posterior_ == pytest.approx(np.exp(scores - logsumexp(scores)), abs=1e-12)
+    assert searched.score_weights_ == pytest.approx(np.exp(scores - logsumexp(scores)), abs=1e-12)
     assert searched.log_evidence_ == pytest.approx(logsumexp(scores) - np.log(136), rel=1e-12)
 
 
@@ -79,8 +79,8 @@ def test_priors_shift_the_posterior(rows, space, searched):
     labeled = StructureSearchCV(MODEL, space, scoring="lower_bound", prior="labeled", random_state=0).fit(rows)
     weights = np.exp(labeled.cv_results_["log_prior"])
     assert weights.sum() == pytest.approx(256)
-    expected = searched.structure_posterior_ * weights
-    assert labeled.structure_posterior_ == pytest.approx(expected / expected.sum(), rel=1e-9)
+    expected = searched.score_weights_ * weights
+    assert labeled.score_weights_ == pytest.approx(expected / expected.sum(), rel=1e-9)
     by_edges = StructureSearchCV(
         MODEL,
         space,
@@ -89,8 +89,8 @@ def test_priors_shift_the_posterior(rows, space, searched):
         random_state=0,
     ).fit(rows)
     edges = [len(setting["structure"].edges) for setting in searched.cv_results_["params"]]
-    expected = searched.structure_posterior_ * np.exp(-np.array(edges))
-    assert by_edges.structure_posterior_ == pytest.approx(expected / expected.sum(), rel=1e-9)
+    expected = searched.score_weights_ * np.exp(-np.array(edges))
+    assert by_edges.score_weights_ == pytest.approx(expected / expected.sum(), rel=1e-9)
     assert by_edges.best_index_ == np.argmax(expected)
 
 
@@ -106,7 +106,7 @@ def test_the_best_is_the_most_probable(rows, space, searched, rescoring):
         refit=False,
         random_state=0,
     ).fit(rows)
-    assert search.best_index_ == np.nanargmax(search.structure_posterior_)
+    assert search.best_index_ == np.nanargmax(search.score_weights_)
     assert search.best_structure_.edges == ()
     assert search.best_score_ < search.cv_results_["mean_test_score"].max()
     few = {"space": {"latents": [1, 2]}, "prior": lambda setting: -1000.0 * setting["latents"]}
@@ -117,7 +117,7 @@ def test_the_best_is_the_most_probable(rows, space, searched, rescoring):
 def test_edges_counted_structure_by_structure(searched):
     """Label-free statistics against sums written out."""
     shared, counts = searched.shared_parent_probabilities_, searched.hidden_parent_counts_
-    weights, settings = searched.structure_posterior_, searched.cv_results_["params"]
+    weights, settings = searched.score_weights_, searched.cv_results_["params"]
     parents = [[set(setting["structure"].parents(node)) for node in "abcd"] for setting in settings]
     for i, node in enumerate("abcd"):
         for j, other in enumerate("abcd"):
@@ -138,9 +138,7 @@ def test_latents_are_matched_to_the_best_structure(searched):
     assert edges["parent":of_a, "child":"a"] > 0.95
     assert edges["parent":of_c, "child":"d"] > 0.95
     assert edges["parent":"a", "child":of_a] == 0
-    sums = sum(
-        w * len(s["structure"].edges) for w, s in zip(searched.structure_posterior_, searched.cv_results_["params"])
-    )
+    sums = sum(w * len(s["structure"].edges) for w, s in zip(searched.score_weights_, searched.cv_results_["params"]))
     assert edges.values.sum() == pytest.approx(sums, abs=1e-9)
 
 
@@ -216,7 +214,7 @@ def test_the_best_are_scored_again(kind):
     assert results["rank_test_score"][best] == 1
     assert results["rank_test_score"][by_bic[2]] == 3
     assert search.best_score_ == results[f"mean_test_{kind}"][best]
-    assert search.structure_posterior_[by_bic[2]] == 0
+    assert search.score_weights_[by_bic[2]] == 0
 
 
 def test_rows_held_out():
@@ -227,7 +225,7 @@ def test_rows_held_out():
     assert search.cv_results_["mean_test_score"] == pytest.approx(reference.cv_results_["mean_test_score"], rel=1e-12)
     assert search.cv_results_["split1_test_score"] == pytest.approx(reference.cv_results_["split1_test_score"])
     assert search.best_params_ == reference.best_params_
-    assert not hasattr(search, "structure_posterior_")
+    assert not hasattr(search, "score_weights_")
     with pytest.raises(ValueError, match="evidence of all rows"):
         StructureSearchCV(model, GRID, cv=3, scoring="bic").fit(CARCINOMA)
 
@@ -306,7 +304,7 @@ def test_one_failing_candidate_does_not_end_the_search(rows):
         search = StructureSearchCV(MODEL, space, random_state=0).fit(rows)
     assert np.isnan(search.cv_results_["mean_test_score"][1])
     assert "nowhere" in search.cv_results_["failure"][1]
-    assert search.structure_posterior_.tolist() == [1.0, 0.0]
+    assert search.score_weights_.tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="nowhere"):
         StructureSearchCV(MODEL, space, error_score="raise").fit(rows)
     with pytest.raises(ValueError, match=r"All 1 candidates.*failed"):

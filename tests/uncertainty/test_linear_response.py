@@ -124,7 +124,7 @@ def test_where_nothing_is_hidden_linear_response_is_the_posterior(rng):
     rates = response.posterior.blocks[1]
     assert isinstance(rates, Gamma)
     drawn = model.sample_posterior(X, 20_000, method="linear_response").parameters["poisson"]["rates"]
-    low, high = model.credible_intervals(0.9, "vb")["poisson"]["rates"]
+    low, high = model.credible_intervals(level=0.9, method="vb")["poisson"]["rates"]
     assert np.quantile(drawn, [0.05, 0.95]) == approx([low[0, 0], high[0, 0]], rel=0.01)
 
 

@@ -9,18 +9,20 @@ from laws.models import MODELS
 from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings, StateRelabelings
 
 approx = pytest.approx
-N_STATES = 4
-CELLS = np.arange(3 * N_STATES).reshape(3, N_STATES).T
 
 
+@pytest.mark.parametrize("n_states", [3, 5])
 @pytest.mark.parametrize("kind", [ListedRelabelings, StateRelabelings, SequentialRelabelings])
-def test_the_nearest_is_the_best_of_all(kind, rng):
-    n_cells = CELLS.size + 1  # the last belongs to no state
+def test_the_nearest_is_the_best_of_all(kind, n_states, rng):
+    """Of few states and of so many that not all permutations are tried."""
+    cells = np.arange(3 * n_states).reshape(3, n_states).T
+    n_cells = cells.size + 1  # the last belongs to no state
     statistics, points = rng.gamma(1.0, 2.0, size=n_cells), np.log(rng.dirichlet(np.ones(n_cells), size=6).T)
-    orders = np.tile(np.arange(n_cells), (24, 1))
-    for row, order in zip(orders, permutations(range(N_STATES))):
-        row[CELLS] = CELLS[list(order)]
-    relabelings = kind(orders if kind is ListedRelabelings else CELLS)
+    of_states = list(permutations(range(n_states)))
+    orders = np.tile(np.arange(n_cells), (len(of_states), 1))
+    for row, order in zip(orders, of_states):
+        row[cells] = cells[list(order)]
+    relabelings = kind(orders if kind is ListedRelabelings else cells)
     aligned = relabelings.nearest(statistics, points)
     values = np.stack([statistics @ points[order] for order in orders])
     assert statistics @ aligned == approx(values.max(axis=0), rel=1e-12)

@@ -25,6 +25,7 @@ from skvbem._numerics import pack_symmetric, pairings, safe_cholesky, unpack_sym
 from skvbem.emissions.base import Step, as_matrix, by_row
 from skvbem.emissions.gaussian.dense_step import covariance_of_products, runs_of_patterns
 from skvbem.families import Regression
+from skvbem.families.parallel_generator import ParallelGenerator
 
 # Cells of a table whose measured values are kept from step to step.
 _MAX_KEPT = 2**21
@@ -418,12 +419,12 @@ class FactorStep(Step):
                 summed[k, of_matrices[:, None], flat] += both.T
         return summed
 
-    def add_drawn(self, block: FactorTable, components: np.ndarray, rngs: Any, total: np.ndarray) -> None:
+    def add_drawn(self, block: FactorTable, components: np.ndarray, rng: ParallelGenerator, total: np.ndarray) -> None:
         """Add statistics of rows whose components are known, factors drawn given what is observed."""
         components = components.reshape(self.n_lanes, -1)
         chosen = (components[:, None, :] == np.arange(self.n_components)[:, None]).astype(float)
         weights = chosen.reshape(-1, len(block))
-        noise = np.stack([rng.standard_normal((self.n_factors, len(block))) for rng in rngs])
+        noise = np.moveaxis(rng.standard_normal((self.n_factors, len(block), self.n_lanes)), -1, 0)
         noise = np.repeat(noise, self.n_components, axis=0)
         for rows, missing in block.runs:
             if len(missing) < self.n_columns:

@@ -5,7 +5,7 @@ The formulas stand in `skvbem.emissions.gaussian.dense`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Self
@@ -14,6 +14,7 @@ import numpy as np
 
 from skvbem._numerics import pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
+from skvbem.families.parallel_generator import ParallelGenerator
 
 #: Largest precision times squared reach for which the square is expanded.
 MAX_EXPANDED_SQUARE = 1e7
@@ -367,19 +368,20 @@ class DenseStep(Step):
         of_precision = np.concatenate([total[..., 0].sum(axis=1)[:, None], total[..., 1 + d :].sum(axis=1)], axis=-1)
         return by_cell(np.concatenate([of_means, of_precision], axis=-1), self.single)
 
-    def add_drawn(
-        self, block: DenseTable, components: np.ndarray, rngs: Sequence[np.random.Generator], total: np.ndarray
-    ) -> None:
+    def add_drawn(self, block: DenseTable, components: np.ndarray, rng: ParallelGenerator, total: np.ndarray) -> None:
         """Add statistics of rows whose components are known, missing cells drawn given the observed ones."""
         n_lanes, n_components, d = self.shape
         components = components.reshape(n_lanes, -1)
+        noises = [
+            rng.standard_normal((len(missing), len(components[0, rows]), n_lanes)) if 0 < len(missing) < d else None
+            for rows, missing in block.runs
+        ]
         for lane in range(n_lanes):
             drawn, chosen = block.frame.copy(), components[lane]
-            for rows, missing in block.runs:
-                if not 0 < len(missing) < d:
+            for (rows, missing), of_lanes in zip(block.runs, noises):
+                if of_lanes is None:
                     continue
-                observed, which = self._observed(*missing), chosen[rows]
-                noise = rngs[lane].standard_normal((len(missing), len(which)))
+                observed, which, noise = self._observed(*missing), chosen[rows], of_lanes[..., lane]
                 for k in np.unique(which):
                     of_component = np.arange(len(block))[rows][which == k]
                     of_precision = 0 if self.tied else k

@@ -207,15 +207,26 @@ class NumericSpecification(EmissionSpecification):
         intervals: tuple[Parameters, Parameters] | None,
         levels: Sequence[np.ndarray] = (),
     ) -> list[Numbers | Probabilities]:
-        """Means, with the intervals that their parameters have, and deviations."""
-        means, deviations, ends = self.means(parameters), self.deviations(parameters), None
+        """Means and deviations, with the intervals that their parameters have."""
+        means, deviations = self.means(parameters), self.deviations(parameters)
+        ends = of_deviations = None
         if intervals is not None:
-            one, other = map(self.means, intervals)
-            ends = np.minimum(one, other), np.maximum(one, other)
+            ends = _in_order(*map(self.means, intervals))
+            if len(parameters) > 1 and all(parameters.keys() <= each.keys() for each in intervals):
+                of_deviations = _in_order(*map(self.deviations, intervals))
         return [
-            Numbers(name, means[:, j], deviations[:, j], None if ends is None else (ends[0][:, j], ends[1][:, j]))
+            Numbers(name, means[:, j], deviations[:, j], _of_column(ends, j), _of_column(of_deviations, j))
             for j, name in enumerate(names)
         ]
+
+
+def _in_order(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and the upper ends of intervals."""
+    return np.minimum(one, other), np.maximum(one, other)
+
+
+def _of_column(ends: tuple[np.ndarray, np.ndarray] | None, j: int) -> tuple[np.ndarray, np.ndarray] | None:
+    return None if ends is None else (ends[0][:, j], ends[1][:, j])
 
 
 # Positive parameters of priors: beyond these their digamma functions, or their inverses, leave the floats.

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from skvbem.estimators.fitted import Parameters
+from skvbem.estimators.fitted import Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.labels.fitted import FittedEmissions
+from skvbem.estimators.summary import ParameterTable
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences.data import HMMData
 
@@ -82,6 +83,15 @@ class FittedHMM(FittedEmissions):
     def named_parameters(self, point: tuple) -> Parameters:
         """Probabilities of first states and transitions at a point, and what is observed in each state, by name."""
         return {"chain": self._of_chain(*point[:2])} | super().named_parameters(point)
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """First states and transitions, then a table per group of columns."""
+        values, ends = np.vstack([self.startprob, self.transmat]), None
+        if intervals is not None:
+            first, pairs = intervals["chain"]["startprob"], intervals["chain"]["transmat"]
+            ends = np.vstack([first[0], pairs[0]]), np.vstack([first[1], pairs[1]])
+        rows = ["first", *(f"after {number}" for number in self._numbers)]
+        return [ParameterTable("transitions", rows, self._numbers, values, ends), *super().report(intervals)]
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta), by group and name; 0 of transitions that are ruled out."""

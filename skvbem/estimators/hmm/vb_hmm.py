@@ -131,8 +131,9 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         Concentrations of the prior as it was resolved, or learned.
     counts_ : ndarray of float, shape (n_components,)
         Expected steps in each state, those after the last observation of a sequence left out.
-    component_states_ : LatentStates
-        States in use, empty ones, and duplicates, which neither rows nor the ways on from them tell apart.
+    latent_states_ : dict of str to LatentStates
+        Under "state" the states in use, empty ones, and duplicates, which neither rows nor the ways on from them tell
+        apart.
     means_, covariances_, precisions_ : ndarray
         As in scikit-learn's mixtures, if there is a Gaussian group; where there are several, by group, as are the other
         attributes of measurements.
@@ -187,6 +188,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     """
 
     _label = "state"
+    _prior_parameters = ("startprob_prior", "transmat_prior")
     _method = HMMMethod()
     _fitted_type = FittedHMM
     # Of a search that names none: that of networks is drawn here, path by path, and has an error bar.
@@ -426,8 +428,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         >>> states, log_probability = model.decode(words)
         >>> [path.tolist() for path in states]
         [[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1]]
-        >>> log_probability.round(2).tolist()
-        [-2.81, -2.39, -3.05]
+        >>> log_probability.round(1).tolist()
+        [-2.8, -2.4, -3.0]
         """
         fitted, reading, data = self.asked(X, sequence_id, lengths)
         states, log_joint = fitted.model.decoded(fitted.natural(self.predictive), data)

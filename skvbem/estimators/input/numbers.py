@@ -55,6 +55,12 @@ def is_missing(values: np.ndarray) -> np.ndarray:
     return np.isnan(values) if values.dtype.kind == "f" else values < 0
 
 
+def count_missing(values: Sequence[np.ndarray]) -> int:
+    """How many cells are missing."""
+    counts = (np.count_nonzero(is_missing(each[rows])) for each in values for rows in blocks_of_rows(len(each)))
+    return int(sum(counts))
+
+
 def are_complete(values: Sequence[np.ndarray]) -> bool:
     """Whether no cell is missing."""
     return not any(is_missing(of_group[rows]).any() for of_group in values for rows in blocks_of_rows(len(of_group)))

@@ -14,9 +14,9 @@ from skvbem.blocks import Blocks
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.numbers import are_complete, are_observed
+from skvbem.estimators.input.numbers import are_complete, are_observed, count_missing
 from skvbem.estimators.input.weighted_blocks import WeightedTables
-from skvbem.estimators.reading import Reading
+from skvbem.estimators.reading import Extent, Reading
 from skvbem.models.hmm.model import HMM
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 from skvbem.models.sequences.data import HMMData
@@ -59,6 +59,15 @@ class TableReading(Reading):
     def as_independent(self) -> TableReading:
         """The rows themselves, which do not depend on each other."""
         return self
+
+    @property
+    def extent(self) -> Extent:
+        """How much data these are; counted where they are in memory."""
+        n_columns = len(self.columns.names)
+        if self.are_in_blocks:
+            return Extent(n_columns)
+        ((values, _),) = self.blocks
+        return Extent(n_columns, len(values[0]), count_missing(values))
 
     def emission(self) -> Emission:
         """The emission of the values."""
@@ -110,6 +119,23 @@ class TableReading(Reading):
     def has_whole_weights(self) -> bool:
         """Whether every row or sequence counts a whole number of times."""
         return all(weight is None or bool((weight == np.floor(weight)).all()) for _, weight in self.blocks)
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of rows in memory, (n_rows,)."""
+        ((values, _),) = self.blocks
+        return row_hashes(values, slice(None))
+
+    @property
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each row in memory counts."""
+        ((_, weight),) = self.blocks
+        return weight
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some rows in memory."""
+        ((values, _),) = self.blocks
+        return replace(self, blocks=[([of_group[units] for of_group in values], weight)], is_weighted=None)
 
     def one_by_one(self) -> Self:
         """The reading with repeated rows in place of weights."""
@@ -171,6 +197,11 @@ class SequenceReading(Reading):
         weight = None if self.weight is None else np.repeat(self.weight, self.lengths)
         return TableReading(self.columns, [(self.values, weight)], names=self.names, given=self.given)
 
+    @property
+    def extent(self) -> Extent:
+        """How much data these are."""
+        return replace(self.as_independent.extent, n_sequences=len(self.lengths))
+
     def compiled(self, model: HMM) -> HMMData:
         """The rows as a hidden Markov model takes them."""
         table = model.emission.prepare(self.columns.as_emission_takes(self.values))
@@ -180,11 +211,28 @@ class SequenceReading(Reading):
     @cached_property
     def fingerprint(self) -> str:
         """The text that tells these rows, and how they are read, from others."""
+        return f"{fingerprint([self.unit_hashes[:, None]], self.weight)} {self.columns.meaning()}"
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of whole sequences, (n_sequences,)."""
         firsts = np.cumsum(self.lengths) - self.lengths
         time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)
         of_rows = mixed(row_hashes(self.values, slice(None)) + mixed(time * _MULTIPLIER))
-        of_sequences = np.add.reduceat(of_rows, firsts)[:, None]
-        return f"{fingerprint([of_sequences], self.weight)} {self.columns.meaning()}"
+        return np.add.reduceat(of_rows, firsts)
+
+    @property
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each sequence counts."""
+        return self.weight
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some sequences."""
+        lengths = self.lengths[units]
+        firsts = np.cumsum(self.lengths) - self.lengths
+        rows = np.arange(lengths.sum()) + np.repeat(firsts[units] - (np.cumsum(lengths) - lengths), lengths)
+        values = [of_group[rows] for of_group in self.values]
+        return replace(self, values=values, lengths=lengths, weight=weight, sequences=None, order=None)
 
     @property
     def fingerprint_in_order(self) -> str:
@@ -201,11 +249,7 @@ class SequenceReading(Reading):
         """The reading with repeated rows in place of weights."""
         if self.weight is None:
             return self
-        times = self.weight.astype(int)
-        lengths = np.repeat(self.lengths, times)
-        firsts = np.repeat(np.cumsum(self.lengths) - self.lengths, times)
-        rows = np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
-        return replace(self, values=[of_group[rows] for of_group in self.values], lengths=lengths, weight=None)
+        return self.taken(np.repeat(np.arange(len(self.lengths)), self.weight.astype(int)), None)
 
     def refilled(self, drawn: Any) -> Self:
         """The reading with values that a model drew, the same cells missing."""

@@ -17,7 +17,6 @@ from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.base import OBJECTIVES, warn_of_one_row
-from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_observed
@@ -25,6 +24,7 @@ from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import Table, listed, named_columns, show
 from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.estimators.labels.fitted import FittedEmissions
+from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.estimators.reports import states_of_components
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
@@ -32,14 +32,16 @@ from skvbem.families.normal_gamma import VARIANCE_FLOOR
 
 # Multiplications of a step that are taken without a word: about a second.
 _MAX_WORK = 1e9
+# Columns of a group whose names the title of a report has.
+_MAX_NAMED = 4
 # Nats by which rounding may move the objective of a fit without a word.
 _MAX_ROUNDING = 1.0
 
 
-class EmissionEstimator(EvidenceEstimator):
+class EmissionEstimator(ReportingEstimator):
     """Parameters and methods that `VBMixture` and `VBHMM` share: those of rows with one label and an emission."""
 
-    reading_parameters = EvidenceEstimator.reading_parameters | {"emission", "covariance_type"}
+    reading_parameters = ReportingEstimator.reading_parameters | {"emission", "covariance_type"}
     #: What the label of a row is called.
     _label: ClassVar[str]
 
@@ -171,6 +173,24 @@ class EmissionEstimator(EvidenceEstimator):
                 DataWarning,
             )
 
+    def _what_was_fitted(self, fitted: FittedEmissions) -> str:
+        n, words = fitted.model.n_components, []
+        for group in fitted.groups.groups:
+            n_columns = len(group.names)
+            columns = listed(group.names) if n_columns <= _MAX_NAMED else f"{n_columns} columns"
+            words.append(f"{group.specification!r} of {columns}")
+        return f"{n} {self._label}{'s' * (n > 1)}, {'; '.join(words)}"
+
+    def _prior_in_words(self, columns: ColumnGroups) -> str:
+        return ", ".join([super()._prior_in_words(columns), *(repr(group.specification) for group in columns.groups)])
+
+    def _doubts_of_fit(self, fitted: FittedEmissions) -> list[str]:
+        stopped = fitted.at_floor() if fitted.form.prior_share == 0.0 else []
+        if not stopped:
+            return []
+        who = listed(map(str, stopped))
+        return [f"No width in some direction: {self._label} {who}. The variance there is a floor, not found by data."]
+
     @staticmethod
     def _emission_state(fitted: FittedEmissions) -> dict:
         """The attributes that tell of the columns and of what their values are like given the label."""
@@ -192,7 +212,7 @@ class EmissionEstimator(EvidenceEstimator):
     def _data_state(self, fitted: FittedEmissions, reading, data, *, is_batch: bool = False) -> dict:
         natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
         divergences = fitted.model.divergences(natural[:, 0], data)
-        return {"component_states_": states_of_components(fitted.counts, divergences)}
+        return {"latent_states_": {self._label: states_of_components(fitted.counts, divergences)}}
 
     def _hidden(self, fitted: FittedEmissions) -> tuple:
         return (self._label,)

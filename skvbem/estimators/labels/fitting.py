@@ -12,16 +12,21 @@ from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.moves import Recombinations
 from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
 from skvbem.vbem.contenders import ALONE, Proposals
+from skvbem.vbem.draws import drawn
 from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.posteriors import Form
 
 # Proposals of one round: divisions of the best optimum, its rows shared out anew among some components, or among all,
 # and components of it and of each other optimum taken together.
-_N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 6, 16, 2
+_N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 4, 4, 2
+# Draws of parameters after the best optimum, and after any; proposals that leave the room of two components joined, or
+# of one dropped, empty; and components of the rows around one, by maximum likelihood, where they have some width, and
+# under a prior.
+_N_DRAWN, _N_DRAWN_OF_ANY, _N_JOINED, _N_DROPPED, _N_AROUND, _N_AROUND_ANY = 8, 3, 2, 1, 8, 3
 # New starts whose expected rows are in memory together.
 _AT_ONCE = 4
-# Nats a row below which components hardly overlap, and divisions then.
-_APART, _N_WHERE_APART = 0.04, 4
+# Nats a row below which components hardly overlap, and divisions, draws and components around a row then.
+_APART, _N_WHERE_APART, _N_DRAWN_WHERE_APART = 0.04, 4, 2
 # Rows of which many proposals cost hardly more than one: of more, divisions alone are tried.
 _MAX_ROWS_OF_ALL_KINDS = 4096
 # Steps for each start then.
@@ -75,34 +80,56 @@ class LabelMethod(FitMethod):
         is_large = len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS
         return _N_STEPS_OF_MANY_ROWS if is_large else super().n_steps_per_start(ascent)
 
-    def moves(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
+    def moves(
+        self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
+    ) -> Proposals:
         """What the best optimum and the others, (n_cells, n_optima), the best first, may be changed to.
 
-        One component of the best is divided in the room of two that are joined or of one that is dropped; rows of some
-        components of it, or all rows, are shared out anew; components of the best and of another are taken together.
-        Where starts agreed on components that hardly overlap, the most promising divisions are enough. Where rows are
-        many and not sampled, divisions alone are tried: each proposal costs as much as a start.
+        One component of the best is divided in the room of two that are joined or of one that is dropped, or that room
+        stays empty; rows of some components of it, or all rows, are shared out anew; components of the best and of
+        another are taken together; parameters are drawn; of one optimum after the other, rows go one by one to where
+        they are more probable. Where starts agreed on components that hardly overlap, the most promising divisions are
+        enough. Where rows are many and not sampled, divisions alone are tried: each proposal costs as much as a start.
         """
         model, rows = ascent.model, ascent.rows
         if model.n_components == 1 or not len(rows):
             return Proposals([], np.empty((len(statistics), 0)))
         natural, _ = ascent.form.of(model.prior, statistics)
         best, *others = (model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T))
-        blur = 0.0 if ascent.form.prior_share else _BLUR
-        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
-        if agreed and overlap(rows, best) < _APART:
-            return Proposals(*of_best.proposals(_N_WHERE_APART))
+        has_prior = ascent.form.prior_share > 0
+        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, 0.0 if has_prior else _BLUR)
+        rng, n_own = np.random.default_rng([seed, 1]), rows.coordinates.shape[1] + 2
+        is_simple = agreed and overlap(rows, best) < _APART
+        kinds, recombined = of_best.proposals(_N_WHERE_APART if is_simple else _N_DIVISIONS)
         if len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS:
-            return Proposals(*of_best.proposals(_N_DIVISIONS))
-        rng = np.random.default_rng([seed, 1])
-        pairs = [pair for other in others for pair in ((best, other), (other, best))]
-        kinds, recombined = of_best.proposals(_N_DIVISIONS)
+            return Proposals(kinds, recombined)
         proposed = [recombined]
 
         def propose(kind: str, expected_rows: np.ndarray) -> None:
             kinds.extend([kind] * len(expected_rows))
             proposed.append(of_best.of_expected_rows(expected_rows))
 
+        def draw(which: int, n: int) -> None:
+            proposed.append(drawn(ascent, statistics[:, which], n, rng))
+            kinds.extend(["draw"] * proposed[-1].shape[1])
+
+        if is_simple:
+            draw(0, _N_DRAWN_WHERE_APART)
+            propose("around a row", of_best.around_rows(_N_DRAWN_WHERE_APART, 1 if has_prior else n_own, rng))
+            return Proposals(kinds, np.concatenate(proposed, axis=1))
+        if has_prior:
+            draw(0, _N_DRAWN)
+            draw(int(rng.integers(len(others) + 1)), _N_DRAWN_OF_ANY)
+            propose("around a row", of_best.around_rows(_N_AROUND_ANY, 1, rng))
+            if n_failed <= len(others):
+                propose("transfer", of_best.transferred([best, *others][n_failed])[None])
+            if n_failed == 0:
+                for kind, each in zip(*of_best.emptied(_N_JOINED, _N_DROPPED)):
+                    propose(kind, each[None])
+        else:
+            draw(0, _N_DRAWN_OF_ANY)
+            propose("around a row", of_best.around_rows(_N_AROUND, n_own, rng))
+        pairs = [pair for other in others for pair in ((best, other), (other, best))]
         for _ in range(_N_ANEW // _AT_ONCE):
             propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
         propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))

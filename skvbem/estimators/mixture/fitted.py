@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from skvbem.estimators.fitted import Parameters
+from skvbem.estimators.fitted import Intervals, Parameters
 from skvbem.estimators.labels.fitted import FittedEmissions
+from skvbem.estimators.summary import ParameterTable
 from skvbem.models.mixture.model import Mixture
 
 # Draws of the parameters behind the rows of one sample.
@@ -39,6 +40,14 @@ class FittedMixture(FittedEmissions):
         natural = self.model.prior.blocks[0].natural(point[0])
         weights = np.exp(self.model.weights.log_weights(natural[:, None])[:, 0])
         return {"mixture": {"weights": weights}} | super().named_parameters(point)
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """Weights and expected rows of the components, then a table per group of columns."""
+        values, unknown = np.stack([self.weights, self.counts]), np.full(len(self.counts), np.nan)
+        of_weights = (unknown, unknown) if intervals is None else intervals["mixture"]["weights"]
+        ends = np.stack([of_weights[0], unknown]), np.stack([of_weights[1], unknown])
+        weights = ParameterTable("components", ["weight", "rows"], self._numbers, values, ends)
+        return [weights, *super().report(intervals)]
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta), by group and name."""

@@ -122,9 +122,9 @@ class VBMixture(EmissionEstimator):
         probabilities, rates and means is the posterior mean.
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
-    component_states_ : LatentStates
-        Components in use, empty ones, duplicates that rows (of the last batch) do not tell apart, and how many there
-        are in effect.
+    latent_states_ : dict of str to LatentStates
+        Under "component" the components in use, empty ones, duplicates that rows (of the last batch) do not tell apart,
+        and how many there are in effect.
     lower_bound_ : float
         Bound on the log evidence, total nats (``method="vb"``).
     batch_lower_bound_ : float
@@ -173,6 +173,7 @@ class VBMixture(EmissionEstimator):
     """
 
     _label = "component"
+    _prior_parameters = ("weight_concentration_prior_type", "weight_concentration_prior")
     _method = MixtureMethod()
     _fitted_type = FittedMixture
     # Of a search that names none: that of networks is refused where hyperparameters are hidden.

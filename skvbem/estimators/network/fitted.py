@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from skvbem.data import Rows
-from skvbem.estimators.fitted import Fitted, Parameters
+from skvbem.emissions.profiles import named
+from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.tables import Table
 from skvbem.estimators.network.reports import find_states
 from skvbem.estimators.network.tables import LabeledTables, levels_of
 from skvbem.estimators.reports import LatentStates
+from skvbem.estimators.summary import ParameterTable
 from skvbem.graphs.names import did_you_mean
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
@@ -74,6 +77,28 @@ class FittedNetwork(Fitted):
         """Tables at natural parameters (n_cells, n_draws), each (n_draws, *parents, node)."""
         tables = self.model.tables(self.model.prior.from_natural(natural))
         return {"tables": {node: np.moveaxis(table, -1, 0) for node, table in tables.items()}}
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """A table per node: a row for each combination of its parents' states, a column for each of its own."""
+        tables = []
+        for node, table in self.named_parameters(self.point)["tables"].items():
+            *parents, _ = self.model.dag.family(node)
+            rows = [
+                ", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, states))
+                for states in product(*(self.levels[parent].tolist() for parent in parents))
+            ]
+            shape = len(rows), table.shape[-1]
+            ends = None if intervals is None else intervals["tables"][node]
+            tables.append(
+                ParameterTable(
+                    f"{node} | {', '.join(map(str, parents))}" if parents else str(node),
+                    rows if parents else ["share"],
+                    [named(state) for state in self.levels[node].tolist()],
+                    table.reshape(shape),
+                    None if ends is None else (ends[0].reshape(shape), ends[1].reshape(shape)),
+                )
+            )
+        return tables
 
     def network(self) -> Network:
         """Graph, states and tables as a value of their own."""

@@ -16,12 +16,15 @@ from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network.moves import StatesSharedOut
 from skvbem.tables import LabeledTable
 from skvbem.vbem.contenders import Proposals
+from skvbem.vbem.draws import drawn
 from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import Form
 
 # Proposals of one round of moves, and the share of counts that they spread among states by maximum likelihood.
 _MAX_PROPOSALS, _BLUR = 8, 1e-3
+# Draws of tables in a round.
+_N_DRAWN = 3
 
 
 def random_points(model: DiscreteDAG, n_points: int, rng: np.random.Generator) -> np.ndarray:
@@ -154,12 +157,18 @@ class NetworkMethod(FitMethod):
         """Full steps of a network on its data."""
         return DirichletAscent(model, data, form, n_threads)
 
-    def moves(self, ascent: DirichletAscent, statistics: np.ndarray, seed: int, agreed: bool) -> Proposals:
-        """States of one latent that share their counts anew: two of them, or one in the room of two that are joined."""
+    def moves(
+        self, ascent: DirichletAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
+    ) -> Proposals:
+        """States of one latent that share their counts anew, two or one in the room of two joined; tables drawn."""
         blur = 0.0 if ascent.form.prior_share else _BLUR
         rng = np.random.default_rng(seed)
         shared_out = StatesSharedOut(ascent.model, ascent.data.latents, statistics[:, 0], rng, blur)
-        return Proposals(*shared_out.proposals(_MAX_PROPOSALS))
+        kinds, points = shared_out.proposals(_MAX_PROPOSALS)
+        if not kinds:
+            return Proposals(kinds, points)
+        tables = drawn(ascent, statistics[:, 0], _N_DRAWN, rng)
+        return Proposals([*kinds, *["draw"] * tables.shape[1]], np.concatenate([points, tables], axis=1))
 
     def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:
         """Counts of which none is 0: what an earlier fit ruled out (by ML, say) may occur."""

@@ -9,9 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from skvbem.data import Rows
+from skvbem.data import Rows, row_hashes
 from skvbem.estimators.input.categories import CategoryEncoder
-from skvbem.estimators.reading import Reading
+from skvbem.estimators.reading import Extent, Reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,8 @@ class NetworkReading(Reading):
         Of X, whatever becomes of the codes.
     n_rows_all_missing : int
         Rows of X without an observed cell.
+    n_missing : int
+        Missing cells of X.
     of_rows : str
         Fingerprint of the rows of X.
     """
@@ -34,15 +36,23 @@ class NetworkReading(Reading):
     rows: Rows
     n_rows: int
     n_rows_all_missing: int
+    n_missing: int
     of_rows: str
 
     @classmethod
     def of(cls, columns: CategoryEncoder, rows: Rows, **options) -> Self:
         """The reading of rows of X."""
-        empty = np.ones(len(rows), dtype=bool)
+        empty, n_missing = np.ones(len(rows), dtype=bool), 0
         for column in rows.codes.T:
-            empty &= column < 0
-        return cls(columns, rows, len(rows), int(empty.sum()), rows.fingerprint(), **options)
+            is_missing = column < 0
+            n_missing += int(np.count_nonzero(is_missing))
+            empty &= is_missing
+        return cls(columns, rows, len(rows), int(empty.sum()), n_missing, rows.fingerprint(), **options)
+
+    @property
+    def extent(self) -> Extent:
+        """How much data these are."""
+        return Extent(len(self.rows.names), self.n_rows, self.n_missing)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -55,6 +65,20 @@ class NetworkReading(Reading):
     def has_whole_weights(self) -> bool:
         """Whether every row or sequence counts a whole number of times."""
         return self.rows.has_whole_weights
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of rows, (n_rows,)."""
+        return row_hashes([self.rows.codes], slice(None))
+
+    @property
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each row counts."""
+        return self.rows.weight
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some rows."""
+        return replace(self, rows=Rows(self.rows.names, self.rows.codes[units], weight))
 
     def one_by_one(self) -> Self:
         """The reading with repeated rows in place of weights."""

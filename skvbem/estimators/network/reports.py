@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 from math import log, prod
 
 import numpy as np
@@ -34,41 +34,6 @@ def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, laten
             )
         ),
     )
-
-
-def table_summary(tables: Mapping, counts: Mapping, intervals: Mapping | None):
-    """All tables as one pandas DataFrame, with the intervals of each node's probabilities, if there are any."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            "summary() returns a pandas DataFrame: install pandas, or read tables_ and posterior_."
-        ) from error
-    pieces = []
-    for node, table in tables.items():
-        *parents, _ = table.axes
-        givens = [
-            ", ".join(f"{p}={s}" for p, s in zip(parents, states))
-            for states in product(*(levels.tolist() for levels in table.levels[:-1]))
-        ]
-        states_of_node = table.levels[-1].tolist()
-        lower = upper = np.full(table.values.size, np.nan)
-        if intervals is not None:
-            lower, upper = (end.ravel() for end in intervals[node])
-        pieces.append(
-            pd.DataFrame(
-                {
-                    "node": [node] * table.values.size,
-                    "given": [given for given in givens for _ in states_of_node],
-                    "state": pd.Series(states_of_node * len(givens), dtype=object),
-                    "probability": table.values.ravel(),
-                    "lower": lower,
-                    "upper": upper,
-                    "expected_count": counts[node].values.ravel(),
-                }
-            )
-        )
-    return pd.concat(pieces, ignore_index=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.estimators.base import check_count, check_flag, check_level, has_posterior, warn_of_one_row
-from skvbem.estimators.evidence import EvidenceEstimator
+from skvbem.estimators.base import check_count, check_flag, has_posterior, warn_of_one_row
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
@@ -25,7 +24,8 @@ from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
-from skvbem.estimators.network.reports import fit_indices, table_summary
+from skvbem.estimators.network.reports import fit_indices
+from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
@@ -35,7 +35,7 @@ from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 
 
-class VBDiscreteDAG(EvidenceEstimator):
+class VBDiscreteDAG(ReportingEstimator):
     r"""A discrete Bayesian network with hidden nodes anywhere, fitted to incomplete data.
 
     Every table has a Dirichlet prior; q(theta) is a product of Dirichlet distributions, and q of the hidden variables
@@ -173,6 +173,7 @@ class VBDiscreteDAG(EvidenceEstimator):
 
     _method = NetworkMethod()
     _fitted_type = FittedNetwork
+    _prior_parameters = ("prior",)
 
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",
@@ -656,32 +657,14 @@ class VBDiscreteDAG(EvidenceEstimator):
 
     # Reporting --------------------------------------------------------------------------------------------------------
 
-    def summary(self, *, level=0.95, method="vb", X=None, sample_weight=None):
-        """All tables with their counts and, for VB, credible intervals, as a pandas DataFrame.
+    def _what_was_fitted(self, fitted: FittedNetwork) -> str:
+        latents = ", ".join(f"{name} of {size} states" for name, size in fitted.sizes_of_latents().items())
+        dag = fitted.model.dag
+        return f"{len(dag.nodes)} nodes, {len(dag.edges)} edges; latents: {latents or 'none'}"
 
-        Parameters
-        ----------
-        level : float, default=0.95
-            Mass of the equal-tailed intervals.
-        method : {"vb", "draws", "linear_response"}, default="vb"
-            As of `credible_intervals`. Those of q(theta), "vb", need no X, and are too narrow where states overlap:
-            read them as a lower limit of the uncertainty.
-        X : array-like of shape (n_samples, n_features), default=None
-            The data of the fit, which the other methods need.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns node, given, state, probability, lower, upper (NaN for MAP and ML), expected_count.
-        """
-        check_is_fitted(self)
-        check_level("summary", level)
-        intervals = None
-        if self._fitted_.form.density:
-            intervals = self.credible_intervals(level, method, X=X, sample_weight=sample_weight)["tables"]
-        return table_summary(self.tables_, self.counts_, intervals)
+    def _prior_in_words(self, columns: CategoryEncoder) -> str:
+        shared = f", equivalent_sample_size={self.equivalent_sample_size!r}" if isinstance(self.prior, str) else ""
+        return super()._prior_in_words(columns) + shared
 
     def goodness_of_fit(self, X, sample_weight=None):
         """Fit indices that users of latent class models print first.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import permutations
 from math import factorial
 
 import numpy as np
 
 from skvbem.capabilities import Relabelings
+from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.hmm.model import HMM
 from skvbem.models.labels.relabelings import signed_relabelings
 from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings
@@ -24,20 +25,22 @@ def log_z(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
     return total
 
 
-def completed(
-    model: HMM, natural: np.ndarray, data: HMMData, rngs: Sequence[np.random.Generator]
-) -> tuple[np.ndarray, np.ndarray]:
+def completed(model: HMM, natural: np.ndarray, data: HMMData, rng: ParallelGenerator) -> tuple[np.ndarray, np.ndarray]:
     """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes)."""
     step, n_lanes = model.step(natural, data), natural.shape[1]
     passes, total, log_z = model.forward_backward(natural, data, step), step.zeros(), np.zeros(n_lanes)
+    is_conjugate, numbers = model.emission.is_conjugate(data.table), np.arange(model.n_components)[:, None]
 
     def uniform(n_rows: int) -> np.ndarray:
-        return np.stack([rng.random(n_rows) for rng in rngs])
+        return np.ascontiguousarray(rng.random((n_rows, n_lanes)).T)
 
     for pieces in data.segments(*model.segment_rows()):  # the same for any number of lanes
         of_sequences = np.zeros((n_lanes, len(pieces[0].starts)))
         for piece, states in passes.drawn(pieces, uniform, of_sequences):
-            step.add_drawn(data.table[piece.rows], states, rngs, total)
+            if is_conjugate:
+                step.add(data.table[piece.rows], (states[:, None] == numbers).astype(float).swapaxes(-1, -2), total)
+            else:
+                step.add_drawn(data.table[piece.rows], states, rng, total)
         log_z += of_sequences.sum(axis=1)
     of_emission = step.statistics(total).reshape(-1, n_lanes)
     return log_z, model.joined_statistics(passes.first_counts, passes.counts, of_emission)

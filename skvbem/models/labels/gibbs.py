@@ -1,11 +1,12 @@
 """Gibbs and Metropolis chains of models whose rows have one hidden label each, as `skvbem.capabilities` declares them.
 
-Every chain draws from a generator of its own, block of rows after block of rows, whatever chains run beside it.
+Every chain draws from a stream of its own, whatever chains run beside it, and row after row in an order that the rows'
+values decide: what is drawn does not hang on the order in which rows were given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,8 +17,10 @@ from skvbem.capabilities import Path
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.model import LabelModel
 
-# Log likelihoods that chains side by side may hold.
-_MAX_LOG_LIKELIHOODS_AT_ONCE = 2**21
+# Log likelihoods that chains side by side may hold, and most chains.
+_MAX_LOG_LIKELIHOODS_AT_ONCE, _MAX_LANES = 2**18, 512
+# Lanes that a block of rows is cut for.
+_LANES_OF_BLOCK = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +32,14 @@ class GibbsSampler:
     model : LabelModel
     log_z : callable of (natural, data)
         ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,).
-    completed : callable of (natural, data, rngs)
-        ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes), by a generator
-        for each lane. The data are `one_by_one`.
+    completed : callable of (natural, data, rng)
+        ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes), by a
+        `ParallelGenerator`. The data are `for_draws`.
     """
 
     model: LabelModel
     log_z: Callable[[np.ndarray, Any], np.ndarray]
-    completed: Callable[[np.ndarray, Any, Sequence[np.random.Generator]], tuple[np.ndarray, np.ndarray]]
+    completed: Callable[[np.ndarray, Any, ParallelGenerator], tuple[np.ndarray, np.ndarray]]
 
     def paths(self, data: Any, statistics: np.ndarray) -> Path:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
@@ -62,29 +65,24 @@ class GibbsSampler:
 
     def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics (n_cells, n_lanes), each by its stream."""
-        rngs, prior = generators(streams), self.model.prior
+        rng, prior = ParallelGenerator(streams), self.model.prior
         if prior.hyperprior is not None:
-            of_prior = prior.hyperprior.draw_from_prior(statistics, ParallelGenerator(rngs))
+            of_prior = prior.hyperprior.draw_from_prior(statistics, rng)
             statistics = statistics + np.where(prior.leaves_hyperparameters(statistics), of_prior, 0.0)
-        points = self._points_after(statistics, rngs)
-        move_on(streams, rngs)
-        return points
+        return self._points_after(statistics, rng)
 
     def log_normalizers(
         self, workspace: Any, path: Path, temperatures: np.ndarray, log_point: np.ndarray
     ) -> np.ndarray:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
-        log_z = [
-            self.log_z((1 - t) * path.natural + t * log_point, workspace)
-            + self.model.prior.log_normalizer_of_hyperparameters(self._natural_of_hyperparameters(path, t, log_point))
-            for t in temperatures
-        ]
+        from_prior, log_z = self.model.prior.leaves_hyperparameters(path.statistics), []
+        for t in temperatures:
+            natural = _between(path.natural, log_point, t)
+            of_hyperparameters = self.model.prior.log_normalizer_of_hyperparameters(
+                np.where(from_prior, log_point, natural)
+            )
+            log_z.append(self.log_z(natural, workspace) + of_hyperparameters)
         return np.stack(log_z)
-
-    def _natural_of_hyperparameters(self, path: Path, t: float, log_point: np.ndarray) -> np.ndarray:
-        """Natural parameters of q(nu) at an inverse temperature; chains from the prior keep p(nu | theta) all along."""
-        from_prior = self.model.prior.leaves_hyperparameters(path.statistics)
-        return np.where(from_prior, log_point, (1 - t) * path.natural + t * log_point)
 
     def log_likelihoods(self, data: Any, log_points: np.ndarray) -> np.ndarray:
         """ln p(data | theta), nats, of many points (n_cells, n_points)."""
@@ -93,31 +91,36 @@ class GibbsSampler:
         return np.concatenate([self.log_z(np.ascontiguousarray(points), data) for points in batches])
 
     def lanes_at_once(self, data: Any) -> int:
-        """Chains that run side by side, 1 to 32."""
-        return min(max(_MAX_LOG_LIKELIHOODS_AT_ONCE // (len(data) * self.model.n_components), 1), 32)
+        """Chains that run side by side, 1 to 512: as many as have their log likelihoods in cache."""
+        n_rows = len(data) if self._emission is None else min(len(data), rows_of_block(self.model))
+        return min(max(_MAX_LOG_LIKELIHOODS_AT_ONCE // max(n_rows * self.model.n_components, 1), 1), _MAX_LANES)
 
     def anneal(
         self, workspace: Any, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gibbs chains along paths of their own; see `skvbem.capabilities.Annealing`."""
-        rngs, rows, prior = generators(streams), workspace.one_by_one, self.model.prior
-        log_ratios = np.empty((len(temperatures) - 1, log_point.shape[1]))
+        rng, prior = ParallelGenerator(streams), self.model.prior
+        log_ratios = np.zeros((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
+        from_prior = prior.leaves_hyperparameters(path.statistics)  # these chains keep p(nu | theta) all along
         for step, (here, there) in enumerate(pairwise(temperatures)):
-            slope = path.slope - (path.statistics * log_point).sum(axis=0)
-            before = self.log_z((1 - here) * path.natural + here * log_point, rows) if here != there else 0.0
-            after, drawn = self.completed((1 - there) * path.natural + there * log_point, rows, rngs)
-            log_ratios[step] = (after - before if here != there else 0.0) + (there - here) * slope
-            statistics = (1 - there) * path.statistics + there * drawn
+            at_there = _between(path.natural, log_point, there)
+            after, drawn = self.completed(at_there, workspace, rng)
+            if here != there:
+                at_here = _between(path.natural, log_point, here)
+                slope = path.slope - (path.statistics * log_point).sum(axis=0)
+                log_ratios[step] = after - self.log_z(at_here, workspace) + (there - here) * slope
+            statistics = _between(path.statistics, drawn, there)
             if prior.hyperprior is not None:
-                at_here, at_there = (self._natural_of_hyperparameters(path, t, log_point) for t in (here, there))
-                log_ratios[step] += prior.log_normalizer_of_hyperparameters(at_there)
-                log_ratios[step] -= prior.log_normalizer_of_hyperparameters(at_here)
-                of_prior = prior.hyperprior.draw(at_there, ParallelGenerator(rngs))
-                statistics += np.where(prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior
+                of_there = np.where(from_prior, log_point, at_there)
+                if here != there:
+                    of_here = np.where(from_prior, log_point, at_here)
+                    log_ratios[step] += prior.log_normalizer_of_hyperparameters(of_there)
+                    log_ratios[step] -= prior.log_normalizer_of_hyperparameters(of_here)
+                of_prior = prior.hyperprior.draw(of_there, rng)
+                statistics = statistics + np.where(from_prior, 1.0, there) * of_prior
                 drawn = drawn + of_prior
-            log_point[:] = self._points_after(statistics, rngs)
-        move_on(streams, rngs)
+            log_point[:] = self._points_after(statistics, rng)
         return log_ratios, drawn
 
     def metropolis(
@@ -134,7 +137,7 @@ class GibbsSampler:
         All unconstrained coordinates move together by Gaussian steps, of variances those of a Gaussian at the prior's
         mode over the strength. The density is with respect to these coordinates, and the step the same both ways.
         """
-        prior, rngs = self.model.prior, generators(streams)
+        prior, rng = self.model.prior, ParallelGenerator(streams)
         mode = prior.mode()
         near_prior = prior.with_hyperparameters(np.zeros(len(prior.coordinates)))
         width = 1 / np.sqrt(np.diag(prior.information(mode, prior.coordinates + near_prior)))
@@ -144,8 +147,7 @@ class GibbsSampler:
         log_ratios, accepted = np.empty(shape), np.empty(shape, dtype=bool)
         for step, (here, there, strength) in enumerate(zip(temperatures, temperatures[1:], strengths)):
             log_ratios[step] = (there - here) * log_likelihood
-            noise = np.stack([rng.standard_normal(len(free)) for rng in rngs], axis=1)
-            proposed = free + width[:, None] / np.sqrt(strength) * noise
+            proposed = free + width[:, None] / np.sqrt(strength) * rng.standard_normal(free.shape)
             with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
                 natural = prior.natural(prior.from_unconstrained(proposed))
             lost = ~np.isfinite(natural).all(axis=0)  # out of the floats: stay
@@ -153,43 +155,45 @@ class GibbsSampler:
             there_prior = np.where(lost, -np.inf, self._log_prior(natural))
             there_likelihood = self.log_z(natural, workspace)
             log_odds = there_prior - log_prior + there * (there_likelihood - log_likelihood)
-            taken = np.log([rng.random() for rng in rngs]) < log_odds
+            taken = np.log(rng.random(log_odds.shape)) < log_odds
             accepted[step] = taken
             free[:, taken], log_point[:, taken] = proposed[:, taken], natural[:, taken]
             log_prior[taken], log_likelihood[taken] = there_prior[taken], there_likelihood[taken]
-        move_on(streams, rngs)
         return log_ratios, accepted
 
     def workspace(self, data: Any, n_lanes: int) -> Any:
-        """The data: chains need no memory of their own."""
-        return data
+        """The data as labels are drawn for them: chains need no memory of their own."""
+        return data.for_draws(self._emission)
 
     def sample_latent(self, natural: np.ndarray, data: Any, streams: np.ndarray) -> np.ndarray:
         """Complete-data statistics with labels drawn from q(x) at natural parameters (n_cells, n_lanes)."""
-        rngs = generators(streams)
-        _, drawn = self.completed(natural, data.one_by_one, rngs)
+        rng = ParallelGenerator(streams)
+        _, drawn = self.completed(natural, data.for_draws(self._emission), rng)
         if self.model.prior.hyperprior is not None:
-            drawn = drawn + self.model.prior.hyperprior.draw(natural, ParallelGenerator(rngs))
-        move_on(streams, rngs)
+            drawn = drawn + self.model.prior.hyperprior.draw(natural, rng)
         return drawn
+
+    @property
+    def _emission(self) -> Any:
+        """That of the model; None of a model from outside that has none."""
+        return getattr(self.model, "emission", None)
 
     def _log_prior(self, natural: np.ndarray) -> np.ndarray:
         """ln p(theta) but for a constant, nats, (n_lanes,), hidden hyperparameters integrated out."""
         prior = self.model.prior
         return (prior.coordinates[:, None] * natural).sum(axis=0) + prior.log_normalizer_of_hyperparameters(natural)
 
-    def _points_after(self, statistics: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
+    def _points_after(self, statistics: np.ndarray, rng: ParallelGenerator) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
         posterior = self.model.prior + statistics
-        return np.ascontiguousarray(self.model.prior.natural(posterior.sample(ParallelGenerator(rngs))))
+        return np.ascontiguousarray(self.model.prior.natural(posterior.sample(rng)))
 
 
-def generators(streams: np.ndarray) -> list[np.random.Generator]:
-    """A generator for each stream, (4, n_lanes) words."""
-    return [np.random.default_rng(words.tolist()) for words in streams.T]
+def rows_of_block(model: LabelModel) -> int:
+    """Rows whose labels are drawn at once, the same for any number of lanes: so sums are."""
+    return model.emission.block_rows(model.n_components, _LANES_OF_BLOCK)
 
 
-def move_on(streams: np.ndarray, rngs: Sequence[np.random.Generator]) -> None:
-    """Put streams in place that generators have not used yet."""
-    for lane, rng in enumerate(rngs):
-        streams[:, lane] = rng.integers(0, 2**64, size=4, dtype=np.uint64)
+def _between(anchor: np.ndarray, point: np.ndarray, t: float) -> np.ndarray:
+    """What is between an anchor, at 0, and a point, at 1."""
+    return point if t == 1.0 else (1 - t) * anchor + t * point

@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import softmax, xlogy
 
 from skvbem.emissions.base import Step
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
 from skvbem.models.labels.model import LabelModel
+from skvbem.models.labels.transfers import Transfers
 
 # Pairs of seeds tried for each component, and steps in which its halves settle.
 _N_TRIES, _N_STEPS = 4, 5
@@ -31,6 +32,8 @@ _PAIRS_PER_COMPONENT, _MAX_PAIRS = 3, 64
 _MAX_ALIKE = 3
 # The least rows of a component that is divided, and those below which one is empty.
 _MIN_ROWS, _EMPTY = 2.0, 0.5
+# Pairs of components of which one is joined to make room for the rows near one.
+_N_ROOMS = 3
 # Stands for the log likelihood of a row that a component cannot make, nats.
 _LOWEST = -1e5
 
@@ -82,7 +85,7 @@ class Recombinations:
         seed: int,
         blur: float = 0.0,
     ):
-        self.blur = blur
+        self.blur, self._joins = blur, cast(list[tuple[float, int, int]] | None, None)
         self.model, self.rows, self.statistics, self.expected_rows = model, rows, statistics, expected_rows
         self.n, self.counts = model.n_components, expected_rows.sum(axis=1)
         first, self._n_lanes, self._step = model.first_emission_cell, 0, cast(Step, None)
@@ -169,6 +172,11 @@ class Recombinations:
 
     def joins(self) -> list[tuple[float, int, int]]:
         """What joining pairs of components loses, nats, of the most alike ones: (cost, one, other), the least first."""
+        if self._joins is None:
+            self._joins = self._costs_of_joins()
+        return self._joins
+
+    def _costs_of_joins(self) -> list[tuple[float, int, int]]:
         one, other = np.tril_indices(self.n, -1)
         across = self.expected_rows @ self.logs.T
         of_rows = np.diagonal(across)[:, None] - across  # what rows of one lose at another's parameters
@@ -190,7 +198,7 @@ class Recombinations:
 
     def drops(self) -> list[tuple[float, int]]:
         """What dropping components loses, nats, whose rows go to the next best: (cost, component), the least first."""
-        joint = self.logs + np.log(np.maximum(self.counts, 1e-10))[:, None]
+        joint = self._log_joint()
         best_two = np.partition(joint, self.n - 2, axis=0)[-2:]
         next_best = np.where(joint == best_two[1], best_two[0], best_two[1])
         cost = (self.expected_rows * (joint - next_best)).sum(axis=1)
@@ -241,6 +249,60 @@ class Recombinations:
         return kinds, np.stack(statistics_of_each, axis=1) if statistics_of_each else np.empty(
             (len(self.statistics), 0)
         )
+
+    def emptied(self, n_joins: int, n_drops: int) -> tuple[list[str], np.ndarray]:
+        """Kinds, and expected rows (n, n_components, n_rows) with one component less that has any."""
+        pairs = [(other, one) for _, one, other in self.joins()[:n_joins]]
+        gone = [(k, None) for _, k in self.drops() if self.counts[k] >= _EMPTY][:n_drops]
+        expected_rows = np.repeat(self.expected_rows[None], len(pairs) + len(gone), axis=0)
+        for each, (k, into) in zip(expected_rows, [*pairs, *gone]):
+            each[k] = 0.0
+            if into is not None:
+                each[into] += self.expected_rows[k]
+                continue
+            joint = self._log_joint()
+            joint[k] = -np.inf
+            each += self.expected_rows[k] * softmax(joint, axis=0)
+        return ["join"] * len(pairs) + ["drop"] * len(gone), expected_rows
+
+    def _log_joint(self) -> np.ndarray:
+        return self.logs + np.log(np.maximum(self.counts, 1e-10))[:, None]
+
+    def around_rows(self, n: int, fewest: int, rng: np.random.Generator) -> np.ndarray:
+        """Expected rows (n, n_components, n_rows) where the rows nearest to one are a component, two others joined.
+
+        Parameters
+        ----------
+        n : int
+        fewest : int
+            Distinct rows that such a component has at least; a quarter of them at most.
+        rng : numpy.random.Generator
+        """
+        coordinates, joins = self.rows.coordinates, self.joins()[:_N_ROOMS]
+        fewest = min(fewest, len(coordinates))
+        most = max(len(coordinates) // 4, fewest + 1)
+        expected_rows = np.repeat(self.expected_rows[None], n, axis=0)
+        for each in expected_rows:
+            row = np.argmin(draws(self.rows.hashes, rng.integers(2**63, dtype=np.uint64)))
+            away = _squares(coordinates[[row]], coordinates)[0]
+            n_near = int(np.exp(rng.uniform(np.log(fewest), np.log(most))))
+            near = away <= np.partition(away, n_near - 1)[n_near - 1]
+            _, gone, into = joins[int(rng.integers(len(joins)))]
+            each[into] += each[gone]
+            each[gone] = 0.0
+            each[:, near] = 0.0
+            each[gone, near] = self.rows.weight[near]
+        return expected_rows
+
+    def transferred(self, expected_rows: np.ndarray) -> np.ndarray:
+        """Rows of one component each, (n_components, n_rows), that transfers lead to from expected rows."""
+        labels = expected_rows.argmax(axis=0)
+        transfers = Transfers(self.model.emission, self.prior, self.rows, self.natural, self.n)
+        labels = transfers.best_labels(labels, self._statistics(self._of_labels(labels)[None])[:, 0])
+        return self._of_labels(labels)
+
+    def _of_labels(self, labels: np.ndarray) -> np.ndarray:
+        return (labels == np.arange(self.n)[:, None]) * self.rows.weight
 
     def of_expected_rows(self, expected_rows: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n) of expected rows (n, n_components, n_rows), a little of each in every component."""

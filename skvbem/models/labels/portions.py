@@ -22,11 +22,13 @@ class RowPortions:
     model: LabelModel
 
     def order(self, data: Any, rng: np.random.Generator) -> np.ndarray:
-        """All rows in an order drawn at random, (n_units,): each as often as it counts."""
-        return rng.permutation(np.repeat(np.arange(len(data)), data.weight.astype(np.int64)))
+        """All rows in an order drawn at random, (n_units,): each as often as it counts, wherever it stands."""
+        rows = data.for_draws(self.model.emission)
+        return rng.permutation(np.repeat(np.arange(len(rows)), rows.weight.astype(np.int64)))
 
     def portion(self, data: Any, order: np.ndarray, n_units: int) -> Any:
         """The first of so many rows in an order, distinct ones with weights."""
+        data = data.for_draws(self.model.emission)
         weight = np.bincount(order[:n_units], minlength=len(data)).astype(float)
         rows = np.flatnonzero(weight)
         return replace(data, table=data.table[rows], weight=weight[rows], total_weight=float(n_units), row_hashes=None)
@@ -42,13 +44,13 @@ class StepPortions(RowPortions):
 
     def order(self, data: Any, rng: np.random.Generator) -> np.ndarray:
         """Time steps of all sequences, which come in an order drawn at random, (n_units,)."""
-        sequences = data.one_by_one
+        sequences = data.for_draws(self.model.emission)
         starts, ends = sequences.starts[:-1], sequences.ends
         return np.concatenate([np.arange(starts[k], ends[k]) for k in rng.permutation(len(ends))])
 
     def portion(self, data: Any, order: np.ndarray, n_units: int) -> Any:
         """The first of so many time steps in an order."""
-        sequences, steps = data.one_by_one, order[:n_units]
+        sequences, steps = data.for_draws(self.model.emission), order[:n_units]
         first = np.flatnonzero(np.isin(steps, sequences.starts[:-1]))
         starts = np.append(first, n_units).astype(np.int64)
         return replace(

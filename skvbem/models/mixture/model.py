@@ -11,7 +11,7 @@ again for every pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -53,9 +53,34 @@ class MixtureData:
     total_weight: float
     has_whole_weights: bool = True
     row_hashes: Callable[[slice], np.ndarray] | None = None
+    _for_draws: list[MixtureData] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    def for_draws(self, emission: Emission) -> MixtureData:
+        """Distinct rows that count, in an order that their values decide; one by one where cells of them are drawn.
+
+        What is drawn for them row after row does not hang on the order in which rows were given. Rows without hashes
+        stay in their order.
+        """
+        if not self._for_draws:
+            self._for_draws.append(self._sorted_for_draws(emission))
+        return self._for_draws[0]
+
+    def _sorted_for_draws(self, emission: Emission) -> MixtureData:
+        distinct = self
+        if self.row_hashes is not None:
+            _, first, which = np.unique(self.row_hashes(slice(None)), return_index=True, return_inverse=True)
+            weight = np.bincount(which, weights=self.weight, minlength=len(first))
+            kept = np.flatnonzero(weight)
+            cheapest = emission.row_order(self.table[first[kept]])
+            kept = kept if cheapest is None else kept[cheapest]
+            distinct = replace(self, table=self.table[first[kept]], weight=weight[kept], row_hashes=None)
+        if not emission.is_conjugate(distinct.table):
+            distinct = distinct.one_by_one
+        distinct._for_draws.append(distinct)
+        return distinct
 
     @cached_property
     def one_by_one(self) -> MixtureData:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from skvbem._kernels import _mixture
 from skvbem.capabilities import Relabelings
+from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.models.labels.gibbs import rows_of_block
 from skvbem.models.labels.relabelings import signed_relabelings
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
@@ -24,24 +24,23 @@ def log_z(model: Mixture, natural: np.ndarray, data: MixtureData | MixtureBlocks
 
 
 def completed(
-    model: Mixture, natural: np.ndarray, data: MixtureData, rngs: Sequence[np.random.Generator]
+    model: Mixture, natural: np.ndarray, data: MixtureData, rng: ParallelGenerator
 ) -> tuple[np.ndarray, np.ndarray]:
     """ln Z of q(x), (n_lanes,), and complete-data statistics with components drawn from it, (n_cells, n_lanes)."""
     log_weights, step = model.log_weights(natural), model.step(natural, data)
     n_lanes, n_components = natural.shape[1], model.n_components
-    log_z, total, counts = np.zeros(n_lanes), step.zeros(), np.zeros((n_components, n_lanes))
-    size = model.emission.block_rows(n_components)  # the same for any number of lanes
-    for at in range(0, len(data), size):
-        block = data.table[at : at + size]
-        responsibilities = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
-        _mixture.responsibilities(log_weights, np.ones(len(block)), responsibilities, log_z)
-        reached = np.cumsum(responsibilities, axis=1)
-        uniform = np.stack([rng.random(len(block)) for rng in rngs])[:, None]
-        components = np.minimum((reached <= uniform * reached[:, -1:]).sum(axis=1), n_components - 1)
-        counts += np.stack([np.bincount(of_lane, minlength=n_components) for of_lane in components], axis=1)
-        step.add_drawn(block, components, rngs, total)
+    log_z, total, counts = np.zeros(n_lanes), step.zeros(), np.zeros((n_lanes, n_components))
+    is_conjugate = model.emission.is_conjugate(data.table)
+    for block, weight in data.blocks(rows_of_block(model)):
+        drawn = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+        _mixture.draw(log_weights, np.ascontiguousarray(weight), rng.streams, drawn, log_z)
+        counts += drawn.sum(axis=-1)
+        if is_conjugate:
+            step.add(block, drawn.swapaxes(-1, -2), total)
+        else:  # rows count once
+            step.add_drawn(block, drawn.argmax(axis=1), rng, total)
     of_emission = step.statistics(total).reshape(-1, n_lanes)
-    return log_z, np.concatenate([model.weights.statistics(counts), of_emission])
+    return log_z, np.concatenate([model.weights.statistics(counts.T), of_emission])
 
 
 def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:

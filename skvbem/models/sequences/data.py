@@ -13,6 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem.data import mixed
+
 
 @dataclass(frozen=True, eq=False)
 class Segment:
@@ -135,6 +137,7 @@ class HMMData:
     has_whole_weights: bool = True
     row_hashes: Callable[[slice], np.ndarray] | None = None
     buffers: BufferPool = field(default_factory=BufferPool, init=False, repr=False)
+    _for_draws: list[HMMData] = field(default_factory=list, init=False, repr=False)
     _cut: dict[tuple[int, int], list[list[Segment]]] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -181,6 +184,40 @@ class HMMData:
         weight = self.row_weight.copy()
         weight[self.starts[:-1][self.lengths > 0]] = 0.0
         return weight
+
+    def for_draws(self, emission: Any) -> HMMData:
+        """Sequences `one_by_one`, in an order that their values decide.
+
+        What is drawn for them one after the other does not hang on the order in which they were given. Sequences
+        without hashes stay in their order.
+        """
+        if not self._for_draws:
+            sequences = self.one_by_one
+            if self.row_hashes is not None:
+                sequences = sequences._in_order(np.argsort(sequences._hashes(self), kind="stable"))
+            sequences._for_draws.append(sequences)
+            self._for_draws[:] = [sequences]
+        return self._for_draws[0]
+
+    def _hashes(self, given: HMMData) -> np.ndarray:
+        """A number of each sequence that its values decide, of the sequences of others written out."""
+        assert given.row_hashes is not None
+        hashes, steps = (
+            given.row_hashes(slice(None)),
+            np.arange(len(given)) - np.repeat(given.starts[:-1], given.lengths),
+        )
+        of_rows = np.where(given.weighted_rows, mixed(hashes + mixed(steps.astype(np.uint64))), np.uint64(0))
+        sums = np.concatenate([[np.uint64(0)], np.cumsum(of_rows, dtype=np.uint64)])
+        return np.repeat(sums[given.starts[1:]] - sums[given.starts[:-1]], given.weight.astype(np.int64))
+
+    def _in_order(self, order: np.ndarray) -> HMMData:
+        """The sequences in another order."""
+        lengths = self.lengths[order]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rows = np.arange(len(self)) + np.repeat(self.starts[order] - starts[:-1], lengths)
+        return replace(
+            self, table=self.table[rows], starts=starts, ends=starts[1:], weight=self.weight[order], row_hashes=None
+        )
 
     @cached_property
     def one_by_one(self) -> Self:

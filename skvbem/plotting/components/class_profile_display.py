@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem.emissions import Numbers, Probabilities
 from skvbem.plotting.choice import column_positions, shortened, shown_components
+from skvbem.plotting.intervals import check_mass, intervals_to_draw
 from skvbem.plotting.labels import FAINT, INK, percent, plain_axes, series
 from skvbem.plotting.profiles import classes_of_mixture, classes_of_network
 from skvbem.plotting.requirements import need_matplotlib
@@ -23,7 +24,8 @@ class ClassProfileDisplay:
     Probabilities have a row for each category, or one for the second of two. Numbers stand in standard deviations from
     the mean of all rows, so that columns of any unit share an axis; the mean is written above its mark in the unit of
     the column, and the pale band reaches one standard deviation of the class's rows either way. Thin dark lines are
-    credible intervals. Empty classes are left out. Make one with :meth:`from_estimator`; the constructor only stores.
+    intervals, where there are any; the picture says by what method. Empty classes are left out. Make one with
+    :meth:`from_estimator`; the constructor only stores.
 
     Parameters
     ----------
@@ -34,6 +36,8 @@ class ClassProfileDisplay:
         Those to draw.
     label : {"class", "state"}, default="class"
         What a class is called. States have the colors that other displays of hidden Markov models give them.
+    note : str, default=""
+        What the intervals are, for the picture to say.
 
     Attributes
     ----------
@@ -50,31 +54,38 @@ class ClassProfileDisplay:
     >>> from skvbem import VBMixture
     >>> from skvbem.datasets import load_carcinoma
     >>> from skvbem.plotting import ClassProfileDisplay
-    >>> slides = VBMixture(3, emission="categorical", random_state=0).fit(load_carcinoma().data)
-    >>> display = ClassProfileDisplay.from_estimator(slides)
+    >>> X = load_carcinoma().data
+    >>> slides = VBMixture(3, emission="categorical", random_state=0).fit(X)
+    >>> display = ClassProfileDisplay.from_estimator(slides, X)
     >>> display.axes_.shape
     (1, 3)
     >>> [label.get_text() for label in display.axes_[0, 0].get_yticklabels()][:2]
     ['x0 = 2', 'x1 = 2']
     """
 
-    def __init__(self, profiles, weights, classes, *, label="class"):
+    def __init__(self, profiles, weights, classes, *, label="class", note=""):
         self.profiles = profiles
         self.weights = weights
         self.classes = classes
         self.label = label
+        self.note = note
 
     @classmethod
-    def from_estimator(cls, estimator, *, features=None, level=0.95, axes=None):
+    def from_estimator(cls, estimator, X=None, *, features=None, level=0.95, draws=None, axes=None):
         """Plot the classes of a fitted model.
 
         Parameters
         ----------
         estimator : fitted VBMixture or VBHMM, or VBDiscreteDAG with one latent above all columns
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), default=None
+            The data of the fit, for intervals by linear response, or after ``method="map"`` and "ml" by the observed
+            information. Without X and `draws` there are none.
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default all, as in the table.
         level : float or None, default=0.95
-            Mass of the credible intervals; None for none. Fits by ``method="map"`` and "ml" have none.
+            Mass of the intervals; None for none.
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            What `sample_posterior`, `bootstrap` or `standard_errors` of the estimator returned, for intervals from it.
         axes : array-like of matplotlib Axes, default=None
             As `axes_`; by default in a new figure of fitting size.
 
@@ -94,22 +105,22 @@ class ClassProfileDisplay:
         """
         need_matplotlib(cls.__name__)
         check_is_fitted(estimator)
-        if level is not None and not 0 < level < 1:
-            raise ValueError(
-                f"The 'level' parameter of {cls.__name__} must lie between 0 and 1, or be None. Got {level!r} instead."
-            )
-        if hasattr(estimator, "groups_"):
-            classes = classes_of_mixture(estimator, level)
-        elif hasattr(estimator, "latent_names_"):
-            classes = classes_of_network(estimator, level, cls.__name__)
-        else:
+        check_mass(level, cls.__name__)
+        is_network = hasattr(estimator, "latent_names_")
+        if not (is_network or hasattr(estimator, "groups_")):
             raise TypeError(f"{cls.__name__} draws VBMixture, VBHMM and VBDiscreteDAG. Got {type(estimator).__name__}.")
+        drawn = intervals_to_draw(estimator, X, draws, level)
+        if is_network:
+            classes = classes_of_network(estimator, drawn, cls.__name__)
+        else:
+            classes = classes_of_mixture(estimator, drawn)
         profiles = classes.profiles
         if features is not None:
             names = [profile.name for profile in profiles]
             profiles = [profiles[at] for at in column_positions(features, names, cls.__name__)]
         shown = shown_components(classes.counts)
-        return cls(profiles, classes.weights, shown, label=classes.label).plot(axes=axes)
+        note = "" if drawn is None else drawn.words
+        return cls(profiles, classes.weights, shown, label=classes.label, note=note).plot(axes=axes)
 
     def plot(self, axes=None):
         """Plot the classes.
@@ -138,6 +149,9 @@ class ClassProfileDisplay:
         for block, of_block in zip(blocks, axes):
             draw = self._draw_numbers if block is numbers else self._draw_probabilities
             draw(of_block, block)
+        if self.note:
+            below = axes[-1, len(axes[-1]) // 2].xaxis.label  # whose place stays
+            below.set_text(f"{below.get_text()}\nlines: {self.note}")
         weights = np.asarray(self.weights, dtype=float)
         for position, k in enumerate(self.classes):
             title = f"{self.label} {k}\n{percent(weights[k])} %"
@@ -221,7 +235,7 @@ class ClassProfileDisplay:
 
 
 def _draw_intervals(ax, at, low, high, width: float) -> None:
-    """Draw credible intervals as dark lines that can be seen on bars of any color."""
+    """Draw intervals as dark lines that can be seen on bars of any color."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=width + 1.2, foreground="white")]

@@ -143,7 +143,9 @@ class StructureSearchDisplay:
         places, x_label = _places(cls.__name__, table, differing, x)
         alone = chosen == [_ranking_score(search, known)]
         best = search.best_index_ if alone else None
-        probabilities = getattr(search, "structure_posterior_", None) if alone else None
+        probabilities = None
+        if alone:
+            probabilities = getattr(search, "structure_posterior_", getattr(search, "score_weights_", None))
         names = None
         if probabilities is not None and len(np.unique(places)) < len(places):
             settings = {k: table["params"][k] for k in _worth_naming(probabilities)}
@@ -363,7 +365,7 @@ def _tick_values(ax, x: np.ndarray) -> None:
 
 def _ranking_score(search, known: Sequence[str]) -> str:
     """The score that the best index and the posterior are by."""
-    if getattr(search, "rescoring", None) is not None:
+    if len(known) > (len(search.scorer_) if search.multimetric_ else 1):
         return known[-1]
     return search.refit if isinstance(search.refit, str) else known[0]
 
@@ -405,7 +407,7 @@ def _are_numbers(values: Sequence) -> bool:
 
 def _descriptions(search, chosen: Sequence[str], below_best: bool, with_errors: bool) -> dict[str, str]:
     """The label of the scores' axis, and what else should be known of them."""
-    if not hasattr(search, "structure_posterior_"):
+    if not hasattr(search, "score_weights_"):
         note = "bars: standard error of the difference from the best"
         return {"y_label": "mean score of rows held out", "title": note}
     if len(chosen) > 1:
@@ -414,4 +416,7 @@ def _descriptions(search, chosen: Sequence[str], below_best: bool, with_errors: 
     name = f"log evidence ({kind})"
     if not below_best:
         return {"y_label": name}
-    return {"y_label": "nats below the best", "title": f"{name}; best: {search.best_score_:.2f} nats".replace("-", "−")}
+    title = f"{name}; best: {search.best_score_:.2f} nats".replace("-", "−")
+    if not hasattr(search, "structure_posterior_"):
+        title += "; %: weights by score"
+    return {"y_label": "nats below the best", "title": title}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skvbem.plotting.intervals import check_mass, intervals_to_draw
 from skvbem.plotting.labels import FAINT, INK
 from skvbem.plotting.requirements import need_matplotlib
 from skvbem.plotting.states import check_has_states, state_color, states_in_order
@@ -20,7 +21,7 @@ _GAP = 0.35
 class TransitionsDisplay:
     """Transition probabilities as a table in shades, a row for each state to come from, above it that of first states.
 
-    Numbers are probabilities (posterior means of VB), below them credible intervals if wanted. A transition that a
+    Numbers are probabilities (posterior means of VB), below them intervals if wanted. A transition that a
     mask or the prior rules out is an empty cell. Empty states are left out, unless the order names them, so that rows
     may lack a little of 1. Make one with :meth:`from_estimator`; the constructor only stores.
 
@@ -34,8 +35,8 @@ class TransitionsDisplay:
         What these states are called.
     intervals : pair of ndarray of shape (n_states + 1, n_states), default=None
         Lower and upper ends, those of first states in row 0.
-    level : float, default=None
-        Mass of the intervals.
+    note : str, default=""
+        What the intervals are, for the picture to say.
 
     Attributes
     ----------
@@ -59,24 +60,29 @@ class TransitionsDisplay:
     [13.1, 19.8, 30.0]
     """
 
-    def __init__(self, transmat, startprob, *, states, intervals=None, level=None):
+    def __init__(self, transmat, startprob, *, states, intervals=None, note=""):
         self.transmat = transmat
         self.startprob = startprob
         self.states = states
         self.intervals = intervals
-        self.level = level
+        self.note = note
 
     @classmethod
-    def from_estimator(cls, estimator, *, order=None, level=None, ax=None):
+    def from_estimator(cls, estimator, X=None, *, order=None, level=0.95, draws=None, ax=None):
         """Plot the transitions of a fitted hidden Markov model.
 
         Parameters
         ----------
         estimator : fitted VBHMM
+        X : list of tables, or table of one sequence, default=None
+            The data of the fit, for intervals by linear response, or after ``method="map"`` and "ml" by the observed
+            information. Without X and `draws` there are none.
         order : None, str or array-like of int, default=None
             Of the states: by number, by what a column is expected to hold in them, or these states only.
-        level : float, default=None
-            Mass of the credible intervals; None for none. Fits by ``method="map"`` and "ml" have none.
+        level : float or None, default=0.95
+            Mass of the intervals; None for none.
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            What `sample_posterior`, `bootstrap` or `standard_errors` of the estimator returned, for intervals from it.
         ax : matplotlib Axes, default=None
             By default in a new figure of fitting size.
 
@@ -95,21 +101,19 @@ class TransitionsDisplay:
         """
         need_matplotlib(cls.__name__)
         check_has_states(estimator, cls.__name__)
-        if level is not None and not 0 < level < 1:
-            raise ValueError(
-                f"The 'level' parameter of {cls.__name__} must lie between 0 and 1, or be None. Got {level!r} instead."
-            )
+        check_mass(level, cls.__name__)
         states = states_in_order(estimator, order, cls.__name__)
         prior = np.vstack([estimator.startprob_prior_, estimator.transmat_prior_])
         means = np.vstack([estimator.startprob_, estimator.transmat_])
         rows = [0, *(state + 1 for state in states)]
         means = np.where(prior > 0, means, np.nan)[np.ix_(rows, states)]
-        intervals = None
-        if level is not None and estimator.method == "vb":
-            of_chain = estimator.credible_intervals(level, "vb")["chain"]
+        intervals, drawn = None, intervals_to_draw(estimator, X, draws, level)
+        if drawn is not None:
+            of_chain = drawn.ends["chain"]
             ends = (np.vstack(pair)[np.ix_(rows, states)] for pair in zip(of_chain["startprob"], of_chain["transmat"]))
             intervals = tuple(np.where(np.isnan(means), np.nan, end) for end in ends)
-        return cls(means[1:], means[0], states=states, intervals=intervals, level=level).plot(ax=ax)
+        note = "" if drawn is None else drawn.words
+        return cls(means[1:], means[0], states=states, intervals=intervals, note=note).plot(ax=ax)
 
     def plot(self, ax=None):
         """Plot the transitions.
@@ -178,14 +182,14 @@ class TransitionsDisplay:
                     continue
                 color = "white" if value > _DARK else INK
                 middle = {"ha": "center", "va": "center", "color": color, "zorder": 3}
-                if self.intervals is None:
+                low, high = (np.nan, np.nan) if self.intervals is None else (end[row, j] for end in self.intervals)
+                if np.isnan(low):
                     ax.text(j, y, _written(value), size=size, **middle)
                     continue
-                low, high = (end[row, j] for end in self.intervals)
                 ax.text(j, y - 0.14, _written(value), size=size, **middle)
                 ax.text(j, y + 0.2, f"{_written(low)}–{_written(high)}", size=0.78 * size, **middle)
         if self.intervals is not None:
-            ax.set_title(f"below: {100 * self.level:g} % intervals", loc="left", size=9, color=INK)
+            ax.set_title(f"below: {self.note}", loc="left", size=9, color=INK)
 
 
 def _shades():

@@ -42,6 +42,6 @@ ERRORS = {
         )
     ],
     "intervals of means that fall with their parameter are upside down": [
-        ("ends = np.minimum(one, other), np.maximum(one, other)", "ends = one, other"),
+        ("return np.minimum(one, other), np.maximum(one, other)", "return one, other"),
     ],
 }

@@ -25,9 +25,18 @@ ERRORS = {
     ],
     "the standard error is that of one weight": [
         (
-            "float(np.mean((ratios - ratios.mean()) ** 2)) / len(weights)",
-            "float(np.mean((ratios - ratios.mean()) ** 2))",
+            "variance += float(of_draws) / len(weights)",
+            "variance += float(of_draws)",
         )
+    ],
+    "how components of a proposal differ is part of the error": [
+        ("_half_square_steps(ratios[alike])", "_half_square_steps(ratios)")
+    ],
+    "memory of a population is not looked at": [
+        ("per_particle * n_particles,\n", "0.0 * per_particle * n_particles,\n")
+    ],
+    "batches are cut for the threads there are": [
+        ("max(-(-n // _SHARED_AMONG), _FEWEST_SIDE_BY_SIDE // n_chains)", "n")
     ],
     "particles are drawn again without regard to their weights": [
         (

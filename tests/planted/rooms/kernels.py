@@ -3,6 +3,18 @@
 TESTS = ("kernels", "families", "models", "vbem", "laws", "evidence", "estimators/**/test_vb_hmm.py")
 
 ERRORS = {
+    "a row that counts many times has one component drawn": [
+        ("row[i] = times[i] > 1.0 ? row[i] : hit;", "row[i] = hit;")
+    ],
+    "components are drawn by the probability of those before": [
+        (
+            "(draw[i] >= before) & ((draw[i] < after) | is_last)",
+            "(draw[i] >= before) & ((draw[i] < before + 0.9 * row[i]) | is_last)",
+        )
+    ],
+    "tiny shapes of Gamma variates are not lifted back": [
+        ("drawn[k, lane] = x * exp(lift) if lift else x", "drawn[k, lane] = x")
+    ],
     "the KL of the first table row is dropped": [
         (
             "for row in range(n_rows):\n        for lane in range(n_lanes):\n            at = row * n_lanes + lane\n",

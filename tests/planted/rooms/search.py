@@ -24,7 +24,20 @@ ERRORS = {
     "ties go to more parameters": [
         ("return -value, size, describe(setting)", "return -value, -size, describe(setting)")
     ],
-    "what is scored again keeps its place": [("order = [rescored[k] for k in again] +", "order = rescored +")],
+    "what is scored again keeps its place": [("order = [best[k] for k in again] + rest", "order = best + rest")],
+    "chains over structures leave the prior out": [("(log_priors - np.log(graphs_of))", "(-np.log(graphs_of))")],
+    "a structure counts once for each name of its latents": [
+        ("(log_priors - np.log(graphs_of))", "(1.0 * log_priors)")
+    ],
+    "the front is cut too early": [("elif rest <= _MAX_REST or", "elif rest <= 1.0 or")],
+    "probabilities know of no errors of evidences": [("errors[likely, None] * rng", "0.0 * rng")],
+    "the sum over graphs leaves the prior out": [("np.where(allowed, of_edges, -inf)", "np.where(allowed, 0.0, -inf)")],
+    "graphs with several sinks count several times": [
+        ("signs = np.concatenate([signs, -signs])", "signs = np.concatenate([signs, signs])")
+    ],
+    "chains that stay where they began are believed": [
+        ("if met is not None and not met.is_stuck:", "if met is not None:")
+    ],
     "one candidate more than asked for is tried": [
         ("len(self._asked) < self._most:", "len(self._asked) <= self._most:")
     ],

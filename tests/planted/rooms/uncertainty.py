@@ -9,8 +9,8 @@ TESTS = (
 ERRORS = {
     "draws keep the labels that chains happen to have": [
         (
-            "if self.relabelings is None or self.relabelings.n == 1:",
-            "if self.relabelings is None or self.relabelings.n >= 1:",
+            "if relabelings is None or relabelings.n == 1:",
+            "if relabelings is None or relabelings.n >= 1:",
         )
     ],
     "linear response forgets what is hidden": [
@@ -48,8 +48,26 @@ ERRORS = {
     ],
     "labels nearest to a fit are those furthest from it": [
         (
+            "orders].sum(axis=2).argmax(axis=1)",
+            "orders].sum(axis=2).argmin(axis=1)",
+        )
+    ],
+    "many labels nearest to a fit are those furthest from it": [
+        (
             "linear_sum_assignment(of_point, maximize=True)",
             "linear_sum_assignment(of_point, maximize=False)",
         )
+    ],
+    "labels are drawn for rows in the order in which they came": [
+        (
+            "distinct = self\n        if self.row_hashes is not None:",
+            "distinct = self\n        if self.row_hashes is None:",
+        )
+    ],
+    "sequences are drawn in the order in which they came": [
+        ('np.argsort(sequences._hashes(self), kind="stable")', "np.arange(sequences.n_sequences)")
+    ],
+    "where a cell of a sequence stands makes no difference to its place": [
+        ("+ mixed(steps.astype(np.uint64)))", "+ 0 * mixed(steps.astype(np.uint64)))")
     ],
 }

@@ -17,7 +17,7 @@ others of C. Sets are masks; arrays over the sets without j are indexed by the m
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -84,18 +84,49 @@ def best_dag(
     -----
     Of equal graphs one with fewer edges comes out.
     """
+    best = np.stack([best_of_subsets(each) for each in all_local_scores(data, rules, log_odds or {}, max_memory)])
+    total = best_of_sets(best)
+    return _traced(data.nodes, best, total), float(total[-1])
+
+
+def all_local_scores(
+    data: CompleteData, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float], max_memory: float
+) -> Iterator[np.ndarray]:
+    """The scores of each node's families with their edges' log odds, nats, (2 ** (n_nodes - 1),), node after node.
+
+    Parameters
+    ----------
+    data, rules, log_odds, max_memory
+        As in `best_dag`.
+    """
     most = max((rules.parents[node].most for node in data.nodes), default=0)
     kinds = _kinds(data)
     _check_memory(data, len(kinds), max_memory)
     sums = np.full((1 << len(data.nodes), len(kinds)), np.nan)
     strength, shared = (np.array(column) for column in zip(*kinds))
     fill_sums(data.codes, data.cardinalities, data.weight, strength, shared.astype(np.uint8), most + 1, sums)
-    best = np.stack(
-        [_best_of_subsets(_local_scores(data, rules, sums, kinds, k, log_odds or {})) for k in range(len(data.nodes))]
-    )
-    del sums
-    total = _best_of_sets(best)
-    return _traced(data.nodes, best, total), float(total[-1])
+    for k in range(len(data.nodes)):
+        of_edges = log_odds_of_families(data.nodes, rules, log_odds, k)
+        yield np.where(of_edges > -inf, _local_scores(data, sums, kinds, k) + of_edges, -inf)
+
+
+def log_odds_of_families(
+    nodes: tuple, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float], k: int
+) -> np.ndarray:
+    """What the edges of node k's families add, for every set of other nodes; -inf where the rules have none of it."""
+    node = nodes[k]
+    others = [other for other in nodes if other != node]
+    rule = rules.parents[node]
+    index = np.arange(1 << len(others))
+
+    def bits(nodes):
+        return sum(1 << place for place, other in enumerate(others) if other in nodes)
+
+    n_parents = np.bitwise_count(index)
+    allowed = (index & bits(rule.required) == bits(rule.required)) & (index & ~bits(rule.possible) == 0)
+    allowed &= (n_parents >= rule.least) & (n_parents <= rule.most)
+    of_edges = _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
+    return np.where(allowed, of_edges, -inf)
 
 
 def _kinds(data: CompleteData) -> list[tuple[float, bool]]:
@@ -126,29 +157,18 @@ def _check_memory(data: CompleteData, n_kinds: int, max_memory: float) -> None:
         )
 
 
-def _local_scores(data, rules, sums, kinds, k: int, log_odds: Mapping) -> np.ndarray:
-    """s(node k, P) for every set P of other nodes, (2 ** (n - 1),); -inf where the rules have none of it."""
-    node, n_states = data.nodes[k], int(data.cardinalities[k])
-    others = [other for other in data.nodes if other != node]
-    rule = rules.parents[node]
-    index = np.arange(1 << len(others))
+def _local_scores(data, sums, kinds, k: int) -> np.ndarray:
+    """s(node k, P) for every set P of other nodes, (2 ** (n - 1),); not a number where no table was summed."""
+    n_states = int(data.cardinalities[k])
+    index = np.arange(1 << (len(data.nodes) - 1))
     low = (1 << k) - 1
     masks = (index & low) | ((index & ~low) << 1)
-
-    def bits(nodes):
-        return sum(1 << place for place, other in enumerate(others) if other in nodes)
-
-    n_parents = np.bitwise_count(index)
-    allowed = (index & bits(rule.required) == bits(rule.required)) & (index & ~bits(rule.possible) == 0)
-    allowed &= (n_parents >= rule.least) & (n_parents <= rule.most)
     of_cell, of_row = _of_cell(data.priors[k], n_states), _of_row(data.priors[k], n_states)
     scores = sums[masks | 1 << k, kinds.index(of_cell)] - sums[masks, kinds.index(of_row)]
     if data.per_parameter:
         sizes = [size for place, size in enumerate(data.cardinalities.tolist()) if place != k]
         scores -= data.per_parameter * (n_states - 1) * _over_sets(np.multiply, 1.0, sizes)
-    if log_odds:
-        scores += _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
-    return np.where(allowed, scores, -inf)
+    return scores
 
 
 def _over_sets(operation: np.ufunc, of_none: float, values) -> np.ndarray:
@@ -159,7 +179,7 @@ def _over_sets(operation: np.ufunc, of_none: float, values) -> np.ndarray:
     return values_of_sets
 
 
-def _best_of_subsets(scores: np.ndarray) -> np.ndarray:
+def best_of_subsets(scores: np.ndarray) -> np.ndarray:
     """The highest score among the subsets of every set, in place."""
     size = 1
     while size < len(scores):
@@ -169,7 +189,7 @@ def _best_of_subsets(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _best_of_sets(best: np.ndarray) -> np.ndarray:
+def best_of_sets(best: np.ndarray) -> np.ndarray:
     """R, the highest score of the graphs over every set of nodes whose parents lie within."""
     n = len(best)
     masks = np.arange(1 << n)
@@ -181,7 +201,7 @@ def _best_of_sets(best: np.ndarray) -> np.ndarray:
         for sink in range(n):
             inside = layer >> sink & 1 == 1
             rest = layer[inside] ^ (1 << sink)
-            highest[inside] = np.maximum(highest[inside], total[rest] + best[sink, _without_bit(rest, sink)])
+            highest[inside] = np.maximum(highest[inside], total[rest] + best[sink, without_bit(rest, sink)])
         total[layer] = highest
     return total
 
@@ -193,7 +213,8 @@ def _binomials(n: int) -> list[int]:
     return row
 
 
-def _without_bit(masks, bit: int):
+def without_bit(masks, bit: int):
+    """Masks of sets among the nodes but one, whose bit is taken out."""
     low = (1 << bit) - 1
     return (masks & low) | ((masks >> 1) & ~low)
 
@@ -204,10 +225,10 @@ def _traced(nodes: tuple, best: np.ndarray, total: np.ndarray) -> DAG:
     left = (1 << len(nodes)) - 1
     while left:
         sinks = [k for k in range(len(nodes)) if left >> k & 1]
-        reached = [total[left ^ 1 << k] + best[k, _without_bit(left ^ 1 << k, k)] for k in sinks]
+        reached = [total[left ^ 1 << k] + best[k, without_bit(left ^ 1 << k, k)] for k in sinks]
         sink = sinks[int(np.argmax(reached))]
         left ^= 1 << sink
-        chosen = _without_bit(left, sink)
+        chosen = without_bit(left, sink)
         # the maximum over subsets is a copy of one of them: where leaving a node out keeps it, leave it out
         smaller = True
         while smaller:

@@ -8,12 +8,14 @@ from typing import NoReturn
 
 import numpy as np
 
+from skvbem.evidence import SCORES
 from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import Job
 from skvbem.search.families.edge_odds import EdgeOdds
 from skvbem.search.families.sums import NotASum
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
+from skvbem.search.strategies.exact.sum_of_dags import MAX_NODES, GraphPosterior, graph_posterior
 from skvbem.search.strategies.landscapes import SummedGraphs
 from skvbem.spaces import Space
 from skvbem.spaces.priors import StructurePrior
@@ -119,6 +121,23 @@ def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tu
         scores.per_parameter,
     )
     return data, odds
+
+
+def posterior_over_space(space: Space, job: Job, ranking: str, prior: StructurePrior) -> GraphPosterior | None:
+    """The posterior over all graphs of a space by a sum over them; None where there is no such sum.
+
+    Parameters
+    ----------
+    space, job, ranking, prior
+        As of a search: the score must be the evidence of complete rows.
+    """
+    if not SCORES[getattr(job.scorers[ranking], "kind", "bic")].exact_if_complete:
+        return None
+    try:
+        data, odds = _families(space, job, ranking, prior)
+    except NotASum:
+        return None
+    return graph_posterior(data, odds.rules, odds.log_odds) if len(data.nodes) <= MAX_NODES else None
 
 
 def _refuse(why: str) -> NoReturn:

@@ -72,14 +72,14 @@ ERRORS = {
     ],
     "chains from the prior temper their hyperparameters": [
         (
-            "statistics += np.where(prior.leaves_hyperparameters(path.statistics), 1.0, there) * of_prior",
-            "statistics += there * of_prior",
+            "statistics + np.where(from_prior, 1.0, there) * of_prior",
+            "statistics + there * of_prior",
         )
     ],
     "weights of chains forget hyperparameters": [
         (
-            "log_ratios[step] += prior.log_normalizer_of_hyperparameters(at_there)",
-            "log_ratios[step] += prior.log_normalizer_of_hyperparameters(at_here)",
+            "log_ratios[step] += prior.log_normalizer_of_hyperparameters(of_there)",
+            "log_ratios[step] += prior.log_normalizer_of_hyperparameters(of_here)",
         )
     ],
     "starts from the prior have no density of their own": [

@@ -33,4 +33,11 @@ ERRORS = {
     "a crossing keeps what the other fit has already": [
         ("left = one * np.maximum(1.0 - taken.sum(axis=0) / rows.weight, 0.0)", "left = one * 1.0")
     ],
+    "a row is weighed against its own component with itself in it": [
+        ("lanes[self.cells[out_of].T, at] -= of_rows[at, out_of].T", "lanes[self.cells[out_of].T, at] -= 0.0")
+    ],
+    "a transfer is judged by what rows gained before others moved": [
+        ("                    gain = one_gain[0] - evidence\n", "                    gain = gains[at]\n")
+    ],
+    "a component that is dropped keeps its rows": [("            each[k] = 0.0\n", "            each[k] *= 1.0\n")],
 }

@@ -1,0 +1,285 @@
+"""What every estimator reports of a fit: how it went, what it found, and how sure it is of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem.errors import TooLargeError
+from skvbem.estimators.base import OBJECTIVES, check_count, check_level
+from skvbem.estimators.bootstrap import KINDS, Replication, bootstrap_draws, starts_of
+from skvbem.estimators.evidence import EvidenceEstimator
+from skvbem.estimators.fitted import Intervals
+from skvbem.estimators.standard_errors import standard_errors
+from skvbem.estimators.summary import Summary
+
+# Joint states of what is hidden in one row that standard errors sum over.
+_MAX_STATES = 4096
+_METHODS = {"vb": "variational Bayes", "map": "the posterior mode (MAP)", "ml": "maximum likelihood"}
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedIntervals:
+    """Intervals as they stand in a report: none, or the ends by group and name, what they are from, and doubts of them.
+
+    Parameters
+    ----------
+    ends : dict or None
+    method : str
+    doubts : tuple of str
+    """
+
+    ends: Intervals | None = None
+    method: str = "none"
+    doubts: tuple[str, ...] = ()
+
+
+class ReportingEstimator(EvidenceEstimator):
+    """An estimator that reports what it found."""
+
+    def summary(self, X=None, *, level=0.95, method="auto", draws=None, sample_weight=None, random_state=None, **where):
+        """A report of the fit: what was fitted, how well it went, states in use, and all parameters with intervals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit, which intervals need; without X there are none.
+        level : float, default=0.95
+            Mass of each interval.
+        method : {"auto", "draws", "linear_response", "vb"}, default="auto"
+            As of `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say,
+            and linear response where rows cannot be drawn, since weights are no whole numbers or rows come in blocks;
+            after ``method="map"`` or "ml" of the estimator `standard_errors`. The summary says which. "vb" needs no X,
+            and is too narrow where states overlap.
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            What `sample_posterior`, `bootstrap` or `standard_errors` returned: intervals are then from these, and X is
+            not needed.
+        sample_weight, random_state, **where
+            As of `sample_posterior`.
+
+        Returns
+        -------
+        Summary
+            It prints as text and as HTML; its `to_frame` has all parameters.
+
+        Raises
+        ------
+        ValueError
+            If X is other data than those of the fit, or the level is not between 0 and 1.
+        """
+        check_is_fitted(self)
+        check_level("summary", level)
+        options = {"sample_weight": sample_weight, "random_state": random_state, **where}
+        intervals = self._reported_intervals(X, level, method, draws, options)
+        return Summary(
+            f"{type(self).__name__}: {self._what_was_fitted(self._fitted_)}",
+            self._facts(),
+            (*self._doubts(), *intervals.doubts),
+            self.latent_states_,
+            tuple(self._fitted_.report(intervals.ends)),
+            level,
+            intervals.method,
+        )
+
+    def _reported_intervals(self, X, level: float, method, draws, options: dict) -> ReportedIntervals:
+        """Intervals from draws at hand, or by a method that suits the fit and its data; none without any of these."""
+        if draws is not None:
+            return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
+        if method != "auto":
+            return ReportedIntervals(self.credible_intervals(X, level, method, **options), method)
+        if X is None:
+            return ReportedIntervals()
+        if not self._fitted_.form.density:
+            return self._confidence_intervals(X, level, options)
+        where = {name: value for name, value in options.items() if name not in ("sample_weight", "random_state")}
+        reading = self.read(X, None, options["sample_weight"], columns=self._fitted_.columns, **where)
+        drawable = reading.has_whole_weights and not reading.are_in_blocks
+        drawn = self.sample_posterior(
+            reading,
+            2000,
+            method="draws" if drawable else "linear_response",
+            random_state=options["random_state"],
+        )
+        return ReportedIntervals(drawn.intervals(level), drawn.method, drawn.doubts)
+
+    def _confidence_intervals(self, X, level: float, options: dict) -> ReportedIntervals:
+        """Intervals of a point by the observed information, or the reason why there are none."""
+        evaluation = self.evaluation(X, **options)
+        try:
+            errors = standard_errors(self._fitted_, evaluation, _MAX_STATES)
+        except (TypeError, ValueError, TooLargeError) as error:  # a report is there all the same
+            return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
+        return ReportedIntervals(errors.intervals(level), errors.method, errors.doubts)
+
+    def standard_errors(self, X, *, sample_weight=None, max_states=_MAX_STATES, **where):
+        """Standard errors of all parameters of a fit by ``method="ml"`` or "map", from the observed information.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        max_states : int, default=4096
+            Most joint states of what is hidden in one row, which are summed over.
+        **where
+            Of sequences, `sequence_id` or `lengths` as in `fit`.
+
+        Returns
+        -------
+        StandardErrors
+            With `errors` by group and name, and `intervals`.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a density, by ``method="vb"``, whose intervals are `credible_intervals`; if X is not the data
+            of the fit; if a component of maximum likelihood has no width.
+        TooLargeError
+            If a row has more joint states than `max_states`.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> answers = [["yes"]] * 30 + [["no"]] * 10
+        >>> model = VBDiscreteDAG(structure=[], method="ml").fit(answers)
+        >>> found = model.standard_errors(answers)
+        >>> found.errors["tables"]["x0"].round(4).tolist()  # sqrt(0.75 x 0.25 / 40)
+        [0.0685, 0.0685]
+        """
+        check_is_fitted(self)
+        check_count("max_states", "standard_errors", max_states)
+        if self._fitted_.form.density:
+            raise ValueError(
+                "standard_errors are those of a point, and this fit by 'vb' is a posterior: take credible_intervals, "
+                "or fit with method='ml' or 'map'."
+            )
+        return standard_errors(self._fitted_, self.evaluation(X, sample_weight, **where), int(max_states))
+
+    def bootstrap(
+        self,
+        X,
+        n_draws=200,
+        *,
+        kind="nonparametric",
+        sample_weight=None,
+        random_state=None,
+        n_jobs=None,
+        **where,
+    ):
+        """How estimates vary from one data set to the next: fits to data made anew, each from where this fit ended.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order.
+        n_draws : int, default=200
+            Data sets made anew. Standard errors need some hundred, ends of 95 % intervals a thousand.
+        kind : {"nonparametric", "parametric"}, default="nonparametric"
+            Rows, or whole sequences, drawn with replacement; or as many drawn from the model at the fit, the same cells
+            missing. Rows that count a whole number of times are so many rows; where weights are fractions, rows are
+            drawn and keep their weights.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`; whole numbers for ``kind="parametric"``.
+        random_state : int, RandomState instance or None, default=None
+            By default draws follow from the seed of the fit.
+        n_jobs : int, default=None
+            Processes of joblib; draws do not depend on it, nor on the order of rows.
+        **where
+            Of sequences, `sequence_id` or `lengths` as in `fit`.
+
+        Returns
+        -------
+        BootstrapDraws
+            With `errors` by group and name, and `intervals` by percentiles; labels are nearest to those of the fit.
+
+        Raises
+        ------
+        ValueError
+            If X is not the data of the fit, or comes in blocks.
+
+        Notes
+        -----
+        Priors are those of the fit, strengths that it learned among them. A fit by VB or MAP is drawn towards its
+        prior in every data set, so that the bootstrap says how much estimates vary, not how far they are off.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> answers = [["yes"]] * 30 + [["no"]] * 10
+        >>> model = VBDiscreteDAG(structure=[], method="ml", random_state=0).fit(answers)
+        >>> draws = model.bootstrap(answers, 1000)
+        >>> bool(abs(draws.errors["tables"]["x0"][1] - 0.0685) < 0.01)  # sqrt(0.75 x 0.25 / 40)
+        True
+        """
+        check_is_fitted(self)
+        check_count("n_draws", "bootstrap", n_draws)
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ValueError(
+                f"The 'kind' parameter of bootstrap must be {' or '.join(map(repr, KINDS))}. Got {kind!r} instead."
+            )
+        reading, fitted, run = self._read_again(X, sample_weight, **where), self._fitted_, self._scored_run()
+        if reading.are_in_blocks:
+            raise ValueError("bootstrap makes rows anew, which must be in memory; X comes in blocks.")
+        if kind == "nonparametric" and len(reading.unit_hashes) == 1 and reading.unit_weight is None:
+            raise ValueError(
+                "A nonparametric bootstrap draws whole sequences, or rows, again, and there is one only. Take "
+                "kind='parametric'."
+            )
+        drawn = None
+        if kind == "parametric":
+            if not reading.has_whole_weights:
+                raise ValueError(
+                    "A parametric bootstrap draws rows one by one, and needs whole-number sample weights. Take "
+                    "kind='nonparametric'."
+                )
+            reading, drawn = reading.in_order().one_by_one(), self._drawn_like
+        evaluation = self.evaluation(X, sample_weight, **where)
+        plan = replace(run.plan, starts=starts_of(fitted), explore=False, inverse_temperatures=())
+        replication = Replication(fitted, reading, plan, self._compiled, drawn)
+        seed = run.plan.seed if random_state is None else self._seed(random_state)
+        return replace(bootstrap_draws(replication, evaluation, seed, int(n_draws), n_jobs), at=self._at)
+
+    @abstractmethod
+    def _what_was_fitted(self, fitted: Any) -> str:
+        """The model in words, as the title of a report."""
+
+    def _facts(self) -> dict[str, Any]:
+        """What was fitted and how well that went, by name."""
+        form, run = self._fitted_.form, getattr(self, "_run_", None)
+        facts: dict[str, Any] = {"fitted by": _METHODS[form.name] + " in probabilities" * bool(form.lowered_by)}
+        if run is None:
+            facts["data"] = f"rows of total weight {self.n_samples_:g}, in batches"
+        else:
+            weight = "" if self.n_samples_ == run.extent.n_rows else f", total weight {self.n_samples_:g}"
+            facts["data"] = f"{run.extent}{weight}"
+        if run is not None and form.prior_share:
+            facts["prior"] = run.prior
+        if run is None:
+            facts["lower bound of the last batch"] = self.batch_lower_bound_
+        else:
+            objective = OBJECTIVES[form.name]
+            facts[objective[:-1].replace("_", " ")] = getattr(self, objective)
+        facts["free parameters"] = self.n_free_parameters_
+        facts["steps"] = f"{self.n_iter_:,}, {'converged' if self.converged_ else 'not converged'}"
+        if run is not None:
+            facts["starts"] = self.restarts_.in_words()
+        return facts
+
+    def _doubts(self) -> tuple[str, ...]:
+        """Why the fit should be read with care."""
+        doubts, n_free = [], self.n_free_parameters_
+        if not self.converged_:
+            doubts.append("The fit has not converged: raise 'max_iter'.")
+        if hasattr(self, "_run_"):
+            doubts += self.restarts_.doubts()
+        if n_free > self.n_samples_:
+            doubts.append(f"There are more free parameters ({n_free:,}) than rows.")
+        return (*doubts, *self._doubts_of_fit(self._fitted_))
+
+    def _doubts_of_fit(self, fitted: Any) -> list[str]:
+        """Why a fit of this kind of model should be read with care."""
+        return []

@@ -1,0 +1,243 @@
+"""`Summary`: what a fit found and how sure it is of it, as text, HTML and a frame, one form for all estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from skvbem.estimators.reports import LatentStates
+
+# Characters of a line of text, tables that are printed, and lines of each.
+_WIDTH, _MAX_TABLES, _MAX_ROWS = 110, 40, 40
+# Numbers that are printed as 0.
+_NOTHING = 1e-9
+_STYLE = "border-collapse:collapse;margin:0.6em 0;font-variant-numeric:tabular-nums"
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterTable:
+    """Parameters of a fit with their intervals, as the rows and columns of one table of a `Summary`.
+
+    Parameters
+    ----------
+    title : str
+    rows, columns : sequence of str
+        Labels.
+    values : ndarray of shape (n_rows, n_columns)
+        NaN where there is no parameter.
+    intervals : pair of ndarray of shape (n_rows, n_columns), or None
+        Lower and upper ends; NaN where a parameter has none.
+    """
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: np.ndarray
+    intervals: tuple[np.ndarray, np.ndarray] | None = None
+
+    def cells(self) -> list[list[str]]:
+        """Each parameter as text, its interval beside it."""
+        lower, upper = self._ends()
+        return [
+            [_with_interval(*three) for three in zip(*of_row)]
+            for of_row in zip(self.values.tolist(), lower.tolist(), upper.tolist())
+        ]
+
+    def records(self) -> Iterator[tuple]:
+        """Title, row, column, estimate, lower and upper end of each parameter."""
+        lower, upper = self._ends()
+        for i, row in enumerate(self.rows):
+            for j, column in enumerate(self.columns):
+                if not np.isnan(self.values[i, j]):
+                    yield self.title, row, column, self.values[i, j], lower[i, j], upper[i, j]
+
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        nothing = np.full(self.values.shape, np.nan)
+        return (nothing, nothing) if self.intervals is None else self.intervals
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A report of a fit: what was fitted, to how much, how well it went, what was found, and intervals of it.
+
+    It prints as text, and as HTML in notebooks.
+
+    Parameters
+    ----------
+    title : str
+    facts : mapping of str to object
+        What was fitted, to what, and the objective that it reached, in nats.
+    doubts : tuple of str
+        Why the fit, or its intervals, should be read with care.
+    states : mapping of str to LatentStates
+        By latent; that of a mixture is "component", that of a hidden Markov model "state".
+    tables : tuple of ParameterTable
+    level : float
+        Mass of the intervals.
+    method : str
+        What the intervals are from.
+
+    Examples
+    --------
+    >>> from skvbem import VBMixture
+    >>> from skvbem.datasets import load_faithful
+    >>> X = load_faithful().data
+    >>> report = VBMixture(2, random_state=0).fit(X).summary(X)
+    >>> report.facts["data"], report.method
+    ('272 rows, 2 columns, no missing cells', 'draws')
+    >>> [table.title for table in report.tables]
+    ['components', 'gaussian']
+    """
+
+    title: str
+    facts: Mapping[str, Any]
+    doubts: tuple[str, ...]
+    states: Mapping[str, LatentStates]
+    tables: tuple[ParameterTable, ...]
+    level: float
+    method: str
+
+    @property
+    def intervals(self) -> str:
+        """What stands beside estimates, in words."""
+        if self.method == "none":
+            return "none; those of summary(X) need X, the data of the fit"
+        return f"{100 * self.level:g} % in brackets, by {self.method.replace('_', ' ')}"
+
+    def to_frame(self):
+        """All parameters as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns table, row, column, estimate, lower, upper.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "Summary.to_frame needs pandas, which is not installed. Install pandas, or read the 'tables' of the "
+                "summary."
+            ) from error
+        records = [record for table in self.tables for record in table.records()]
+        return pd.DataFrame(records, columns=["table", "row", "column", "estimate", "lower", "upper"])
+
+    def __repr__(self):
+        lines = [self.title, "=" * len(self.title), *_listed(self._lines())]
+        for table in self.tables[:_MAX_TABLES]:
+            lines += ["", table.title, "-" * len(table.title), *_table_as_text(table)]
+        return "\n".join([*lines, *self._rest()])
+
+    def _repr_html_(self):
+        facts = "".join(
+            f"<tr><th style='text-align:left;padding-right:1em'>{escape(name)}</th>"
+            f"<td style='text-align:left'>{escape(text)}</td></tr>"
+            for name, text in self._lines()
+        )
+        tables = "".join(map(_table_as_html, self.tables[:_MAX_TABLES]))
+        rest = "".join(f"<p>{escape(line)}</p>" for line in self._rest())
+        return f"<div><h4>{escape(self.title)}</h4><table style='{_STYLE}'>{facts}</table>{tables}{rest}</div>"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Facts, states in use and doubts, each with its name."""
+        of_facts = [(name, f"{value:,.4f} nats" if isinstance(value, float) else str(value)) for name, value in
+                    self.facts.items()]  # fmt: skip
+        of_states = [(f"{name} in use", _use(states)) for name, states in self.states.items()]
+        return [*of_facts, *of_states, ("intervals", self.intervals), *(("doubt", doubt) for doubt in self.doubts)]
+
+    def _rest(self) -> list[str]:
+        left_out = len(self.tables) - _MAX_TABLES
+        return [f"{left_out} more tables: to_frame() has all."] if left_out > 0 else []
+
+
+def _use(states: LatentStates) -> str:
+    """States in use, empty ones and duplicates, in words."""
+    n = len(states.mass)
+    text = f"{len(states.in_use)} of {n}, as uncertain as {states.effective:.2f} of one size"
+    if states.empty:
+        text += f"; empty: {', '.join(map(str, states.empty))}"
+    if states.duplicates:
+        text += f"; duplicates: {', '.join(f'{a} and {b}' for a, b in states.duplicates)}"
+    return text
+
+
+def _number(value: float) -> str:
+    """A number in three decimals or four digits."""
+    if np.isnan(value):
+        return "–"
+    if abs(value) < _NOTHING or 5e-4 <= abs(value) < 10:
+        return f"{value:.3f}"
+    if abs(value) < 1:
+        return f"{value:.1e}"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def _with_interval(value: float, lower: float, upper: float) -> str:
+    if np.isnan(value):
+        return ""
+    if np.isnan(lower) or np.isnan(upper):
+        return _number(value)
+    return f"{_number(value)} [{_number(lower)}, {_number(upper)}]"
+
+
+def _listed(lines: Sequence[tuple[str, str]]) -> list[str]:
+    """Names and texts side by side, long texts folded."""
+    width = max(len(name) for name, _ in lines) + 2
+    folded = []
+    for name, text in lines:
+        first, *more = _folded(text, _WIDTH - width)
+        folded += [f"{name:<{width}}{first}", *(" " * width + line for line in more)]
+    return folded
+
+
+def _folded(text: str, width: int) -> list[str]:
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".lstrip()
+    return lines
+
+
+def _table_as_text(table: ParameterTable) -> list[str]:
+    """The lines of a table; columns for which a line has no room follow below."""
+    cells, columns = table.cells()[:_MAX_ROWS], list(table.columns)
+    rows = list(table.rows)[:_MAX_ROWS]
+    of_names = max(map(len, rows), default=0)
+    widths = [2 + max(len(name), *(len(of_row[j]) for of_row in cells)) for j, name in enumerate(columns)]
+    lines, first = [], 0
+    while first < len(columns):
+        last = first + 1
+        while last < len(columns) and of_names + sum(widths[first : last + 1]) <= _WIDTH:
+            last += 1
+        part = slice(first, last)
+        for name, of_row in [("", columns), *zip(rows, cells)]:
+            lines.append(
+                f"{name:<{of_names}}" + "".join(f"{text:>{width}}" for text, width in zip(of_row[part], widths[part]))
+            )
+        first = last
+    left_out = len(table.rows) - len(rows)
+    return [*(line.rstrip() for line in lines), *([f"{left_out} more rows: to_frame() has all."] if left_out else [])]
+
+
+def _table_as_html(table: ParameterTable) -> str:
+    head = "".join(f"<th style='text-align:right;padding:0 0.6em'>{escape(name)}</th>" for name in table.columns)
+    rows = ""
+    for name, of_row in list(zip(table.rows, table.cells()))[:_MAX_ROWS]:
+        cells = "".join(f"<td style='text-align:right;padding:0 0.6em'>{escape(text)}</td>" for text in of_row)
+        rows += f"<tr><th style='text-align:left'>{escape(name)}</th>{cells}</tr>"
+    left_out = len(table.rows) - _MAX_ROWS
+    if left_out > 0:
+        rows += f"<tr><td colspan='{1 + len(table.columns)}'>{left_out} more rows: to_frame() has all.</td></tr>"
+    caption = f"<caption style='text-align:left;font-weight:bold'>{escape(table.title)}</caption>"
+    return f"<table style='{_STYLE}'>{caption}<tr><th></th>{head}</tr>{rows}</table>"

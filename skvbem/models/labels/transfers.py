@@ -1,0 +1,122 @@
+"""Rows that change their component one at a time [Hartigan 1975], where rows and labels together gain by it.
+
+A step of VBEM asks how well a row fits each component as it is, the row's own part of it included: a component of few
+rows, or of many columns, never lets go of them. Here a row is weighed against each component without it, by the
+evidence of rows of known components. What no transfer raises is where a start, or a proposal, goes on from.
+
+Only rows that stand near another component, or are much of their own, are weighed exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from skvbem.emissions import Emission
+from skvbem.families.base import ConjugateFamily
+from skvbem.models.labels.distinct_rows import DistinctRows
+
+# Rows that are weighed in each sweep, and sweeps.
+_N_WEIGHED, _N_SWEEPS = 48, 6
+# Nats below which a gain is rounding.
+_MIN_GAIN = 1e-6
+
+
+class Transfers:
+    """Transfers of distinct rows between components.
+
+    Parameters
+    ----------
+    emission : Emission
+    prior : ConjugateFamily
+        Of the emission, its hyperparameters known.
+    rows : DistinctRows
+    natural : ndarray of shape (n_cells,)
+        Natural parameters of the emission, under which what is missing is completed.
+    n_components : int
+    """
+
+    def __init__(
+        self, emission: Emission, prior: ConjugateFamily, rows: DistinctRows, natural: np.ndarray, n_components: int
+    ):
+        self.emission, self.prior, self.rows, self.natural = emission, prior, rows, natural
+        component = emission.component_of_cell(n_components)
+        self.cells = np.stack([np.flatnonzero(component == k) for k in range(n_components)])
+        self._is_of_component = component[np.flatnonzero((component == 0) | (component < 0))] == 0
+        self.among = np.arange(n_components)
+
+    def best_labels(self, labels: np.ndarray, statistics: np.ndarray) -> np.ndarray:
+        """Labels (n_rows,) that no transfer of a weighed row makes more probable.
+
+        Parameters
+        ----------
+        labels : ndarray of int, shape (n_rows,)
+        statistics : ndarray of shape (n_cells,)
+            Of the emission, of rows with these labels.
+        """
+        labels, statistics, weight = labels.copy(), statistics.copy(), self.rows.weight
+        counts = np.bincount(labels, weight, len(self.among))
+        for _ in range(_N_SWEEPS):
+            which, into = self._likely(labels, statistics, counts)
+            of_rows = self._of_rows(which)
+            evidence = float(self.prior.log_evidence(statistics))
+            gains = self._gains(which, into, labels, statistics, counts, of_rows) - evidence
+            n_moved = 0
+            for at in np.argsort(-gains, kind="stable").tolist():
+                one, row, there, gain = np.array([at]), which[at], into[at], gains[at]
+                if gain <= _MIN_GAIN:
+                    break
+                if n_moved:  # what a row gains hangs on those that moved before it
+                    one_gain = self._gains(which[one], into[one], labels, statistics, counts, of_rows[one])
+                    gain = one_gain[0] - evidence
+                if gain > _MIN_GAIN:
+                    evidence += gain - self._gain_of_counts(weight[row], counts[labels[row]], counts[there])
+                    self._move(statistics[:, None], of_rows[one], labels[[row]], into[one])
+                    counts[labels[row]] -= weight[row]
+                    counts[there] += weight[row]
+                    labels[row] = there
+                    n_moved += 1
+            if not n_moved:
+                break
+        return labels
+
+    def _likely(self, labels: np.ndarray, statistics: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows whose transfer may gain most, and where to, as far as is seen without taking them out."""
+        posterior = self.prior + statistics
+        logs = np.concatenate([self.emission.log_predictive(block, posterior) for block in self.rows.blocks])
+        logs = logs + np.log(counts + 1.0)
+        at = np.arange(len(labels))
+        mine = logs[at, labels] - self.cells.shape[1] / np.maximum(counts, 1.0)[labels]
+        logs[at, labels] = -np.inf
+        into = logs.argmax(axis=1)
+        which = np.argsort(mine - logs[at, into], kind="stable")[:_N_WEIGHED]
+        return which, into[which]
+
+    def _of_rows(self, which: np.ndarray) -> np.ndarray:
+        """Statistics of rows in each component, times their weights, (n, n_components, n_own)."""
+        step = self.emission.step(self.natural, self.rows.blocks[0])
+        of_rows = np.empty((len(which), *self.cells.shape))
+        for block, at in zip(self.rows.blocks, self.rows.slices):
+            mine = np.flatnonzero((which >= at.start) & (which < at.stop))
+            if len(mine):
+                of_rows[mine] = step.of_rows(block[which[mine] - at.start])[..., self._is_of_component]
+        return of_rows * self.rows.weight[which, None, None]
+
+    def _gains(self, which, into, labels, statistics, counts, of_rows) -> np.ndarray:
+        """The evidence of rows after the transfer of one of them, and what their counts add to it, (n,), nats."""
+        lanes = np.repeat(statistics[:, None], len(which), axis=1)
+        self._move(lanes, of_rows, labels[which], into)
+        of_counts = self._gain_of_counts(self.rows.weight[which], counts[labels[which]], counts[into])
+        return self.prior.log_evidence(lanes) + of_counts
+
+    @staticmethod
+    def _gain_of_counts(weight, left, joined):
+        """What the labels gain where so much leaves one count and joins another, nats: every partition is as likely."""
+        gain = gammaln(np.maximum(left - weight, 0.0) + 1.0) - gammaln(left + 1.0)
+        return gain + gammaln(joined + weight + 1.0) - gammaln(joined + 1.0)
+
+    def _move(self, lanes: np.ndarray, of_rows: np.ndarray, out_of: np.ndarray, into: np.ndarray) -> None:
+        """Take a row out of a component and into another in each of lanes (n_cells, n)."""
+        at = np.arange(len(into))
+        lanes[self.cells[out_of].T, at] -= of_rows[at, out_of].T
+        lanes[self.cells[into].T, at] += of_rows[at, into].T

@@ -1,0 +1,313 @@
+r"""The posterior over the candidates of a search, where it is one: from evidences, never from bounds.
+
+.. math:: p(m \mid y) \propto p(m)\, p(y \mid m)  \qquad \text{[Beal (2.1)]}
+
+A bound in place of the evidence charges what is hidden for more than it costs, the more the more there is of it; shares
+in proportion to bounds are weights, no probabilities, and are called so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skvbem._compat import warn
+from skvbem.errors import SearchWarning
+from skvbem.evidence import SCORES, EvidenceScorer, scorer
+from skvbem.graphs.dag import DAG
+from skvbem.search._results import order_of
+from skvbem.search.execution.jobs import HeldOutJob, Job, Record
+from skvbem.search.execution.runner import Runner
+from skvbem.search.posterior.settling import probabilities, settle
+from skvbem.search.posterior.structure_chains import NoChains, Visited, visited
+
+#: In place of the name of a score: evidences, or chains over structures, of as many candidates as may matter.
+EVIDENCE = "evidence"
+# Options of the recommended score: posteriors need no smaller errors, which they take into account.
+_OPTIONS = {"error": 0.3, "n_draws": 1024, "n_particles": 128, "max_particles": 2048}
+# Candidates that chains which do not mix have spent this share of their time at have their evidence sampled.
+_VISITED = 0.005
+# The standard error, nats, of an evidence that has none worth the name; probability in doubt that is warned of.
+_NO_ERROR, _IN_DOUBT = 3.0, 0.05
+# Digits of probabilities that tell candidates apart.
+_DIGITS = 12
+# Most candidates that have their evidence sampled one by one.
+MAX_SAMPLED = 100
+
+Tried = list[tuple[dict, Record]]
+
+
+class Graphs(Protocol):
+    """The posterior over all graphs of a space, as a sum over them has it."""
+
+    def log_probability(self, dag: DAG) -> float:
+        """ln of the posterior probability of a graph."""
+        ...
+
+    def log_evidence(self, dag: DAG, score: float) -> float:
+        """ln p(y), averaged over all graphs under the prior, from the evidence of one of them, nats."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Candidates in order, with what is known of their probabilities.
+
+    Parameters
+    ----------
+    tried : list of (setting, Record)
+        With further scores, where candidates were scored again.
+    columns : list of str
+        Names of scores.
+    order : list of int
+        Positions, the best first.
+    values : ndarray of shape (n_candidates,)
+        The score that ranks; NaN where a candidate has none.
+    weights : ndarray of shape (n_candidates,)
+        In proportion to the prior times exp of the score.
+    log_mean : float
+        ln of the mean of exp of the score under the prior, nats.
+    probabilities, errors : ndarray of shape (n_candidates,) or None
+        The posterior and its standard errors, where there is one.
+    is_rescored : bool
+        Whether ranks are by more than the score of the search.
+    """
+
+    tried: Tried
+    columns: list[str]
+    order: list[int]
+    values: np.ndarray
+    weights: np.ndarray
+    log_mean: float
+    probabilities: np.ndarray | None = None
+    errors: np.ndarray | None = None
+    is_rescored: bool = False
+
+
+def weights_of(values: np.ndarray, log_priors: np.ndarray) -> tuple[np.ndarray, float]:
+    """Shares in proportion to p(m) times exp of a score [Beal (2.1)], and ln of the sum of these.
+
+    Of evidences that is the posterior, and ln p(y).
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        NaN and -inf for candidates without a score: they get no share.
+    log_priors : ndarray of shape (n,)
+        Up to a constant; made to sum to one over the candidates that have a score.
+    """
+    scored = ~np.isnan(values) & (values > -np.inf)
+    if not scored.any():
+        return np.full(len(values), np.nan), np.nan
+    joint = np.where(scored, values, -np.inf) + log_priors - logsumexp(log_priors[scored])
+    total = float(logsumexp(joint))
+    return np.exp(joint - total), total
+
+
+class Ranker:
+    """Ranks the candidates that a search has tried.
+
+    Parameters
+    ----------
+    job : Job
+    ranking : str
+        The score that ranks, one of those of the job.
+    rescoring : EvidenceScorer, "evidence" or None
+        What scores candidates again.
+    n_rescored : int
+        Most of them.
+    stage : callable of (str, int or None)
+        A context that tells of candidates scored again, from the name of the score and their number.
+    runner : mapping
+        Options of the `Runner` that scores again.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        ranking: str,
+        rescoring: Any,
+        n_rescored: int,
+        stage: Callable[[str, int | None], AbstractContextManager],
+        runner: Callable[[EvidenceScorer], Mapping[str, Any]],
+        rng: np.random.Generator,
+    ):
+        self.job, self.ranking, self.rescoring, self.n_rescored = job, ranking, rescoring, n_rescored
+        self._stage, self._runner, self._rng = stage, runner, rng
+
+    def ranked(self, tried: Tried, log_priors: np.ndarray, is_all: bool, graphs: Graphs | None) -> Ranking:
+        """The candidates in order.
+
+        Parameters
+        ----------
+        tried : list of (setting, Record)
+        log_priors : ndarray of shape (n_candidates,)
+        is_all : bool
+            Whether they are the whole space.
+        graphs : GraphPosterior or None
+            The posterior over all graphs of the space, where scores of complete rows have one.
+        """
+        values = np.array([record.values[self.ranking] for _, record in tried])
+        columns = list(self.job.scorers)
+        if isinstance(self.job, HeldOutJob):
+            log_priors = np.zeros(len(tried))
+        order = order_of(tried, values + log_priors)
+        ranking = Ranking(tried, columns, order, values, *weights_of(values, log_priors))
+        if isinstance(self.job, HeldOutJob):
+            return ranking
+        if isinstance(self.rescoring, EvidenceScorer):
+            return self._scored_again(ranking, log_priors)
+        if self._has_closed_form(tried):
+            if graphs is not None:
+                return self._among_all(ranking, graphs)
+            return self._of_evidences(ranking, self.ranking, log_priors) if is_all else ranking
+        if _is_of_evidences(self.job.scorers[self.ranking]):
+            return self._of_evidences(ranking, self.ranking, log_priors)
+        return self._with_posterior(ranking, log_priors) if self.rescoring == EVIDENCE else ranking
+
+    def _has_closed_form(self, tried: Tried) -> bool:
+        """Whether scores are the evidence itself, a sum over families of complete rows."""
+        given = self.job.scorers[self.ranking]
+        if not isinstance(given, EvidenceScorer) or not SCORES[given.kind].exact_if_complete:
+            return False
+        try:
+            for setting, _ in tried:
+                self.job.family_scores(setting, self.ranking)
+        except ValueError:  # it is no such sum, or the candidate cannot be fitted
+            return False
+        return True
+
+    def _among_all(self, ranking: Ranking, graphs: Graphs) -> Ranking:
+        """The ranking with probabilities of candidates among all graphs of the space, tried or not."""
+        dags = [self.job.network(setting).dag for setting, _ in ranking.tried]  # type: ignore[attr-defined]
+        best = ranking.order[0]
+        return _with(
+            ranking,
+            log_mean=graphs.log_evidence(dags[best], ranking.values[best]),
+            probabilities=np.exp([graphs.log_probability(dag) for dag in dags]),
+            errors=np.zeros(len(dags)),
+        )
+
+    def _of_evidences(self, ranking: Ranking, column: str, log_priors: np.ndarray) -> Ranking:
+        """The ranking with the posterior that evidences make, and their errors."""
+        errors = np.array([record.errors.get(column, 0.0) for _, record in ranking.tried])
+        of, errors = probabilities(ranking.values, _finite(errors), log_priors, self._rng)
+        return _with(ranking, probabilities=of, errors=errors)
+
+    def _scored_again(self, ranking: Ranking, log_priors: np.ndarray) -> Ranking:
+        """The best candidates by a further score, ahead of all others; the posterior is over them alone."""
+        best = [k for k in ranking.order[: self.n_rescored] if not np.isnan(ranking.values[k])]
+        column = self.rescoring.kind
+        tried = self._with_scores(ranking.tried, best, column, self.rescoring)
+        values = np.array([record.values.get(column, np.nan) for _, record in tried])
+        again = order_of([tried[k] for k in best], (values + log_priors)[best])
+        rest = [k for k in ranking.order if k not in set(best)]
+        order = [best[k] for k in again] + rest
+        columns = [*ranking.columns, column]
+        new = Ranking(tried, columns, order, values, *weights_of(values, log_priors), is_rescored=bool(best))
+        return self._of_evidences(new, column, log_priors) if _is_of_evidences(self.rescoring) else new
+
+    def _with_scores(self, tried: Tried, positions: Sequence[int], column: str, exact: EvidenceScorer) -> Tried:
+        """The records with a further score for those at some positions."""
+        with (
+            self._stage(column, len(positions)) as tell,
+            Runner(self.job.scored_by({column: exact}), **self._runner(exact), tell=tell) as runner,
+        ):
+            return _joined(tried, positions, runner([tried[k][0] for k in positions]))
+
+    def _with_posterior(self, ranking: Ranking, log_priors: np.ndarray) -> Ranking:
+        """The ranking by the posterior: of chains over structures, or of the evidences of those that may matter."""
+        scored = np.isfinite(ranking.values) & np.isfinite(log_priors)
+        of, errors = scored.astype(float), np.zeros(len(scored))
+        if scored.sum() == 1:
+            return self._by_probability(ranking, of, errors)
+        with self._stage(EVIDENCE, None) as tell:
+            met = self._visited(ranking, log_priors, scored)
+            if met is not None and not met.is_stuck:
+                of[scored], errors[scored] = met.probabilities, met.errors
+                return self._by_probability(ranking, of, errors)
+            asked = scored.copy()
+            if met is not None:
+                asked[scored] = met.probabilities >= _VISITED
+            return self._sampled(ranking, log_priors, asked, tell)
+
+    def _visited(self, ranking: Ranking, log_priors: np.ndarray, scored: np.ndarray) -> Visited | None:
+        """What chains over structures say, None where there are none."""
+        settings = [setting for (setting, _), is_scored in zip(ranking.tried, scored) if is_scored]
+        try:
+            return visited(self.job, settings, ranking.values[scored], log_priors[scored], self._rng)
+        except NoChains:
+            return None
+
+    def _sampled(self, ranking: Ranking, log_priors: np.ndarray, asked: np.ndarray, tell) -> Ranking:
+        """The ranking by the posterior that evidences sampled one by one make."""
+        exact = scorer("auto", **_OPTIONS)
+        tried = list(ranking.tried)
+        with Runner(self.job.scored_by({EVIDENCE: exact}), **self._runner(exact), tell=tell) as runner:
+
+            def evidences_of(positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+                records = runner([tried[k][0] for k in positions])
+                tried[:] = _joined(tried, positions, records)
+                known = [Record({}) if record is None else record for record in records]
+                values = [record.values.get(EVIDENCE, np.nan) for record in known]
+                return np.array(values), _finite(np.array([record.errors.get(EVIDENCE, 0.0) for record in known]))
+
+            sizes = np.array([record.n_free_parameters or 0 for _, record in tried], dtype=float)
+            scores = np.where(asked, ranking.values, np.nan)
+            posterior = settle(scores, sizes, log_priors, evidences_of, self._rng, self.n_rescored)
+        if np.isnan(posterior.probabilities).any():
+            failure = next(record.failure for _, record in tried if record.failure)
+            warn(
+                f"The evidence of no candidate could be sampled, so that there is no 'structure_posterior_': "
+                f"{failure.splitlines()[0]} Set rescoring=False for weights by the score alone.",
+                SearchWarning,
+            )
+            return ranking
+        tried = _without_idle_doubts(ranking.tried, tried, posterior.probabilities + posterior.errors)
+        values = np.array([record.values.get(EVIDENCE, np.nan) for _, record in tried])
+        new = _with(ranking, tried=tried, columns=[*ranking.columns, EVIDENCE], values=values)
+        return self._by_probability(new, posterior.probabilities, posterior.errors)
+
+    def _by_probability(self, ranking: Ranking, of: np.ndarray, errors: np.ndarray) -> Ranking:
+        order = sorted(ranking.order, key=lambda k: -round(float(of[k]), _DIGITS))  # those that are equal as they were
+        return _with(ranking, order=order, probabilities=of, errors=errors, is_rescored=True)
+
+
+def _with(ranking: Ranking, **changes) -> Ranking:
+    return Ranking(**{**vars(ranking), **changes})
+
+
+def _is_of_evidences(given: Callable) -> bool:
+    """Whether a score is the evidence, up to a standard error that it tells."""
+    return isinstance(given, EvidenceScorer) and (SCORES[given.kind].random or given.kind == "exact")
+
+
+def _finite(errors: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(errors), errors, _NO_ERROR)
+
+
+def _joined(tried: Tried, positions: Sequence[int], records: Sequence[Record | None]) -> Tried:
+    """Records with those of a further score."""
+    joined = list(tried)
+    for k, record in zip(positions, records):
+        if record is not None:
+            joined[k] = (tried[k][0], tried[k][1].joined(record))
+    return joined
+
+
+def _without_idle_doubts(before: Tried, tried: Tried, probable: np.ndarray) -> Tried:
+    """Records without what a sampler doubts of candidates that are improbable even so."""
+    return [
+        (setting, record if share > _IN_DOUBT else _with_doubts(record, old.doubts))
+        for (setting, record), (_, old), share in zip(tried, before, probable)
+    ]
+
+
+def _with_doubts(record: Record, doubts: tuple[str, ...]) -> Record:
+    return Record(**{**vars(record), "doubts": doubts})

@@ -1,0 +1,138 @@
+r"""How probable candidates are, from evidences with errors, and which of them have their evidence sampled at all.
+
+Candidates are ranked by a score that is off by a gap, evidence minus score. Those whose evidence may matter have it
+sampled, the most promising first; from their gaps follows what the others may hold. It ends as soon as that is little.
+
+The error of the evidences is in the probabilities: these are means over draws of the log evidences from normal
+distributions, and their standard errors are those of the draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+# What candidates without evidence may hold of the posterior in the end, and one of them to be worth a sampler.
+_MAX_REST, _MAX_REST_EACH = 0.01, 0.001
+# Candidates that have their evidence sampled between two looks at the rest; those of the first look, and how far below
+# the best they may be, nats.
+_AT_ONCE, _FIRST, _NEAR = 8, 4, 8.0
+# The spread of gaps, nats, while few are known, and at least.
+_EARLY_SPREAD, _MIN_SPREAD, _N_EARLY = 3.0, 1.0, 3
+_N_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """The posterior over candidates.
+
+    Parameters
+    ----------
+    probabilities, errors : ndarray of shape (n_candidates,)
+        With their standard errors.
+    rest : float
+        What candidates without evidence hold, as far as the gaps of the others tell.
+    """
+
+    probabilities: np.ndarray
+    errors: np.ndarray
+    rest: float
+
+
+def probabilities(
+    values: np.ndarray, errors: np.ndarray, log_priors: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of candidates from log evidences with standard errors, and the standard errors of these.
+
+    Parameters
+    ----------
+    values, errors : ndarray of shape (n,)
+        Log evidences, nats, -inf or NaN for candidates that have none.
+    log_priors : ndarray of shape (n,)
+    rng : numpy.random.Generator
+    """
+    log_joint = np.where(np.isnan(values), -np.inf, values) + log_priors
+    if not errors[np.isfinite(log_joint)].any():
+        return np.exp(log_joint - logsumexp(log_joint)), np.zeros(len(values))
+    likely = np.flatnonzero(log_joint + 8.0 * errors > np.max(log_joint) - 40.0)
+    drawn = log_joint[likely, None] + errors[likely, None] * rng.standard_normal((len(likely), _N_DRAWS))
+    fractions = np.exp(drawn - logsumexp(drawn, axis=0))
+    mean, spread = np.zeros(len(values)), np.zeros(len(values))
+    mean[likely], spread[likely] = fractions.mean(axis=1), fractions.std(axis=1)
+    return mean, spread
+
+
+def settle(
+    scores: np.ndarray,
+    sizes: np.ndarray,
+    log_priors: np.ndarray,
+    evidences_of: Callable[[Sequence[int]], tuple[np.ndarray, np.ndarray]],
+    rng: np.random.Generator,
+    most: int,
+) -> Settled:
+    """The posterior over candidates, with evidences of as many as may matter.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        What ranks, nats; NaN for candidates that failed, which get no probability.
+    sizes : ndarray of shape (n,)
+        Numbers of free parameters, with which gaps grow.
+    log_priors : ndarray of shape (n,)
+    evidences_of : callable of positions
+        To log evidences of these candidates and their standard errors; NaN where there is none.
+    rng : numpy.random.Generator
+    most : int
+        Evidences.
+    """
+    values, errors = np.full(len(scores), np.nan), np.zeros(len(scores))
+    is_asked = np.isnan(scores) | (scores == -np.inf) | (log_priors == -np.inf)
+    while True:
+        guesses, spreads = guessed(scores, sizes, values, errors)
+        known = ~np.isnan(values)
+        all_values = np.where(known, values, np.where(is_asked, np.nan, guesses))
+        expected, deviations = probabilities(all_values, np.where(known, errors, spreads), log_priors, rng)
+        waiting = np.flatnonzero(~is_asked)
+        rest = float(expected[waiting].sum())
+        order = waiting[np.argsort(-(expected[waiting]), kind="stable")]
+        if not known.any():
+            ranking = (scores + log_priors)[waiting]
+            order = waiting[np.argsort(-ranking, kind="stable")]
+            near = order[:_AT_ONCE][(scores + log_priors)[order[:_AT_ONCE]] > ranking.max(initial=-np.inf) - _NEAR]
+            asked = order[: max(len(near), _FIRST)]
+        elif rest <= _MAX_REST or known.sum() >= most:
+            return Settled(expected, deviations, rest)
+        else:
+            asked = order[:_AT_ONCE][expected[order[:_AT_ONCE]] > _MAX_REST_EACH]
+            asked = asked if len(asked) else order[:1]
+        asked = asked[: most - int(known.sum())]
+        if not len(asked):
+            return Settled(expected, deviations, rest)
+        is_asked[asked] = True
+        values[asked], errors[asked] = evidences_of(asked.tolist())
+        if not known.any() and np.isnan(values[asked]).all():
+            return Settled(np.full(len(scores), np.nan), np.full(len(scores), np.nan), 1.0)
+
+
+def guessed(
+    scores: np.ndarray, sizes: np.ndarray, values: np.ndarray, errors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log evidences of all candidates as far as scores and the gaps known tell, and how uncertain that is, nats.
+
+    Gaps are taken to be a straight line in the number of free parameters.
+    """
+    known = ~np.isnan(values)
+    gaps, n_known = (values - scores)[known], int(known.sum())
+    if n_known == 0:
+        return scores, np.full(len(scores), _EARLY_SPREAD)
+    spread = max(float(gaps.std()), _EARLY_SPREAD if n_known < _N_EARLY else _MIN_SPREAD)
+    if n_known < _N_EARLY or np.ptp(sizes[known]) == 0:
+        return scores + gaps.mean(), np.full(len(scores), spread)
+    slope, at_zero = np.polyfit(sizes[known], gaps, 1)
+    left = gaps - (at_zero + slope * sizes[known])
+    spread = max(float(np.sqrt((left**2).sum() / max(n_known - 2, 1))), _MIN_SPREAD)
+    reach = np.abs(sizes - sizes[known].mean()) / max(float(sizes[known].std()), 1e-300)
+    return scores + at_zero + slope * sizes, spread * np.sqrt(1.0 + (1.0 + reach**2) / n_known)

@@ -1,0 +1,398 @@
+r"""Chains over structures and hidden variables: how probable a structure is, without the evidence of any.
+
+Given completed rows x, y every structure m over the same nodes has its evidence in closed form, a product over
+families, so that a Gibbs chain goes through structures, hidden variables and parameters in turn:
+
+.. math::
+
+    x \sim p(x \mid y, \theta, m), \qquad
+    m \sim p(m \mid x, y) \propto p(m) \prod_j \mathrm{BD}(j, \mathrm{pa}_m(j); x, y), \qquad
+    \theta \sim p(\theta \mid x, y, m).
+
+The mean of :math:`p(m \mid x, y)` along chains is the posterior [MY95]. A structure is drawn from all
+candidates at once, each in all the graphs that differ from it by names of exchangeable latents. A candidate without one
+of the latents is one in which that has no edges, which has the same evidence.
+
+Chains start at the fits of candidates, far apart, so that what they disagree on after half of their sweeps says how far
+they are from one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations, product
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from skvbem._kernels._random import log_dirichlet, uniforms
+from skvbem._numerics import log_rising
+from skvbem.errors import StructureError
+from skvbem.graphs.dag import DAG
+from skvbem.models.network.layout import Layout
+from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.network.sampling import NetworkSampler
+from skvbem.search.execution.jobs import EvidenceJob, Job
+from skvbem.search.families.sums import rest
+
+# Chains side by side, sweeps of the first look at them, and how often their number is doubled at most.
+N_CHAINS, FIRST_SWEEPS, MAX_SWEEPS = 96, 256, 4096
+# The standard error of a probability that is small enough.
+SMALL_ERROR = 0.015
+# Chains whose means differ in the same way in both halves of what is kept, more than this as a correlation, stay where
+# they began; where the largest error is below this it is of no chain.
+_STUCK, _UNANIMOUS = 0.5, 0.005
+# Graphs that are drawn from at once, cells of all families, and what is drawn in a sweep of a chain: more is left to
+# the evidence of single candidates.
+_MAX_GRAPHS, _MAX_FAMILY_CELLS, _MAX_LATENTS = 20_000, 4_000, 5
+# Counts whose log rising factorials are looked up.
+_MAX_COUNT = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Visited:
+    """What chains over structures say.
+
+    Parameters
+    ----------
+    probabilities, errors : ndarray of shape (n_candidates,)
+        Of candidates, with standard errors from the differences of chains.
+    is_stuck : bool
+        Whether chains stay near where they began: then shares are of starts, not of the posterior.
+    n_sweeps : int
+    """
+
+    probabilities: np.ndarray
+    errors: np.ndarray
+    is_stuck: bool
+    n_sweeps: int
+
+
+@dataclass(frozen=True)
+class _Structure:
+    """A graph over all nodes, and the candidate it stands for."""
+
+    candidate: int
+    parents: tuple[tuple[int, ...], ...]
+
+
+class NoChains(ValueError):
+    """The reason why no chain can go through candidates."""
+
+
+def graphs_of(job: Job, settings: Sequence[Mapping]) -> Graphs:
+    """The graphs of candidates that chains can go through.
+
+    Raises
+    ------
+    NoChains
+        If they cannot.
+    """
+    if not isinstance(job, EvidenceJob) or job.readings.common is None or not hasattr(job.estimator, "network"):
+        raise NoChains("candidates are no networks that share a reading of X")
+    if job.estimator.learn_prior or not job.readings.common.has_whole_weights:
+        raise NoChains("the prior is learned, or weights are no whole numbers")
+    if len({rest(setting) for setting in settings}) > 1:
+        raise NoChains("candidates differ in more than their graphs")
+    networks = [job.network(setting) for setting in settings]
+    sizes: dict[Hashable, set[int]] = {}
+    for network in networks:
+        for name, n_states in network.latents.items():
+            sizes.setdefault(name, set()).add(n_states)
+    if not sizes or any(len(of) > 1 for of in sizes.values()) or len(sizes) > _MAX_LATENTS:
+        raise NoChains("candidates have no latents, or these have other numbers of states")
+    try:
+        graphs = Graphs(networks)
+    except StructureError as error:
+        raise NoChains("the edges of all candidates together make a cycle") from error
+    if len(graphs.structures) > _MAX_GRAPHS or graphs.n_family_cells > _MAX_FAMILY_CELLS:
+        raise NoChains("candidates are too many, or their tables too large")
+    return graphs
+
+
+class Graphs:
+    """The graphs that chains go through, with their families as parts of the tables of one graph that has all edges.
+
+    Parameters
+    ----------
+    networks : sequence of CandidateNetwork
+
+    Raises
+    ------
+    StructureError
+        If all edges together make a cycle.
+    """
+
+    def __init__(self, networks: Sequence[Any]):
+        latents = {name: size for network in networks for name, size in network.latents.items()}
+        columns = [node for node in networks[0].dag.nodes if node not in networks[0].latents]
+        self.nodes = (*latents, *columns)
+        self.cardinalities = {**networks[0].cardinalities, **latents}
+        position = {node: k for k, node in enumerate(self.nodes)}
+        self._prior_of = networks[0].family_prior
+        alike = [
+            [position[name] for name, other in latents.items() if other == size]
+            for size in dict.fromkeys(latents.values())
+        ]
+        given = []
+        for network in networks:
+            known = set(network.dag.nodes)
+            given.append(
+                tuple(
+                    tuple(sorted(position[p] for p in network.dag.parents(node))) if node in known else ()
+                    for node in self.nodes
+                )
+            )
+        self.structures = _relabeled(given, alike)
+        union = {
+            node: [self.nodes[p] for p in sorted({p for each in self.structures for p in each.parents[k]})]
+            for k, node in enumerate(self.nodes)
+        }
+        self.union = DAG(self.nodes, union)
+        self.layout = Layout(
+            self.nodes,
+            tuple(self.cardinalities[node] for node in self.nodes),
+            tuple(tuple(position[p] for p in union[node]) for node in self.nodes),
+        )
+        self.families = [list(dict.fromkeys(each.parents[k] for each in self.structures)) for k in range(len(position))]
+
+    @cached_property
+    def n_family_cells(self) -> int:
+        """Cells of the tables of all families."""
+        sizes = self.layout.cardinalities
+        return sum(sizes[k] * prod(sizes[p] for p in of) for k, each in enumerate(self.families) for of in each)
+
+    @cached_property
+    def model(self) -> DiscreteDAG:
+        """The network with all edges."""
+        priors = {node: self._prior_of(self.union.family(node), self.cardinalities) for node in self.nodes}
+        return DiscreteDAG(self.union, self.cardinalities, priors)
+
+    def prior(self, node: int, parents: tuple[int, ...]) -> np.ndarray:
+        """Concentrations of a family, axes (*parents, node)."""
+        return self._prior_of(tuple(self.nodes[k] for k in (*parents, node)), self.cardinalities)
+
+    def natural(self, model: DiscreteDAG, natural: np.ndarray) -> np.ndarray:
+        """Natural parameters of one network (n_cells,) as those of the network with all edges."""
+        spread = np.empty(self.layout.n_cells)
+        tables = model.tables(natural)
+        for k, node in enumerate(self.nodes):
+            out = self.layout.table(spread, k)
+            if node not in tables:
+                out[...] = -np.log(self.cardinalities[node])
+                continue
+            mine, all_parents = model.dag.parents(node), self.union.parents(node)
+            order = [mine.index(p) for p in all_parents if p in mine]
+            table = tables[node].transpose(*order, len(mine))
+            shape = [self.cardinalities[p] if p in mine else 1 for p in all_parents]
+            out[...] = table.reshape(*shape, self.cardinalities[node])
+        return spread
+
+
+def _relabeled(given: Sequence[tuple], alike: Sequence[Sequence[int]]) -> list[_Structure]:
+    """Each candidate in all graphs that differ from it by names of latents alike; once where these are too many."""
+    if len(given) * prod(factorial(len(group)) for group in alike) > _MAX_GRAPHS:
+        return [_Structure(k, parents) for k, parents in enumerate(given)]
+    structures = []
+    for k, parents in enumerate(given):
+        graphs: dict[tuple, None] = {}
+        for orders in product(*(permutations(group) for group in alike)):
+            name = list(range(len(parents)))
+            for group, order in zip(alike, orders):
+                for old, new in zip(group, order):
+                    name[old] = new
+            renamed: list[tuple[int, ...]] = [()] * len(parents)
+            for node, of in enumerate(parents):
+                renamed[name[node]] = tuple(sorted(name[p] for p in of))
+            graphs[tuple(renamed)] = None
+        structures += [_Structure(k, graph) for graph in graphs]
+    return structures
+
+
+class _Tables:
+    """Counts, scores and draws of the tables of all families, from counts of the network with all edges."""
+
+    def __init__(self, graphs: Graphs, total: float):
+        layout, rows, columns, first, starts, prior = graphs.layout, [], [], 0, [0], []
+        self.first_row, n_rows, self._cells = [], 0, []
+        for node, families in enumerate(graphs.families):
+            shape, parents = layout.table_shape(node), layout.parents[node]
+            place = np.indices(shape).reshape(len(shape), -1)
+            of_node = []
+            for family in families:
+                axes = [parents.index(p) for p in family] + [len(parents)]
+                family_shape = [shape[axis] for axis in axes]
+                cell = first + np.ravel_multi_index([place[axis] for axis in axes], family_shape)
+                rows.append(cell)
+                columns.append(layout.first_cell[node] + np.arange(len(cell)))
+                of_node.append(cell)
+                self.first_row.append(n_rows)
+                n_rows += prod(family_shape[:-1])
+                starts += list(range(first + shape[-1], first + prod(family_shape) + 1, shape[-1]))
+                prior.append(graphs.prior(node, family).ravel())
+                first += prod(family_shape)
+            self._cells.append(np.stack(of_node))
+        shape = (first, layout.n_cells)
+        at = np.concatenate(rows), np.concatenate(columns)
+        self._sums = csr_array((np.ones(len(at[0])), at), shape=shape)
+        self._starts, self._prior = np.array(starts, dtype=np.int64), np.concatenate(prior)[:, None]
+        self._of_cells = _LogRising(self._prior[:, 0], total)
+        self._of_rows = _LogRising(np.add.reduceat(self._prior[:, 0], self._starts[:-1]), total)
+        self._layout = layout
+
+    def counts(self, drawn: np.ndarray) -> np.ndarray:
+        """Counts of the cells of all families, (n_cells, n_chains)."""
+        return self._sums @ drawn
+
+    def scores(self, counts: np.ndarray) -> np.ndarray:
+        """ln of the Bayesian Dirichlet score of every family, (n_families, n_chains), nats."""
+        of_rows = np.add.reduceat(counts, self._starts[:-1], axis=0)
+        within = np.add.reduceat(self._of_cells(counts), self._starts[:-1], axis=0)
+        return np.add.reduceat(within - self._of_rows(of_rows), self.first_row, axis=0)
+
+    def draw(self, counts: np.ndarray, chosen: np.ndarray, streams: np.ndarray) -> np.ndarray:
+        """ln theta given the families chosen (n_nodes, n_chains), as that of the network with all edges."""
+        log_tables = np.empty(counts.shape)
+        log_dirichlet(self._starts, np.ascontiguousarray(self._prior + counts), streams, log_tables)
+        points, lanes = np.empty((self._layout.n_cells, counts.shape[1])), np.arange(counts.shape[1])
+        for node, cells in enumerate(self._cells):
+            first = self._layout.first_cell[node]
+            points[first : first + cells.shape[1]] = log_tables[cells[chosen[node]].T, lanes]
+        return points
+
+
+class _LogRising:
+    """Log rising factorials of concentrations by counts, looked up where counts are few."""
+
+    def __init__(self, concentrations: np.ndarray, total: float):
+        self._concentrations, self._table = concentrations[:, None], None
+        distinct, which = np.unique(concentrations, return_inverse=True)
+        if len(distinct) * (total + 1) <= _MAX_COUNT:
+            n = np.arange(int(total) + 1, dtype=float)
+            self._table = log_rising(distinct[:, None], n).ravel()
+            self._first = (which * len(n))[:, None]
+
+    def __call__(self, counts: np.ndarray) -> np.ndarray:
+        if self._table is None:
+            return log_rising(self._concentrations, counts)
+        return self._table[self._first + counts.astype(np.int64)]
+
+
+class _Chains:
+    """Chains side by side, from natural parameters of the network with all edges."""
+
+    def __init__(self, graphs: Graphs, job: Any, log_priors: np.ndarray, points: np.ndarray, rng: np.random.Generator):
+        self.points, n_chains = points, points.shape[1]
+        self.streams = rng.integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
+        self._sampler = NetworkSampler(graphs.model)
+        rows, estimator = job.readings.common.kept().rows, job.estimator
+        self._tables = _Tables(graphs, float(rows.total_weight))
+        limits = {"max_memory": estimator.max_memory, "max_table_cells": estimator.max_table_cells}
+        self._data = graphs.model.compile(rows, n_lanes=n_chains, release=True, **limits)
+        numbers = np.cumsum([0, *map(len, graphs.families)])
+        places = [{family: at for at, family in enumerate(each)} for each in graphs.families]
+        self._place = np.array([[places[k][p] for k, p in enumerate(each.parents)] for each in graphs.structures]).T
+        self._family = self._place + numbers[:-1, None]
+        self.candidate = np.array([each.candidate for each in graphs.structures])
+        graphs_of = np.bincount(self.candidate)
+        self._log_prior = (log_priors - np.log(graphs_of))[self.candidate][:, None]
+
+    def sweep(self) -> np.ndarray:
+        """Draw hidden variables, structures and parameters; the probabilities of structures, (n_graphs, n_chains)."""
+        counts = self._tables.counts(self._sampler.sample_latent(self.points, self._data, self.streams))
+        of_families = self._tables.scores(counts)
+        log_p = np.repeat(self._log_prior, counts.shape[1], axis=1)
+        for of_node in self._family:
+            log_p += of_families[of_node]
+        probability = np.exp(log_p - log_p.max(axis=0))
+        reached = np.cumsum(probability, axis=0)
+        drawn = np.empty((1, counts.shape[1]))
+        uniforms(self.streams, drawn)
+        chosen = np.minimum((reached < drawn * reached[-1]).sum(axis=0), len(reached) - 1)
+        self.points = self._tables.draw(counts, self._place[:, chosen], self.streams)
+        return probability / reached[-1]
+
+    def mean(self, n_sweeps: int) -> np.ndarray:
+        """Mean probabilities of candidates over further sweeps, (n_candidates, n_chains)."""
+        total = sum(self.sweep() for _ in range(n_sweeps))
+        of_candidates = np.zeros((self.candidate[-1] + 1, self.points.shape[1]))
+        np.add.at(of_candidates, self.candidate, total)
+        return of_candidates / n_sweeps
+
+
+def visited(
+    job: Any,
+    settings: Sequence[Mapping],
+    scores: np.ndarray,
+    log_priors: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    n_chains: int = N_CHAINS,
+    max_sweeps: int = MAX_SWEEPS,
+    tell: Callable[[int, float], object] = lambda *_: None,
+) -> Visited:
+    """The posterior over candidates by chains that go through all of them, from the fits of the best.
+
+    Parameters
+    ----------
+    job : EvidenceJob
+    settings : sequence of mapping
+        The candidates.
+    scores, log_priors : ndarray of shape (n_candidates,)
+        Finite; their sum chooses the candidates whose fits chains start from.
+    rng : numpy.random.Generator
+    n_chains, max_sweeps : int
+    tell : callable of (int, float), optional
+        Told the sweeps done and the largest error of a probability.
+
+    Returns
+    -------
+    Visited
+
+    Raises
+    ------
+    NoChains
+        If chains cannot go through these candidates.
+    """
+    graphs = graphs_of(job, settings)
+    best = np.argsort(-(scores + log_priors), kind="stable")[:n_chains]
+    points = _points_of_fits(job, graphs, [settings[k] for k in best], n_chains)
+    chains = _Chains(graphs, job, log_priors, points, rng)
+    n_sweeps, block = FIRST_SWEEPS // 2, FIRST_SWEEPS // 4
+    chains.mean(n_sweeps)
+    while True:
+        halves = chains.mean(block), chains.mean(block)
+        n_sweeps += 2 * block
+        each = (halves[0] + halves[1]) / 2
+        errors = each.std(axis=1, ddof=1) / np.sqrt(n_chains)
+        tell(n_sweeps, float(errors.max()))
+        is_stuck = bool(errors.max() > _UNANIMOUS and _correlation(*halves) > _STUCK)
+        if (errors.max() <= SMALL_ERROR and not is_stuck) or n_sweeps >= max_sweeps:
+            return Visited(each.mean(axis=1), errors, is_stuck, n_sweeps)
+        block = n_sweeps // 2
+
+
+def _correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """How alike chains differ from each other in two stretches, over all candidates."""
+    one, other = (each - each.mean(axis=1, keepdims=True) for each in (first, second))
+    size = np.sqrt((one**2).sum() * (other**2).sum())
+    return float((one * other).sum() / size) if size > 0 else 0.0
+
+
+def _points_of_fits(job: Any, graphs: Graphs, settings: Sequence[Mapping], n: int) -> np.ndarray:
+    """Natural parameters of the fits of candidates, and then of their further optima, in turn, (n_cells, n)."""
+    fits = []
+    for setting in settings:
+        estimator: Any = job.candidate_of(setting)
+        evaluation = estimator.evaluate(job.readings.of(estimator))
+        fits.append((evaluation.model, evaluation.fit("vb").optima))
+    columns = []
+    for k in range(n):
+        model, optima = fits[k % len(fits)]
+        statistics = optima[:, k // len(fits) % optima.shape[1]]
+        columns.append(graphs.natural(model, (model.prior + statistics).expected_natural()))
+    return np.stack(columns, axis=1)

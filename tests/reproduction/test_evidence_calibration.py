@@ -1,0 +1,49 @@
+"""What holds of the calibration of the recommended score, in the record of a run, and two runs of it again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reproduction import evidence_calibration
+
+PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "scores.rst"
+LINES = evidence_calibration.record()
+RUNS = [line for line in LINES if "run" in line]
+
+
+def test_runs_are_recorded_once():
+    names = [(run["run"], run["seed"]) for run in RUNS]
+    assert len(set(names)) == len(names)
+    assert {name for name, _ in names} == {problem.name for problem in evidence_calibration.problems()}
+    assert len({name for name, _ in names}) >= 60
+
+
+def test_stated_errors_are_those_that_runs_have():
+    off, z = evidence_calibration.deviations(LINES, RUNS)
+    doubted = np.array([bool(run["doubts"]) for run in RUNS])
+    assert 0.93 <= np.mean(np.abs(z) <= 2) <= 0.97
+    assert abs(z.mean()) <= 0.2
+    assert 0.85 <= z.std() <= 1.15
+    assert np.median([run["error"] for run in RUNS]) <= 0.1
+    assert np.mean(doubted[np.abs(z) <= 2]) <= 0.15
+    wrong = (np.abs(z) > evidence_calibration.WRONG_ERRORS) & (np.abs(off) > evidence_calibration.WRONG_NATS)
+    assert np.all(doubted[wrong])
+
+
+@pytest.mark.parametrize("name", ["classes 0", "mixtures 2"])
+def test_a_run_again(name):
+    """But for rounding, by which a component may be another one."""
+    (before,) = (run for run in RUNS if (run["run"], run["seed"]) == (name, 0))
+    (problem,) = (each for each in evidence_calibration.problems() if each.name == name)
+    again = evidence_calibration.run_of(problem, 0)
+    assert again["value"] == pytest.approx(before["value"], abs=0.1 * before["error"])
+    assert again["error"] == pytest.approx(before["error"], rel=0.1)
+    assert again["taken"] == before["taken"]
+
+
+def test_the_page_shows_the_record():
+    if not PAGE.exists():
+        pytest.skip("no documentation beside the tests")
+    page = PAGE.read_text("utf-8")
+    for row in evidence_calibration.table(LINES):
+        assert ", ".join(row) in page
