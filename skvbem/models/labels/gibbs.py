@@ -175,7 +175,7 @@ class GibbsSampler:
 
     @property
     def _emission(self) -> Any:
-        """That of the model; None of a model from outside that has none."""
+        """The emission of the model; None of a model from outside that has none."""
         return getattr(self.model, "emission", None)
 
     def _log_prior(self, natural: np.ndarray) -> np.ndarray:

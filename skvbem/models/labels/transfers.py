@@ -107,7 +107,9 @@ class Transfers:
         lanes = np.repeat(statistics[:, None], len(which), axis=1)
         self._move(lanes, of_rows, labels[which], into)
         of_counts = self._gain_of_counts(self.rows.weight[which], counts[labels[which]], counts[into])
-        return self.prior.log_evidence(lanes) + of_counts
+        with np.errstate(invalid="ignore"):  # where rounding leaves no spread, a transfer gains nothing
+            evidence = self.prior.log_evidence(lanes)
+        return np.where(np.isnan(evidence), -np.inf, evidence + of_counts)
 
     @staticmethod
     def _gain_of_counts(weight, left, joined):
