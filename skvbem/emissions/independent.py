@@ -109,7 +109,7 @@ class Independent(Emission):
         return any(part.identifies_components for part in self.parts)
 
     def n_redundant_parameters(self, components: np.ndarray) -> int:
-        """Those of all groups."""
+        """Parameters without effect on the density, of all groups."""
         return sum(part.n_redundant_parameters(components) for part in self.parts)
 
     @property
