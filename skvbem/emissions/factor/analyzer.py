@@ -206,7 +206,7 @@ class FactorAnalyzer(Emission):
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
         layout = prior_layout(prior)
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
-        of_noise = np.bincount(layout.noise_of, np.tile(noise, k)) / np.bincount(layout.noise_of)
+        of_noise = np.bincount(layout.noise_of_row, np.tile(noise, k)) / np.bincount(layout.noise_of_row)
         assert len(coefficients) == k * d
         return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
 
@@ -268,10 +268,10 @@ class FactorAnalyzer(Emission):
         k, d = posterior.n_components, self.n_columns
         kappa = np.linalg.inv(np.moveaxis(posterior.covariance, [0, 1, 2], [-3, -2, -1]))[..., 0, 0]
         share = (kappa / (kappa + 1))[posterior.precision_of].reshape(k, 1, d)
-        a, rate = (np.asarray(x)[posterior.noise_of].reshape(k, d) for x in (posterior.shape, posterior.rate))
+        a, rate = (np.asarray(x)[posterior.noise_of_row].reshape(k, d) for x in (posterior.shape, posterior.rate))
         mean, seen = posterior.mean[:, 0].reshape(k, 1, d), ~np.isnan(block.values)
         squares = np.where(seen, share * (block.measured.T - mean) ** 2, 0.0)
-        groups = posterior.noise_of[:d, None] == np.unique(posterior.noise_of[:d])
+        groups = posterior.noise_of_row[:d, None] == np.unique(posterior.noise_of_row[:d])
         first = groups.argmax(axis=0)
         a, rate, squares, n = a[:, None, first], rate[:, None, first], squares @ groups, seen @ groups.astype(float)
         of_noises = (
@@ -315,7 +315,7 @@ class FactorAnalyzer(Emission):
 
     def quantiles(self, posterior: Regression, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of the means, each of which is Student t distributed."""
-        a, b = (x[posterior.noise_of] for x in (posterior.shape, posterior.rate))
+        a, b = (x[posterior.noise_of_row] for x in (posterior.shape, posterior.rate))
         spread = posterior.covariance[posterior.precision_of, 0, 0]
         reach = stdtrit(2 * a, probability) * np.sqrt(b / a * spread)
         means = (posterior.mean[:, 0] + reach).reshape(-1, self.n_columns)
@@ -389,13 +389,15 @@ class FactorAnalyzer(Emission):
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
         coefficients = point.coefficients.reshape(-1, self.n_columns, 1 + self.n_factors)
-        precision = point.precision[self.layout(len(coefficients)).noise_of]
+        precision = point.precision[self.layout(len(coefficients)).noise_of_row]
         return coefficients, precision.reshape(-1, self.n_columns)
 
 
 def prior_layout(prior: Any) -> Regression:
     """The family of a prior, hierarchical or not."""
-    return prior.base if isinstance(prior, Hierarchical) else prior
+    layout = prior.base if isinstance(prior, Hierarchical) else prior
+    assert isinstance(layout, Regression)
+    return layout
 
 
 def simplex(d: int) -> np.ndarray:
