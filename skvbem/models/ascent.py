@@ -1,0 +1,113 @@
+"""Full steps of a model on its data for one form of q(theta): M step, E step, and a basis of what is hidden."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from skvbem.errors import NoInteriorModeError
+from skvbem.models.base import Expansion, LatentModel
+
+_Model = TypeVar("_Model", bound=LatentModel)
+# Weight of all rows above which squares about an origin may have no digit left of those about a mean.
+_LARGEST_WEIGHT = 1e12
+
+
+class ModelAscent(Generic[_Model]):
+    """Full steps of one model on its data, for one form of q(theta); see `skvbem.vbem.driver.Ascent`.
+
+    Parameters
+    ----------
+    model : LatentModel
+    data : object
+        As the model compiled them.
+    form : Form
+    n_threads : int
+        Threads among which rows are shared; the result does not depend on it.
+    """
+
+    #: What has a prior of its own, in messages.
+    label: str
+    #: Whether the data are a sample of others, for starts to grow up on.
+    is_sample: bool = False
+
+    def __init__(self, model: _Model, data: Any, form: Any, n_threads: int = 1):
+        if not form.prior_share:  # maximum likelihood asks no prior, and what is proposed to it knows of none hidden
+            model = model.with_known_hyperparameters()
+        self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
+        self.magnitude = model.magnitude(data)
+        if not form.density and form.prior_share:  # of a log density, whose normalizer cancels what strong priors say
+            self.magnitude += float(np.abs(model.prior.coordinates).sum())
+        self.signed = model.prior.signed
+        self.hyperprior = model.prior.hyperprior
+
+    def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
+        """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
+        prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
+        posterior = prior + statistics
+        live = np.flatnonzero(posterior.is_valid)
+        for step in range(n_steps):
+            if not len(live):
+                break
+            at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
+            try:
+                known = posterior if step == 0 and at is statistics else None
+                natural, penalty = self.form.of(prior, at, known)
+            except NoInteriorModeError:
+                raise self.failure() from None
+            expected, log_normalizer = self._expected(natural)
+            trace[step, live] = log_normalizer + penalty
+            statistics[:, live] = expected
+        return trace
+
+    def _expected(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Expected statistics of rows and of hidden hyperparameters, which belong to no row, and ln Z of both, nats."""
+        expectation = self.model.expect(natural, self.data, self.n_threads)
+        of_rows, log_normalizer, expansion = expectation.statistics, expectation.log_normalizer, expectation.expansion
+        of_hidden = natural
+        if expansion is not None:
+            of_rows, of_hidden = self._expanded(of_rows, natural, expansion)
+        if self.hyperprior is None:
+            return of_rows, log_normalizer
+        statistics, of_hyperparameters = self.hyperprior.expect(natural)
+        if of_hidden is not natural:
+            statistics = self.hyperprior.expect(of_hidden)[0]
+        return of_rows + statistics, log_normalizer + of_hyperparameters
+
+    def _expanded(
+        self, statistics: np.ndarray, natural: np.ndarray, expansion: Expansion
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of rows, and natural parameters, in other coordinates of what rows hide, where the bound rises."""
+        raise NotImplementedError
+
+    def expect(self, natural: np.ndarray) -> np.ndarray:
+        """Expected statistics (n_cells, n_lanes) under natural parameters of the same shape."""
+        return self._expected(natural)[0]
+
+    def rounding(self, statistics: np.ndarray) -> np.ndarray:
+        """How far rounding may move the objective at statistics (n_cells, n_lanes), nats, (n_lanes,)."""
+        return self.model.rounding(self.form, statistics)
+
+    @property
+    def suspicion(self) -> str | None:
+        """Where the defect is if the objective falls, where that is not the library."""
+        return None
+
+    def failure(self) -> Exception:
+        """Why the objective of a plain step may not be a number."""
+        if self.form.lowered_by:
+            return NoInteriorModeError(
+                f"The posterior has no interior mode in the probability basis: some {self.label} has too little data "
+                "for its prior. Use map_basis='natural', where the mode always exists, or a stronger prior."
+            )
+        if self.data.total_weight > _LARGEST_WEIGHT:
+            return FloatingPointError(
+                f"The objective is not a number: the weights of the rows add up to {self.data.total_weight:g}, and "
+                f"squares summed over so many rows hold no digit of how wide a narrow {self.label} is. Divide "
+                "'sample_weight' by a common factor."
+            )
+        return FloatingPointError(
+            "The objective is not a number. "
+            + (self.suspicion or f"That is a defect of {type(self.model).__name__}: please report it with the data.")
+        )

@@ -1,0 +1,206 @@
+"""Sequences of measurements, compiled: patterns of observed cells, inputs, and sequences of one shape.
+
+Steps after the last observed one of a sequence are left out: nothing observed depends on their states.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from skvbem.emissions.gaussian.dense_step import missing_patterns
+
+# Rows of a unit, the least that threads share; a longer sequence is a unit by itself.
+_UNIT_ROWS = 2**14
+
+
+@dataclass(frozen=True, eq=False)
+class LDSData:
+    """Sequences as a linear dynamical system takes them: their rows one after the other.
+
+    Parameters
+    ----------
+    measured : ndarray of shape (n_rows, n_columns)
+        In the unit of the model, 0 where a cell is missing.
+    patterns : ndarray of bool, shape (n_patterns, n_columns)
+        Which cells are observed.
+    pattern : ndarray of int64, shape (n_rows,)
+        Which of the patterns each row has.
+    inputs : ndarray of shape (n_rows, n_inputs)
+        Of the states, u.
+    output_inputs : ndarray of shape (n_rows, n_output_inputs)
+        Of the measurements, v.
+    starts : ndarray of int64, shape (n_sequences + 1,)
+        First row of each sequence, and the end.
+    weight : ndarray of shape (n_sequences,)
+        How often each sequence counts.
+    rows : ndarray of int64, shape (n_rows,)
+        Where each row stands among those that were given.
+    lengths_given : ndarray of int64, shape (n_sequences,)
+        Steps of each sequence as it was given.
+    """
+
+    measured: np.ndarray
+    patterns: np.ndarray
+    pattern: np.ndarray
+    inputs: np.ndarray
+    output_inputs: np.ndarray
+    starts: np.ndarray
+    weight: np.ndarray
+    rows: np.ndarray
+    lengths_given: np.ndarray
+    _units: list[LDSData] = field(default_factory=list, init=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        measured: np.ndarray,
+        lengths: Sequence[int] | np.ndarray,
+        inputs: np.ndarray,
+        output_inputs: np.ndarray,
+        weight: np.ndarray,
+    ) -> Self:
+        """Rows (n_rows, n_columns), NaN where a cell is missing, of sequences of these lengths."""
+        lengths = np.asarray(lengths, dtype=np.int64)
+        observed = ~np.isnan(measured)
+        given = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        sequence = np.repeat(np.arange(len(lengths)), lengths)
+        seen = np.flatnonzero(observed.any(axis=1))
+        ends = given[:-1].copy()
+        np.maximum.at(ends, sequence[seen], seen + 1)
+        rows = np.flatnonzero(np.arange(len(measured)) < ends[sequence])
+        pattern, missing = missing_patterns(measured[rows])
+        if pattern is None:
+            pattern, missing = np.zeros(len(rows)), np.zeros((1, measured.shape[1]), dtype=bool)
+        starts = np.concatenate([[0], np.cumsum(ends - given[:-1])]).astype(np.int64)
+        values = np.where(observed[rows], measured[rows], 0.0)
+        return cls(
+            np.ascontiguousarray(values),
+            ~missing,
+            pattern.astype(np.int64),
+            np.ascontiguousarray(inputs[rows], dtype=float),
+            np.ascontiguousarray(output_inputs[rows], dtype=float),
+            starts,
+            np.ascontiguousarray(weight, dtype=float),
+            rows,
+            lengths,
+        )
+
+    def __len__(self) -> int:
+        return len(self.measured)
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return len(self.weight)
+
+    @property
+    def ends(self) -> np.ndarray:
+        """The row after the last of each sequence, (n_sequences,)."""
+        return self.starts[1:]
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The n of every score: time steps with an observed cell, each as often as its sequence counts."""
+        return float(self.row_weight @ self.patterns.any(axis=1)[self.pattern])
+
+    @cached_property
+    def has_whole_weights(self) -> bool:
+        """Whether every sequence counts a whole number of times."""
+        return bool((self.weight == np.floor(self.weight)).all())
+
+    @cached_property
+    def row_weight(self) -> np.ndarray:
+        """How often each row counts, (n_rows,)."""
+        return np.repeat(self.weight, np.diff(self.starts))
+
+    @cached_property
+    def is_unweighted(self) -> bool:
+        """Whether every sequence counts once."""
+        return bool((self.weight == 1.0).all())
+
+    @cached_property
+    def before(self) -> np.ndarray:
+        """Rows that another step follows, (n_transitions,)."""
+        follows = np.ones(len(self), dtype=bool)
+        follows[self.ends[self.ends > self.starts[:-1]] - 1] = False
+        return np.flatnonzero(follows)
+
+    @cached_property
+    def first_rows(self) -> np.ndarray:
+        """First rows of sequences that have any, (n,)."""
+        return self.starts[:-1][self.ends > self.starts[:-1]]
+
+    @cached_property
+    def mask(self) -> np.ndarray | None:
+        """Which cells are observed, (n_rows, n_columns) of 0 and 1; None if all are."""
+        return None if self.patterns.all() else self.patterns[self.pattern].astype(float)
+
+    @cached_property
+    def groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which group of columns that are observed together each is in, and the first column of each group."""
+        _, first, group = np.unique(self.patterns, axis=1, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        return np.argsort(order)[group.ravel()], first[order]
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Observed cells of each column, each as often as its sequence counts, (n_columns,)."""
+        return np.bincount(self.pattern, self.row_weight, len(self.patterns)) @ self.patterns
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Sums of squares of the observed cells of each column, (n_columns,)."""
+        return np.einsum("ts,ts,t->s", self.measured, self.measured, self.row_weight)
+
+    @cached_property
+    def shapes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The shape of each sequence, (n_sequences,), and a sequence of each: of equal length and patterns."""
+        known: dict[bytes, int] = {}
+        shape = np.zeros(self.n_sequences, dtype=np.int64)
+        first = []
+        for n in range(self.n_sequences):
+            key = self.pattern[self.starts[n] : self.starts[n + 1]].tobytes()
+            if key not in known:
+                known[key] = len(first)
+                first.append(n)
+            shape[n] = known[key]
+        return shape, np.array(first, dtype=np.int64)
+
+    @property
+    def units(self) -> list[LDSData]:
+        """Neighboring sequences together, what threads share; the same for any number of threads."""
+        if not self._units:
+            self._units.extend(self._cut())
+        return self._units
+
+    def _cut(self) -> list[LDSData]:
+        bounds = [0]
+        while bounds[-1] < self.n_sequences:
+            at = int(self.starts[bounds[-1]])
+            last = int(np.searchsorted(self.starts, at + _UNIT_ROWS, side="right")) - 1
+            bounds.append(min(max(last, bounds[-1] + 1), self.n_sequences))
+        if len(bounds) < 3:
+            return [self]
+        return [self.sequences(slice(a, b)) for a, b in itertools.pairwise(bounds)]
+
+    def sequences(self, chosen: slice) -> LDSData:
+        """Some neighboring sequences."""
+        starts = self.starts[chosen.start : chosen.stop + 1]
+        rows = slice(int(starts[0]), int(starts[-1]))
+        return LDSData(
+            self.measured[rows],
+            self.patterns,
+            self.pattern[rows],
+            self.inputs[rows],
+            self.output_inputs[rows],
+            starts - starts[0],
+            self.weight[chosen],
+            self.rows[rows],
+            self.lengths_given[chosen],
+        )

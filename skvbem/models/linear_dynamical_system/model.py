@@ -1,0 +1,303 @@
+r"""Linear dynamical systems: normal states that move linearly, and measurements that are linear in them.
+
+.. math::
+
+    x_1 \sim N(m_0, V_0), \qquad x_t = A x_{t-1} + B u_t + w_t, \quad w_t \sim N(0, I), \qquad
+    y_{ts} = C_s x_t + D_s v_t + e_{ts}, \quad e_{ts} \sim N(0, 1 / \rho_s),
+
+over sequences that are independent given the parameters [Beal chapter 5]. Rows of [A B] are regressions of the next
+state on :math:`z_t = (x_{t-1}, u_t)` with a known noise, rows of [C D] regressions of a column on
+:math:`r_t = (x_t, v_t)` whose noise is learned: `skvbem.families.regression`. The covariance of w is the unit of the
+states, so that no more than turns and reflections of them are left open. A missing cell has no term.
+
+Statistics are flat: those of the dynamics, then those of the emission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem._numerics import pack_symmetric
+from skvbem.emissions.factor.analyzer import prior_layout
+from skvbem.families import Product, Regression
+from skvbem.families.base import ConjugateFamily
+from skvbem.models.base import Expectation, LatentModel
+from skvbem.models.linear_dynamical_system.data import LDSData
+from skvbem.models.linear_dynamical_system.potentials import Potentials
+from skvbem.models.linear_dynamical_system.smoother import Covariances, Factored, FirstStates, Smoother
+from skvbem.models.linear_dynamical_system.state_map import StateMoments
+from skvbem.models.partial_sums import summed
+
+# Rows times states times starts below which threads cost more than they bring.
+_WORTH_THREADS = 2**16
+# The least variance of a noise where it is most likely, as a share of the column's.
+_FLOOR = 1e-6
+
+
+class LinearDynamicalSystem(LatentModel):
+    """A linear dynamical system with its prior.
+
+    Parameters
+    ----------
+    dynamics : ConjugateFamily
+        Prior of the rows of [A B]: a `Regression` of known noise, hierarchical or not.
+    emission : ConjugateFamily
+        Prior of the rows of [C D] and of the precisions of their noise. Columns that share a precision matrix must be
+        observed together.
+    first : FirstStates, optional
+        The distribution of first states; standard normal by default.
+    origin, unit : ndarray of shape (n_columns,), optional
+        In which columns are measured; 0 and 1 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.models.linear_dynamical_system.ascent import LDSAscent
+    >>> from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+    >>> from skvbem.vbem import posteriors
+    >>> from skvbem.vbem.driver import run
+    >>> model = LinearDynamicalSystem.from_precisions([1.0], [1.0], shape=[2.0], rate=[1.0])
+    >>> data = model.compile(np.array([[1.2], [0.7], [-0.4], [0.9]]), lengths=[4])
+    >>> ascent = LDSAscent(model, data, posteriors.VB)
+    >>> start = model.statistics_of_start(data, data.measured, 0.1)
+    >>> run(ascent, start[:, None], tol=1e-9, max_iter=1000).objective.round(6).tolist()
+    [-6.800979]
+    """
+
+    def __init__(
+        self,
+        dynamics: ConjugateFamily,
+        emission: ConjugateFamily,
+        first: FirstStates | None = None,
+        origin: np.ndarray | None = None,
+        unit: np.ndarray | None = None,
+    ):
+        self.dynamics, self.emission = prior_layout(dynamics), prior_layout(emission)
+        k, p = self.dynamics.n_rows, self.emission.n_rows
+        cells = len(self.dynamics.coordinates), len(self.emission.coordinates)
+        self.prior = Product((dynamics, emission), cells)
+        self.first = FirstStates(np.zeros(k), np.eye(k)) if first is None else first
+        self.origin = np.zeros(p) if origin is None else np.asarray(origin, dtype=float)
+        self.unit = np.ones(p) if unit is None else np.asarray(unit, dtype=float)
+
+    @classmethod
+    def from_precisions(
+        cls,
+        transition_precision: Any,
+        output_precision: Any,
+        *,
+        shape: Any,
+        rate: Any,
+        group: np.ndarray | None = None,
+        n_states: int = 1,
+        **options: Any,
+    ) -> Self:
+        """The system whose coefficients have priors of mean 0 and these precisions, one for each regressor.
+
+        Parameters
+        ----------
+        transition_precision : array_like of shape (k + n_inputs,)
+        output_precision : array_like of shape (k + n_output_inputs,)
+            In units of the precision of the noise.
+        shape, rate : array_like of shape (n_columns,)
+            Of the Gamma distributions of precisions of noise.
+        group : ndarray of int, shape (n_columns,), optional
+            Which columns are observed together, numbered from 0; all by default.
+        n_states : int, default=1
+            k.
+        **options
+            As the constructor takes them.
+        """
+        p = len(np.asarray(shape))
+        group = np.zeros(p, dtype=np.int64) if group is None else np.asarray(group)
+        dynamics = _regression(np.asarray(transition_precision), np.zeros(n_states, dtype=np.int64), None, None)
+        emission = _regression(np.asarray(output_precision), group, shape, rate)
+        return cls(dynamics, emission, **options)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states, k."""
+        return self.dynamics.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, p."""
+        return self.emission.n_rows
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of the states."""
+        return self.dynamics.n_regressors - self.n_states
+
+    @property
+    def n_output_inputs(self) -> int:
+        """Number of inputs of the measurements."""
+        return self.emission.n_regressors - self.n_states
+
+    def compile(
+        self,
+        values: np.ndarray,
+        lengths: Sequence[int] | np.ndarray,
+        weight: np.ndarray | None = None,
+        inputs: np.ndarray | None = None,
+        output_inputs: np.ndarray | None = None,
+    ) -> LDSData:
+        """Sequences made ready for many E steps.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_columns)
+            Rows of all sequences, one sequence after the other, NaN where a cell is missing.
+        lengths : array_like of int, shape (n_sequences,)
+        weight : ndarray of shape (n_sequences,), optional
+            How often each sequence counts.
+        inputs : ndarray of shape (n_rows, n_inputs), optional
+            Those of the states; those of first steps are not used.
+        output_inputs : ndarray of shape (n_rows, n_output_inputs), optional
+            Those of the measurements, a constant among them if there is an offset.
+
+        Raises
+        ------
+        ValueError
+            If lengths do not add up to the rows.
+        """
+        values, n = np.asarray(values, dtype=float), len(values)
+        if sum(np.asarray(lengths).tolist()) != n or np.any(np.asarray(lengths) < 0):
+            total = sum(np.asarray(lengths).tolist())
+            raise ValueError(f"The lengths of sequences must add up to the {n} rows. They make {total}.")
+        weight = np.ones(len(lengths)) if weight is None else np.asarray(weight, dtype=float)
+        inputs = np.zeros((n, 0)) if inputs is None else np.asarray(inputs, dtype=float)
+        output_inputs = np.zeros((n, 0)) if output_inputs is None else np.asarray(output_inputs, dtype=float)
+        return LDSData.of((values - self.origin) / self.unit, lengths, inputs, output_inputs, weight)
+
+    def expect(self, natural: np.ndarray, data: LDSData, n_threads: int = 1) -> Expectation:
+        """The E step under natural parameters (n_cells, n_lanes) that need not be normalized."""
+        of_lanes = [self.potentials(natural[:, lane]) for lane in range(natural.shape[1])]
+
+        def sums(units: Sequence[LDSData]) -> tuple:
+            parts = [[self._of_unit(potentials, unit) for potentials in of_lanes] for unit in units]
+            totals = [np.sum([[lane[i] for lane in unit] for unit in parts], axis=0) for i in range(3)]
+            return tuple(totals)
+
+        worth = len(data) * self.n_states * natural.shape[1] > _WORTH_THREADS
+        statistics, moments, log_z = summed(sums, data.units, n_threads if worth else 1)
+        expansion = StateMoments(self.n_states, moments)
+        return Expectation(np.ascontiguousarray(statistics.T), log_z, expansion=expansion)
+
+    def _of_unit(self, potentials: Potentials, data: LDSData) -> tuple[np.ndarray, np.ndarray, float]:
+        """Statistics, moments of states, and ln Z of some sequences, for one lane."""
+        smoother = Smoother(potentials, self.first, data)
+        factored = smoother.factored()
+        x = factored.means()
+        log_z = smoother.log_normalizers(x, factored.log_det)
+        statistics, moments = self.statistics(data, x, factored.covariances)
+        return statistics, moments, float(data.weight @ np.where(data.weight > 0, log_z, 0.0))
+
+    def potentials(self, natural: np.ndarray) -> Potentials:
+        """What states are asked for by natural parameters (n_cells,)."""
+        of_dynamics, of_emission = self.prior.split(natural)
+        potentials = Potentials.of(self.dynamics, of_dynamics, self.emission, of_emission)
+        return replace(potentials, constant=potentials.constant - np.log(self.unit))
+
+    def smoothed(self, natural: np.ndarray, data: LDSData) -> Factored:
+        """The states of sequences at natural parameters (n_cells,), with the covariance of each."""
+        return Smoother(self.potentials(natural), self.first, data).factored(keep=True)
+
+    def log_normalizers_of_sequences(self, natural: np.ndarray, data: LDSData) -> np.ndarray:
+        """ln Z of each sequence, nats, (n_sequences,), weights left aside, at natural parameters (n_cells,).
+
+        At the natural parameters of a point these are log likelihoods.
+        """
+        potentials, parts = self.potentials(natural), []
+        for unit in data.units:
+            smoother = Smoother(potentials, self.first, unit)
+            factored = smoother.factored()
+            parts.append(smoother.log_normalizers(factored.means(), factored.log_det))
+        return np.concatenate(parts)
+
+    def statistics(
+        self, data: LDSData, x: np.ndarray, covariances: Covariances | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics (n_cells,) of states with these means (n_rows, k), and moments that change with their basis.
+
+        The states are independent of each other, and known, where no covariances are given.
+        """
+        k, before = self.n_states, data.before
+        if covariances is None:
+            nothing = np.zeros((k, k))
+            covariances = Covariances(*(nothing,) * 4, np.zeros((len(data.patterns), k, k)))
+        z = np.concatenate([x[before], data.inputs[before + 1]], axis=1)
+        r = np.concatenate([x, data.output_inputs], axis=1)
+        later, weighted = x[before + 1], x[data.first_rows]
+        weighted_z, weighted_r = z, r
+        if not data.is_unweighted:
+            weighted_z, weighted_r = z * data.row_weight[before, None], r * data.row_weight[:, None]
+            weighted = weighted * data.row_weight[data.first_rows, None]
+        w, s = weighted_z.T @ z, weighted_z.T @ later
+        w[:k, :k] += covariances.before
+        s[:k] += covariances.crossed
+        group, first = data.groups
+        of_groups = [self._products(r, weighted_r, data, column, covariances.of_pattern) for column in first]
+        # columns of one precision matrix are observed together
+        owner = [int(np.flatnonzero(self.emission.precision_of == g)[0]) for g in range(self.emission.n_precisions)]
+        products = np.stack([of_groups[group[column]] for column in owner])
+        sums = data.measured.T @ weighted_r
+        of_dynamics = pack_symmetric(w), s.T.ravel()
+        of_emission = pack_symmetric(products).ravel(), sums.ravel(), data.counts, data.squares
+        scale = later if data.is_unweighted else later * data.row_weight[before, None]
+        moments = np.zeros((k + 1, 2 * k + 1))
+        moments[:k, :k] = weighted.T @ x[data.first_rows] + covariances.first
+        moments[:k, k : 2 * k] = scale.T @ later + covariances.after
+        moments[:k, 2 * k] = weighted.sum(axis=0)
+        moments[k, 0] = data.row_weight.sum()
+        return np.concatenate([*of_dynamics, *of_emission]), moments
+
+    def _products(
+        self, r: np.ndarray, weighted_r: np.ndarray, data: LDSData, column: int, covariances: np.ndarray
+    ) -> np.ndarray:
+        """Sums (d, d) of products of regressors over the rows in which a column is observed."""
+        seen = data.patterns[:, column]
+        masked = weighted_r if seen.all() else weighted_r * data.mask[:, column, None]
+        products = masked.T @ r
+        products[: self.n_states, : self.n_states] += covariances[seen].sum(axis=0)
+        return products
+
+    def statistics_of_start(self, data: LDSData, x: np.ndarray, variance: Any) -> np.ndarray:
+        """Statistics (n_cells,) of independent states with means (n_rows, k) and a covariance, for a start.
+
+        Parameters
+        ----------
+        data : LDSData
+        x : ndarray of shape (n_rows, k)
+        variance : float or ndarray of shape (k, k)
+            A variance stands for as many times the identity.
+        """
+        k, weight = self.n_states, data.row_weight
+        covariance = np.asarray(variance) * np.eye(k) if np.ndim(variance) == 0 else np.asarray(variance)
+        of_pattern = np.bincount(data.pattern, weight, len(data.patterns))[:, None, None] * covariance
+        n_first, n_before = weight[data.first_rows].sum(), weight[data.before].sum()
+        spread = Covariances(
+            n_first * covariance, n_before * covariance, n_before * covariance, np.zeros((k, k)), of_pattern
+        )
+        return self.started(self.statistics(data, x, spread)[0])
+
+    def started(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, ...) with those of hidden hyperparameters at their prior means: a start."""
+        if self.prior.hyperprior is None:
+            return statistics
+        return statistics + self.prior.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
+
+    def magnitude(self, data: LDSData) -> float:
+        """Size of the terms whose sum is the log normalizer, nats."""
+        return float(data.total_weight + data.counts.sum() * (1 + np.abs(np.log(self.unit)).max()) + data.squares.sum())
+
+
+def _regression(precision: np.ndarray, group: np.ndarray, shape: Any, rate: Any) -> Regression:
+    """Rows of mean 0 whose coefficients have these precisions."""
+    matrices = np.repeat(np.diag(precision.astype(float))[None], group.max() + 1, axis=0)
+    means, noise_of = np.zeros((len(group), len(precision))), None if shape is None else np.arange(len(group))
+    return Regression.from_parameters(means, matrices, shape, rate, group, noise_of, floor=_FLOOR)

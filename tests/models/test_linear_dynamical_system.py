@@ -1,0 +1,459 @@
+"""Linear dynamical systems: E steps by one dense normal distribution, known numbers, the basis of states."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from models.linear_systems import EVIDENCES, SIX_STEPS, TWO_SEQUENCES, PlainAscent, problem, random_problem
+from reference import linear_dynamical_system as literal
+from reference.differences import gradient
+from scipy.linalg import block_diag
+from scipy.special import gammaln
+from scipy.stats import multivariate_normal
+
+from skvbem._numerics import pack_symmetric
+from skvbem.models.linear_dynamical_system.ascent import LDSAscent
+from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
+from skvbem.models.linear_dynamical_system.state_map import StateBasis
+from skvbem.vbem import posteriors
+from skvbem.vbem.driver import run
+
+approx = pytest.approx
+
+
+def trimmed(y, u, v):
+    """A sequence up to its last observed step."""
+    n = max((t + 1 for t in range(len(y)) if not np.isnan(y[t]).all()), default=0)
+    return y[:n], u[:n], v[:n]
+
+
+def literal_step(problem, e, first):
+    """ln Z of the sequences, weights left aside, and their moments together."""
+    log_z, total = [], None
+    for y, u, v, weight, _ in problem.sequences():
+        y, u, v = trimmed(y, u, v)
+        if not len(y):
+            log_z.append(0.0)
+            continue
+        of_sequence, means, covariance = literal.states(y, u, v, e, first.mean, np.linalg.inv(first.precision))
+        moments = [weight * part for part in literal.moments(y, u, v, means, covariance)]
+        total = moments if total is None else [one + other for one, other in zip(total, moments)]
+        log_z.append(of_sequence)
+    return np.array(log_z), literal.Moments(*total)
+
+
+def flat(u):
+    """Moments as statistics (n_cells,), each column with a matrix of its own."""
+    return np.concatenate([pack_symmetric(u.w), u.s.T.ravel(), pack_symmetric(u.g).ravel(), u.c.ravel(), u.n, u.yy])
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_e_step_is_that_of_one_dense_normal_distribution(gaps, rng):
+    for _ in range(12):
+        case = random_problem(rng, gaps=gaps)
+        first = FirstStates(rng.normal(size=case.k), np.diag(rng.uniform(0.5, 2, case.k)) + 0.1)
+        model = LinearDynamicalSystem(*case.model.prior.blocks, first=first)
+        data, start = case.compile(), case.start
+        e, kl = literal.posterior(moments_of(case), case.alpha, case.gamma, *prior_of(case))
+        natural, penalty = posteriors.VB.of(model.prior, start)
+        assert -penalty[0] == approx(kl, rel=1e-10)
+        expectation = model.expect(natural, data)
+        log_z, u = literal_step(case, e, first)
+        assert model.log_normalizers_of_sequences(natural[:, 0], data) == approx(log_z, rel=1e-10, abs=1e-10)
+        assert expectation.log_normalizer[0] == approx(case.weight @ log_z, rel=1e-11, abs=1e-10)
+        assert expectation.statistics[:, 0] == approx(flat(u), rel=1e-9, abs=1e-9)
+
+
+def moments_of(case):
+    """Moments of the start: independent states of unit variance."""
+    total = None
+    for y, u, v, weight, x in case.sequences():
+        y, u, v = trimmed(y, u, v)
+        of_sequence = literal.moments(y, u, v, x[: len(y)], np.eye(case.k * len(y)))
+        parts = [weight * part for part in of_sequence]
+        total = parts if total is None else [one + other for one, other in zip(total, parts)]
+    return literal.Moments(*total)
+
+
+def prior_of(case):
+    p = case.y.shape[1]
+    return np.full(p, case.a0), np.full(p, case.b0)
+
+
+@pytest.mark.parametrize(
+    ("case", "steps", "converged"),
+    [
+        (SIX_STEPS, (-14.557793858813, -14.164296598578, -14.070497277041), -14.020662159811),
+        (TWO_SEQUENCES, (-43.624574942965, -42.087942449060, -41.843404350882), -41.774153917040),
+    ],
+)
+def test_known_bounds(case, steps, converged):
+    """Plain steps one by one; and where these lead, steps that change the basis lead too."""
+    model, data, at = case.model, case.compile(), case.start
+    plain = PlainAscent(model, data, posteriors.VB)
+    assert plain.advance(at, 3)[:, 0] == approx(steps, abs=1e-11)
+    slow = run(plain, at, tol=1e-11, max_iter=10_000, accelerate=False)
+    fast = run(LDSAscent(model, data, posteriors.VB), case.start, tol=1e-11, max_iter=500, accelerate=False)
+    assert slow.objective[0] == approx(converged, abs=1e-9)
+    assert fast.objective[0] == approx(converged, abs=1e-9)
+
+
+def test_known_parameters():
+    ran = run(LDSAscent(SIX_STEPS.model, SIX_STEPS.compile(), posteriors.VB), SIX_STEPS.start, tol=1e-13, max_iter=500)
+    dynamics, emission = (SIX_STEPS.model.prior + ran.statistics[:, 0]).blocks
+    assert abs(dynamics.mean.item()) == approx(0.711015557, abs=1e-5)
+    assert np.abs(emission.mean.ravel()) == approx([0.632196170, 0.339731266], abs=1e-5)
+    assert emission.shape / emission.rate == approx([2.166001727, 2.901079417], abs=1e-5)
+
+
+def test_bound_is_its_terms_one_by_one(rng):
+    """ln Z less KL, the definition E ln p - E ln q, and the entropy with log evidences after an M step."""
+    for _ in range(6):
+        case = random_problem(rng)
+        ran = run(LDSAscent(case.model, case.compile(), posteriors.VB), case.start, tol=1e-12, max_iter=3000)
+        u = moments_from(case, ran.statistics[:, 0])
+        e, kl = literal.posterior(u, case.alpha, case.gamma, *prior_of(case))
+        first, (log_z, after) = FirstStates(np.zeros(case.k), np.eye(case.k)), (None, None)
+        log_z, after = literal_step(case, e, first)
+        squares, sums, later, n, n_later, entropy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for y, inputs, v, weight, _ in case.sequences():
+            y, inputs, v = trimmed(y, inputs, v)
+            if not len(y):
+                continue
+            _, means, covariance = literal.states(y, inputs, v, e, first.mean, np.eye(case.k))
+            second = covariance + np.outer(means.ravel(), means.ravel())
+            blocks = [second[i : i + case.k, i : i + case.k] for i in range(0, len(second), case.k)]
+            squares, sums, n = squares + weight * blocks[0], sums + weight * means[0], n + weight
+            later, n_later = (
+                later + weight * sum(blocks[1:], np.zeros_like(blocks[0])),
+                n_later + weight * len(blocks[1:]),
+            )
+            entropy += weight * literal.entropy(covariance)
+        joint = literal.log_joint(after, (squares, sums), later, n, n_later, e, first.mean, np.eye(case.k))
+        assert case.weight @ log_z - kl == approx(joint + entropy - kl, rel=1e-9, abs=1e-9)
+        assert case.weight @ log_z - kl == approx(ran.objective[0], rel=1e-9, abs=1e-8)
+        # after an M step at a fixed point: the entropy and log evidences of complete rows
+        base = -0.5 * n * case.k * np.log(2 * np.pi) - 0.5 * np.trace(squares) - 0.5 * np.trace(later)
+        base -= 0.5 * n_later * case.k * np.log(2 * np.pi)
+        evidence = case.model.prior.log_evidence(flat(after))
+        assert entropy + base + evidence == approx(ran.objective[0], rel=1e-8, abs=1e-6)
+
+
+def moments_from(case, statistics):
+    """Statistics (n_cells,) as moments."""
+    model = case.model
+    of_dynamics, of_emission = model.prior.split(statistics)
+    (w, total, *_), (g, c, n, yy) = model.dynamics.split(of_dynamics), model.emission.split(of_emission)
+    matrices = [
+        np.zeros((len(x), d, d)) for x, d in ((w, model.dynamics.n_regressors), (g, model.emission.n_regressors))
+    ]
+    for packed, full in zip((w, g), matrices):
+        rows, columns = np.triu_indices(full.shape[-1])
+        full[:, rows, columns] = full[:, columns, rows] = packed
+    return literal.Moments(matrices[0][0], total.T, matrices[1], c, n, yy)
+
+
+@pytest.mark.parametrize("name", EVIDENCES)
+def test_best_bounds_of_tiny_problems(name, rng):
+    """They lie below the evidence, which is known by quadrature."""
+    case, evidence, best = EVIDENCES[name]
+    model, data = case.model, case.compile()
+    starts = [model.statistics_of_start(data, rng.normal(size=(len(data), case.k)), 1.0) for _ in range(8)]
+    ran = run(LDSAscent(model, data, posteriors.VB), np.stack(starts, axis=1), tol=1e-10, max_iter=2000)
+    assert ran.objective.max() == approx(best, abs=1e-8)
+    assert ran.objective.max() < evidence
+
+
+@pytest.mark.parametrize("form", ["vb", "map", "ml"])
+def test_objective_never_falls(form, rng):
+    for _ in range(8):
+        case = random_problem(rng)
+        ascent = LDSAscent(
+            case.model, case.compile(), {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}[form]
+        )
+        for accelerate in (False, True):  # the driver raises where it does
+            run(ascent, case.start, tol=1e-6, max_iter=60, accelerate=accelerate)
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+def test_weights_are_repeats(rng):
+    case = random_problem(rng, whole=True)
+    parts = [part for part in case.sequences() for _ in range(int(part[3]))]
+    repeated = case._replace(
+        y=np.concatenate([part[0] for part in parts]),
+        u=np.concatenate([part[1] for part in parts]),
+        v=np.concatenate([part[2] for part in parts]),
+        x=np.concatenate([part[4] for part in parts]),
+        lengths=[len(part[0]) for part in parts],
+        weight=np.ones(len(parts)),
+    )
+    assert repeated.start == approx(case.start, rel=1e-12)
+    ends = [PlainAscent(each.model, each.compile(), posteriors.VB).advance(each.start, 3) for each in (case, repeated)]
+    assert ends[0] == approx(ends[1], rel=1e-12)
+    assert case.compile().total_weight == repeated.compile().total_weight
+
+
+def test_steps_after_the_last_observed_one_are_left_out():
+    """Kept, they would lower the bound; steps before the first observed one do, and stay."""
+    gone, nothing = np.full((4, 2), np.nan), np.zeros((4, 0))
+    later = SIX_STEPS._replace(
+        y=np.concatenate([SIX_STEPS.y, gone]), lengths=[10], x=np.concatenate([SIX_STEPS.x, np.zeros((4, 1))]),
+        u=np.concatenate([SIX_STEPS.u, nothing]), v=np.concatenate([SIX_STEPS.v, nothing]),
+    )  # fmt: skip
+    assert np.array_equal(later.start, SIX_STEPS.start)
+    earlier = later._replace(
+        y=np.concatenate([gone[:2], SIX_STEPS.y]), lengths=[8], x=np.concatenate([[[0.5], [0.5]], SIX_STEPS.x]),
+        u=later.u[:8], v=later.v[:8],
+    )  # fmt: skip
+    ran = run(LDSAscent(earlier.model, earlier.compile(), posteriors.VB), earlier.start, tol=1e-11, max_iter=500)
+    assert ran.objective[0] == approx(-14.253086491266, abs=1e-9)
+
+
+def test_columns_share_a_matrix_where_they_are_observed_together(rng):
+    case = random_problem(rng, gaps=False)
+    p = case.y.shape[1]
+    shape, rate = prior_of(case)
+    shared = LinearDynamicalSystem.from_precisions(case.alpha, case.gamma, shape=shape, rate=rate, n_states=case.k)
+    start = shared.statistics_of_start(case.compile(), case.x, 1.0)[:, None]
+    assert len(start) < len(case.start) or p == 1
+    one = run(LDSAscent(shared, case.compile(), posteriors.VB), start, tol=1e-9, max_iter=200)
+    other = run(LDSAscent(case.model, case.compile(), posteriors.VB), case.start, tol=1e-9, max_iter=200)
+    assert one.objective == approx(other.objective, abs=1e-6)
+
+
+def test_units_change_densities_by_their_volume(rng):
+    case = random_problem(rng)
+    unit, origin = rng.uniform(0.5, 2, case.y.shape[1]), rng.normal(size=case.y.shape[1])
+    blocks = case.model.prior.blocks
+    other = LinearDynamicalSystem(*blocks, origin=origin, unit=unit)
+    data = other.compile(origin + unit * case.y, case.lengths, case.weight, case.u, case.v)
+    natural = posteriors.VB.of(case.model.prior, case.start)[0]
+    one, two = case.model.expect(natural, case.compile()), other.expect(natural, data)
+    assert two.statistics == approx(one.statistics, rel=1e-9, abs=1e-9)
+    volume = data.counts @ np.log(unit)
+    assert two.log_normalizer == approx(one.log_normalizer - volume, rel=1e-10)
+
+
+def test_threads_change_no_bit(rng):
+    lengths = [9000, 9000, 200, 9000, 400]
+    y = rng.normal(size=(sum(lengths), 2))
+    y[rng.random(y.shape) < 0.1] = np.nan
+    case = problem(y, 2, [1.0, 1.0], 1.0, lengths=lengths)
+    natural, data = posteriors.VB.of(case.model.prior, case.start)[0], case.compile()
+    assert len(data.units) > 2
+    one, two = (case.model.expect(natural, data, n_threads) for n_threads in (1, 2))
+    assert np.array_equal(one.statistics, two.statistics)
+    assert np.array_equal(one.log_normalizer, two.log_normalizer)
+    whole = replace(data)
+    whole._units.append(whole)
+    assert case.model.expect(natural, whole).log_normalizer == approx(one.log_normalizer, rel=1e-12)
+
+
+# --- the recursion ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_steps_that_repeat_are_those_of_the_whole_recursion(gaps, rng):
+    """Means equal in every bit; few steps have matrices of their own."""
+    lengths = [400, 400, 30]
+    y = rng.normal(size=(830, 3))
+    y[rng.integers(0, 830, 8), 0] = np.nan if gaps else 0.0
+    case = problem(y, 2, [1.0, 1.0], 1.0, lengths=lengths, x=rng.normal(size=(830, 2)))
+    natural = posteriors.VB.of(case.model.prior, case.start)[0][:, 0]
+    potentials, data = case.model.potentials(natural), case.compile()
+    frozen, whole = (Smoother(potentials, case.model.first, data, repeats).factored() for repeats in (1e-15, -1.0))
+    assert len(frozen.gain) < (60 if not gaps else 400) < len(whole.gain)
+    assert np.array_equal(frozen.means(), whole.means())
+    assert frozen.log_det == approx(whole.log_det, rel=1e-14)
+    for one, other in zip(frozen.covariances, whole.covariances):
+        assert one == approx(other, rel=1e-13)
+
+
+def test_covariances_of_rows_are_those_of_the_dense_distribution(rng):
+    case = random_problem(rng)
+    e, _ = literal.posterior(moments_of(case), case.alpha, case.gamma, *prior_of(case))
+    natural = posteriors.VB.of(case.model.prior, case.start)[0][:, 0]
+    factored, data = case.model.smoothed(natural, case.compile()), case.compile()
+    covariances, means = factored.marginal[factored.row_of_shape], factored.means()
+    for n, (y, u, v, *_) in enumerate(case.sequences()):
+        y, u, v = trimmed(y, u, v)
+        if len(y):
+            _, x, covariance = literal.states(y, u, v, e, np.zeros(case.k), np.eye(case.k))
+            rows = slice(data.starts[n], data.ends[n])
+            assert means[rows] == approx(x, rel=1e-9, abs=1e-9)
+            assert block_diag(*covariances[rows]) == approx(
+                covariance * np.kron(np.eye(len(y)), np.ones((case.k, case.k))), rel=1e-9, abs=1e-10
+            )
+
+
+def test_draws_have_the_means_and_covariances_of_states(rng):
+    case = TWO_SEQUENCES
+    natural = posteriors.VB.of(case.model.prior, case.start)[0][:, 0]
+    factored = case.model.smoothed(natural, case.compile())
+    n, k = len(case.compile()), case.k
+    draws = np.array([factored.means(rng.normal(size=(n, k))) for _ in range(4000)])
+    e, _ = literal.posterior(moments_of(case), case.alpha, case.gamma, *prior_of(case))
+    parts = [literal.states(*part[:3], e, np.zeros(k), np.eye(k))[1:] for part in case.sequences()]
+    covariance = block_diag(*(part[1] for part in parts))
+    spread = np.sqrt(np.diag(covariance))
+    away = (draws.reshape(4000, -1) - np.concatenate([part[0].ravel() for part in parts])) / spread
+    assert np.abs(away.mean(axis=0)).max() < 4 / np.sqrt(4000)
+    correlation = covariance / np.outer(spread, spread)
+    assert np.abs(away.T @ away / 4000 - correlation).max() < 5 * np.sqrt(2 / 4000)
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-8, 1e-12, 1e6])
+def test_likelihood_by_residuals_keeps_its_digits(noise):
+    """Of a random walk that is observed with nearly no noise, beside a recursion in 50 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 50
+    y = np.cumsum(np.sin(np.arange(60) * 1.7))
+    case = problem(y[:, None], 1, [1.0], 2.0)
+    point = case.model.prior.blocks[0].natural, case.model.prior.blocks[1].natural
+    of_dynamics = point[0](_point([[1.0]], []))
+    of_emission = point[1](_point([[1.0]], [1 / noise]))
+    found = case.model.log_normalizers_of_sequences(np.concatenate([of_dynamics, of_emission]), case.compile())[0]
+    mean, variance, total = mpmath.mpf(0), mpmath.mpf(1), mpmath.mpf(0)
+    for t, value in enumerate(y.tolist()):
+        variance = variance + 1 if t else variance
+        s = variance + 1 / mpmath.mpf(1 / noise)
+        left = mpmath.mpf(value) - mean
+        total -= (mpmath.log(2 * mpmath.pi * s) + left**2 / s) / 2
+        mean, variance = mean + variance / s * left, variance - variance**2 / s
+    assert abs(float(total - mpmath.mpf(float(found)))) < 1e-7
+
+
+def _point(coefficients, precision):
+    from skvbem.families import RegressionPoint
+
+    return RegressionPoint(np.array(coefficients), np.array(precision))
+
+
+def test_likelihood_of_a_point_is_the_normal_density_of_its_rows(rng):
+    """Means and covariances of all cells together, written out."""
+    k, p, n = 2, 2, 5
+    a, c, noise = 0.5 * rng.normal(size=(k, k)), rng.normal(size=(p, k)), rng.uniform(0.2, 1, p)
+    covariance = np.zeros((n, n, k, k))
+    variance = np.eye(k)
+    for t in range(n):
+        variance = a @ variance @ a.T + np.eye(k) if t else variance
+        covariance[t, t] = variance
+        for s in range(t + 1, n):
+            covariance[s, t] = a @ covariance[s - 1, t]
+            covariance[t, s] = covariance[s, t].T
+    of_states = covariance.transpose(0, 2, 1, 3).reshape(n * k, n * k)
+    loadings = np.kron(np.eye(n), c)
+    of_cells = loadings @ of_states @ loadings.T + np.kron(np.eye(n), np.diag(noise))
+    y = rng.normal(size=(n, p))
+    y[1, 0] = y[2] = np.nan
+    seen = ~np.isnan(y.ravel())
+    wanted = multivariate_normal(cov=of_cells[np.ix_(seen, seen)]).logpdf(y.ravel()[seen])
+    case = problem(y, k, [1.0, 1.0], 1.0)
+    natural = case.model.prior.natural((_point(a, []), _point(c, 1 / noise)))
+    assert case.model.log_normalizers_of_sequences(natural, case.compile())[0] == approx(wanted, rel=1e-11)
+
+
+# --- other models -----------------------------------------------------------------------------------------------------
+
+
+def test_states_that_are_shut_out_leave_normal_columns():
+    """The bound is the evidence of columns with a learned mean and variance."""
+    case = TWO_SEQUENCES._replace(alpha=[1e12] * 3, gamma=[1e12, 1e12, 0.01])
+    ran = run(LDSAscent(case.model, case.compile(), posteriors.VB), case.start, tol=1e-10, max_iter=500)
+    assert ran.objective[0] == approx(-30.975869589183, abs=1e-8)
+
+
+def test_sequences_of_one_step_are_rows_of_a_factor_analyzer(rng):
+    n, p, k = 40, 4, 2
+    y = rng.normal(size=(n, k)) @ rng.normal(size=(k, p)) + 0.5 * rng.normal(size=(n, p))
+    case = problem(y, k, [1.0, 1.0, 0.01], 1.0, lengths=[1] * n, v=np.ones((n, 1)), x=rng.normal(size=(n, k)))
+    ran = run(LDSAscent(case.model, case.compile(), posteriors.VB), case.start, tol=1e-11, max_iter=2000)
+    still = case._replace(lengths=[n], alpha=[1e14] * k, weight=np.ones(1))
+    other = run(LDSAscent(still.model, still.compile(), posteriors.VB), still.start, tol=1e-11, max_iter=2000)
+    assert other.objective[0] == approx(ran.objective[0], abs=1e-7)
+    assert ran.objective[0] == approx(literal_factor_analysis(y, case, 3000), abs=1e-7)
+
+
+def literal_factor_analysis(y, case, n_steps):
+    """The bound of a variational factor analysis with an offset, coded as one writes it on paper."""
+    (n, p), k = y.shape, case.k
+    x, v = case.x.copy(), np.eye(k)
+    gamma, bound = np.diag(case.gamma), -np.inf
+    for _ in range(n_steps):
+        r = np.column_stack([x, np.ones(n)])
+        g = r.T @ r
+        g[:k, :k] += n * v
+        precision = gamma + g
+        mu = np.linalg.solve(precision, r.T @ y)
+        a = case.a0 + n / 2
+        b = case.b0 + 0.5 * ((y**2).sum(axis=0) - np.einsum("is,ij,js->s", mu, precision, mu))
+        evidence = -n * p / 2 * np.log(2 * np.pi) + (case.a0 * np.log(case.b0) - a * np.log(b)).sum()
+        evidence += p * (gammaln(a) - gammaln(case.a0))
+        evidence += p / 2 * (np.linalg.slogdet(gamma)[1] - np.linalg.slogdet(precision)[1])
+        bound = evidence - 0.5 * (n * np.trace(v) + (x**2).sum()) + n / 2 * np.linalg.slogdet(v)[1] + n * k / 2
+        rho, spread = a / b, np.linalg.inv(precision)
+        squares = np.einsum("s,is,js->ij", rho, mu, mu) + p * spread
+        v = np.linalg.inv(np.eye(k) + squares[:k, :k])
+        x = ((y * rho) @ mu[:k].T - squares[:k, k]) @ v
+    return bound
+
+
+# --- the basis of states ----------------------------------------------------------------------------------------------
+
+
+def test_derivatives_of_the_basis(rng):
+    for form in (posteriors.VB, posteriors.MAP, posteriors.ML):
+        case = random_problem(rng)
+        case = case if form.prior_share else LONG_ENOUGH._replace(x=rng.normal(size=LONG_ENOUGH.x.shape))
+        model, data = case.model, case.compile()
+        natural, _ = posteriors.VB.of(model.prior, case.start)
+        expectation = model.expect(natural, data)
+        first = FirstStates(rng.normal(size=case.k), 1.5 * np.eye(case.k))
+        basis = StateBasis(form, model.prior, first, expectation.statistics[:, 0], expectation.expansion.of_lane(0))
+        at = np.eye(case.k) + 0.2 * rng.normal(size=(case.k, case.k))
+        _, slope = basis.value(at)
+        wanted = gradient(lambda flat, b=basis, k=case.k: b.value(flat.reshape(k, k))[0], at.ravel())
+        assert slope.ravel() == approx(wanted, rel=1e-5, abs=1e-5)
+
+
+LONG_ENOUGH = problem(np.sin(np.arange(40) * 0.7)[:, None] + np.cos(np.arange(40.0) ** 2)[:, None], 2, [1, 1], 1.0,
+                      x=np.zeros((40, 2)))  # fmt: skip
+
+
+def test_turns_of_states_change_nothing_where_priors_are_alike(rng):
+    case = random_problem(rng)
+    for alpha, alike in ((1.0, True), (3.0, False)):
+        k, q = case.k, case.u.shape[1]
+        if k == 1:
+            continue
+        turned = case._replace(alpha=[alpha] + [1.0] * (k - 1 + q), gamma=[1.0] * len(case.gamma))
+        model, data = turned.model, turned.compile()
+        expectation = model.expect(posteriors.VB.of(model.prior, turned.start)[0], data)
+        lane = expectation.statistics[:, 0], expectation.expansion.of_lane(0)
+        basis = StateBasis(posteriors.VB, model.prior, model.first, *lane)
+        turn, _ = np.linalg.qr(rng.normal(size=(k, k)))
+        turn[0] *= np.sign(np.linalg.det(turn))
+        change = basis.value(turn)[0] - basis.value(np.eye(k))[0]
+        assert (abs(change) < 1e-9) is alike
+
+
+def test_a_change_of_basis_saves_thousands_of_steps(rng):
+    """More states are fitted than there are: plain steps are far from their end where these have ended."""
+    k, n = 2, 120
+    a = np.array([[0.9, 0.3], [-0.3, 0.9]])
+    x = np.zeros((n, k))
+    for t in range(1, n):
+        x[t] = a @ x[t - 1] + rng.normal(size=k)
+    y = x @ rng.normal(size=(k, 4)) + 0.5 * rng.normal(size=(n, 4))
+    y = (y - y.mean(axis=0)) / y.std(axis=0)
+    case = problem(y, 3, [1.0] * 3, 1.0, x=rng.normal(size=(n, 3)))
+    model, data = case.model, case.compile()
+    fast = run(LDSAscent(model, data, posteriors.VB), case.start, tol=1e-5, max_iter=400, accelerate=False)
+    slow = PlainAscent(model, data, posteriors.VB).advance(case.start, 400)[:, 0]
+    trace = np.array(fast.traces[0])
+    n_steps = int(np.argmax(trace > trace[-1] - 0.1))
+    assert fast.converged[0]
+    assert slow[4 * n_steps] < trace[-1] - 0.1
