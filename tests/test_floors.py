@@ -54,7 +54,15 @@ FOR_SPECIFICATIONS = {"sklearn.base", "skvbem._compat"}
 FOR_USERS = {Path("evidence/user_functions.py")}  # hands what users say on to estimators
 # Rooms within rooms: these import the floors below them, not each other; files of no name here are on floor 0.
 FLOORS_WITHIN = {
-    "models": {"labels": 1, "sequences": 1, "network": 2, "mixture": 2, "hmm": 2, "registry": 3},
+    "models": {
+        "labels": 1,
+        "sequences": 1,
+        "network": 2,
+        "mixture": 2,
+        "hmm": 2,
+        "linear_dynamical_system": 2,
+        "registry": 3,
+    },
     "estimators": {"input": 1, "labels": 2, "sequences": 2, "network": 3, "mixture": 3, "hmm": 3},
     "search": {"strategies": 1, "structure_search_cv": 2},
 }

@@ -445,10 +445,12 @@ class Regression(FlatFamily):
         """Packed matrices (..., n_precisions, cells), sums (..., n_rows, D), counts and squares (..., n_noises)."""
         d, n = self.n_regressors, self.n_precisions
         cells = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1)
-        ends = np.cumsum([n * d * (d + 1) // 2, self.n_rows * d, self.n_noises])
-        packed, total, count, square = np.split(cells, ends, axis=-1)
+        a = n * d * (d + 1) // 2
+        b, n_noises = a + self.n_rows * d, self.n_noises
+        packed, total = cells[..., :a], cells[..., a:b]
         batch = cells.shape[:-1]
-        return [packed.reshape(*batch, n, -1), total.reshape(*batch, -1, d), count, square]
+        noises = [cells[..., b : b + n_noises], cells[..., b + n_noises :]]
+        return [packed.reshape(*batch, n, -1), total.reshape(*batch, -1, d), *noises]
 
 
 def _joined(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:

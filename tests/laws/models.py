@@ -2,10 +2,11 @@
 
 from emissions.members import PROBLEMS
 from laws.chains import HMMCase
+from laws.linear_systems import LDSCase
 from laws.mixtures import MixtureCase
 from laws.networks import NetworkCase
 
-_CASES = (NetworkCase(), *map(MixtureCase, PROBLEMS), *map(HMMCase, PROBLEMS))
+_CASES = (NetworkCase(), *map(MixtureCase, PROBLEMS), *map(HMMCase, PROBLEMS), LDSCase())
 
 #: What laws are tried on, by name.
 MODELS = {case.name: case for case in _CASES}

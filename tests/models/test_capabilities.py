@@ -14,11 +14,17 @@ from skvbem.graphs.dag import DAG
 from skvbem.models import MODELS, DiscreteDAG, LatentModel, RegisteredModel, capabilities_of
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 
 #: The capabilities that each model lacks.
-LACKS = {"network": set(), "mixture": set(), "hmm": {"marginals"}}
+LACKS = {
+    "network": set(),
+    "mixture": set(),
+    "hmm": {"marginals"},
+    "linear_dynamical_system": {"portions", "marginals", "entropy", "information", "enumeration"},
+}
 PROTOCOLS = {
     "points": page.Points,
     "annealing": page.Annealing,
@@ -41,6 +47,8 @@ def small(name):
         return DiscreteDAG(dag, dict.fromkeys(dag.nodes, 2), {v: np.ones([2] * len(dag.family(v))) for v in dag.nodes})
     if name == "mixture":
         return Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
+    if name == "linear_dynamical_system":
+        return LinearDynamicalSystem.from_precisions([1.0], [1.0], shape=[1.0], rate=[1.0])
     return HMM(emission, Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2))), emission.default_prior(2))
 
 
@@ -88,7 +96,7 @@ def test_capabilities_take_the_arguments_that_the_page_names(name):
 def test_capabilities_can_be_sent_to_another_process(name):
     model = small(name)
     again = pickle.loads(pickle.dumps(capabilities_of(model)))
-    hidden = {"network": ["c"], "mixture": ["component"], "hmm": ["state"]}[name]
+    hidden = {"network": ["c"], "mixture": ["component"], "hmm": ["state"], "linear_dynamical_system": ["state"]}[name]
     assert again.relabelings.relabelings(hidden).n == capabilities_of(model).relabelings.relabelings(hidden).n == 2
 
 

@@ -189,6 +189,32 @@ class LDSData:
             return [self]
         return [self.sequences(slice(a, b)) for a, b in itertools.pairwise(bounds)]
 
+    @cached_property
+    def one_by_one(self) -> LDSData:
+        """Sequences of whole weights repeated, in an order that their values decide."""
+        values = np.concatenate([self.measured, self.inputs, self.output_inputs, self.pattern[:, None]], axis=1)
+        keys = [values[a:b].tobytes() for a, b in zip(self.starts, self.ends)]
+        order = sorted(range(self.n_sequences), key=keys.__getitem__)
+        repeated = np.repeat(np.array(order, dtype=np.int64), self.weight[order].astype(np.int64))
+        lengths = np.diff(self.starts)[repeated]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][repeated] - starts[:-1], lengths)
+        return LDSData(
+            self.measured[rows],
+            self.patterns,
+            self.pattern[rows],
+            self.inputs[rows],
+            self.output_inputs[rows],
+            starts,
+            np.ones(len(repeated)),
+            self.rows[rows],
+            self.lengths_given[repeated],
+        )
+
+    def for_draws(self, emission: None) -> LDSData:
+        """Sequences `one_by_one`: what is drawn for them does not hang on the order in which they were given."""
+        return self.one_by_one
+
     def sequences(self, chosen: slice) -> LDSData:
         """Some neighboring sequences."""
         starts = self.starts[chosen.start : chosen.stop + 1]

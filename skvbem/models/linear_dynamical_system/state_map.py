@@ -23,7 +23,7 @@ from skvbem.families import Product, Regression
 from skvbem.models.linear_dynamical_system.smoother import FirstStates
 
 # Steps of the quasi-Newton method; more make no full step shorter.
-_MAX_STEPS = 10
+_MAX_STEPS = 3
 # A gain, in nats, that is not worth a map.
 _NEGLIGIBLE = 1e-12
 
