@@ -11,13 +11,14 @@ import numpy as np
 
 from skvbem._numerics import unpack_symmetric
 from skvbem.emissions.symmetries import SignedPermutations
+from skvbem.errors import TooLargeError
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.gibbs import GibbsSampler
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import Smoother
-from skvbem.models.relabelings import SignedRelabelings, listed
+from skvbem.models.relabelings import SignedRelabelings
 
 # Chains that run side by side.
 _N_LANES = 16
@@ -111,8 +112,14 @@ class StateRelabelings:
         return float(np.log(float(self._orders)) + signs)
 
     def listed_relabelings(self, hidden: Any, limit: int) -> np.ndarray:
-        """Each as the cell that takes each cell's place; there is none such where signs change."""
-        return listed(self.relabelings(hidden), self.model.n_cells, limit)
+        """No list of cells says what changes signs, so that where a sign can change there is none: TooLargeError."""
+        relabelings = self.relabelings(hidden, limit)
+        if relabelings is None or self._has_signs:
+            raise TooLargeError(
+                f"There are {np.exp(self.log_n_relabelings(hidden)):.4g} orders and signs of the "
+                f"{self.model.n_states} states: none of them is an order of numbers alone, which can be mixed."
+            )
+        return relabelings.cells_in_order
 
     def _changes(self, orders: list[tuple[int, ...]], signs: list[tuple[float, ...]]) -> SignedPermutations:
         """Changes of all cells by these orders of states, each with these signs."""
