@@ -8,10 +8,11 @@ from models.linear_systems import EVIDENCES, SIX_STEPS, TWO_SEQUENCES, PlainAsce
 from reference import linear_dynamical_system as literal
 from reference.differences import gradient
 from scipy.linalg import block_diag
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln
 from scipy.stats import multivariate_normal
 
 from skvbem._numerics import pack_symmetric
+from skvbem.families import Regression
 from skvbem.models.linear_dynamical_system.ascent import LDSAscent
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
@@ -457,3 +458,60 @@ def test_a_change_of_basis_saves_thousands_of_steps(rng):
     n_steps = int(np.argmax(trace > trace[-1] - 0.1))
     assert fast.converged[0]
     assert slow[4 * n_steps] < trace[-1] - 0.1
+
+
+# --- learned precisions -----------------------------------------------------------------------------------------------
+
+
+def with_relevance(case, shape, rate):
+    """The model whose precisions of states are hidden."""
+    p = case.y.shape[1]
+    return LinearDynamicalSystem.from_precisions(
+        case.alpha, case.gamma, shape=[case.a0] * p, rate=[case.b0] * p, group=np.arange(p), n_states=case.k,
+        relevance=(shape, rate),
+    )  # fmt: skip
+
+
+def test_precisions_that_are_all_but_known_are_those_of_the_prior(rng):
+    """A Gamma prior of mean 2 and of no width; the bound goes to that of the precision 2."""
+    case = random_problem(rng)
+    k, data = case.k, case.compile()
+    known = case._replace(alpha=[2.0] * k + case.alpha[k:], gamma=[2.0] * k + case.gamma[k:])
+    model = with_relevance(case, 2e8, 1e8)
+    start = model.started(known.start)
+    wanted = run(LDSAscent(known.model, data, posteriors.VB), known.start, tol=1e-10, max_iter=2000)
+    found = run(LDSAscent(model, data, posteriors.VB), start, tol=1e-10, max_iter=2000)
+    assert found.objective[0] == approx(wanted.objective[0], abs=1e-4)
+
+
+def test_bound_with_hidden_precisions_is_that_of_its_terms(rng):
+    """F at q(alpha) q(gamma): expected ln p of coefficients and precisions, less their entropies, by definition."""
+    case = random_problem(rng)
+    k, p, shape, rate = case.k, case.y.shape[1], 1.5, 0.7
+    model, data = with_relevance(case, shape, rate), case.compile()
+    ran = run(LDSAscent(model, data, posteriors.VB), model.started(case.start), tol=1e-12, max_iter=3000)
+    posterior = model.prior + ran.statistics[:, 0]
+    natural = posterior.expected_natural()
+    dynamics, emission = posterior.blocks
+    bound = model.expect(natural[:, None], data).log_normalizer[0]
+    for block, n_rows, precisions in ((dynamics, k, case.alpha), (emission, p, case.gamma)):
+        second = (
+            -2 * natural[: len(dynamics.coordinates)]
+            if block is dynamics
+            else -2 * natural[len(dynamics.coordinates) :]
+        )
+        squares = second[block.precision_cells][:, np.cumsum([0, *range(block.n_regressors, 1, -1)])].sum(axis=0)
+        a, b = shape + n_rows / 2, rate + squares[:k] / 2
+        alpha = np.concatenate([a / b, precisions[k:]])
+        # - KL of q(alpha), and what p(coefficients | alpha) has of its precision: <ln alpha> in place of ln <alpha>
+        bound -= (
+            (a - shape) * digamma(a) - gammaln(a) + gammaln(shape) + shape * np.log(b / rate) + a * (rate / b - 1)
+        ).sum()
+        bound += n_rows / 2 * (digamma(a) - np.log(a)) * k
+        given = Regression.from_parameters(
+            np.zeros((n_rows, block.n_regressors)), np.repeat(np.diag(alpha)[None], block.n_precisions, axis=0),
+            None if block is dynamics else np.full(p, case.a0), None if block is dynamics else np.full(p, case.b0),
+            block.precision_of, block.noise_of,
+        )  # fmt: skip
+        bound -= block.kl(given)
+    assert ran.objective[0] == approx(bound, rel=1e-9, abs=1e-7)

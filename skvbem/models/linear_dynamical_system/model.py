@@ -25,6 +25,7 @@ from skvbem._numerics import pack_symmetric
 from skvbem.emissions.factor.analyzer import prior_layout
 from skvbem.families import Product, Regression
 from skvbem.families.base import ConjugateFamily
+from skvbem.families.relevance import with_learned_precisions
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.potentials import Potentials
@@ -94,6 +95,7 @@ class LinearDynamicalSystem(LatentModel):
         rate: Any,
         group: np.ndarray | None = None,
         n_states: int = 1,
+        relevance: tuple[float, float] | None = None,
         **options: Any,
     ) -> Self:
         """The system whose coefficients have priors of mean 0 and these precisions, one for each regressor.
@@ -109,6 +111,9 @@ class LinearDynamicalSystem(LatentModel):
             Which columns are observed together, numbered from 0; all by default.
         n_states : int, default=1
             k.
+        relevance : pair of float, optional
+            Shape and rate of the Gamma priors of the precisions of states, of the columns of A and of C, which are
+            hidden then: those of inputs stay.
         **options
             As the constructor takes them.
         """
@@ -116,6 +121,10 @@ class LinearDynamicalSystem(LatentModel):
         group = np.zeros(p, dtype=np.int64) if group is None else np.asarray(group)
         dynamics = _regression(np.asarray(transition_precision), np.zeros(n_states, dtype=np.int64), None, None)
         emission = _regression(np.asarray(output_precision), group, shape, rate)
+        if relevance is not None:
+            of_states = (np.arange(block.n_regressors) < n_states for block in (dynamics, emission))
+            blocks = zip((dynamics, emission), of_states)
+            return cls(*(with_learned_precisions(block, learned, *relevance) for block, learned in blocks), **options)
         return cls(dynamics, emission, **options)
 
     @property

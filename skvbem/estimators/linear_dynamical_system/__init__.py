@@ -1,0 +1,1 @@
+"""Linear dynamical systems as scikit-learn estimators."""
