@@ -63,7 +63,15 @@ FLOORS_WITHIN = {
         "linear_dynamical_system": 2,
         "registry": 3,
     },
-    "estimators": {"input": 1, "labels": 2, "sequences": 2, "network": 3, "mixture": 3, "hmm": 3},
+    "estimators": {
+        "input": 1,
+        "labels": 2,
+        "sequences": 2,
+        "network": 3,
+        "mixture": 3,
+        "hmm": 3,
+        "linear_dynamical_system": 3,
+    },
     "search": {"strategies": 1, "structure_search_cv": 2},
 }
 OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits", "threadpoolctl"}

@@ -3,6 +3,8 @@
 from skvbem.estimators.bootstrap import BootstrapDraws
 from skvbem.estimators.hmm.fitted import Forecast
 from skvbem.estimators.hmm.vb_hmm import VBHMM
+from skvbem.estimators.linear_dynamical_system.fitted import LDSForecast
+from skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system import VBLinearDynamicalSystem
 from skvbem.estimators.mixture.growth import Move
 from skvbem.estimators.mixture.vb_mixture import VBMixture
 from skvbem.estimators.network.reports import GoodnessOfFit
@@ -17,6 +19,7 @@ __all__ = [
     "BootstrapDraws",
     "Forecast",
     "GoodnessOfFit",
+    "LDSForecast",
     "LabeledTable",
     "LatentStates",
     "Move",
@@ -27,5 +30,6 @@ __all__ = [
     "Summary",
     "VBDiscreteDAG",
     "VBHMM",
+    "VBLinearDynamicalSystem",
     "VBMixture",
 ]

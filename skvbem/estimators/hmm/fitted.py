@@ -7,19 +7,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skvbem.estimators.fitted import Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.labels.fitted import FittedEmissions
+from skvbem.estimators.sequences.fitted import FittedSequences
 from skvbem.estimators.summary import ParameterTable
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences.data import HMMData
 
 
 @dataclass(frozen=True, eq=False)
-class FittedHMM(FittedEmissions):
+class FittedHMM(FittedSequences, FittedEmissions):
     """How columns are read, a hidden Markov model with its prior, and the statistics of the data it has seen."""
 
     def continues(self, columns: ColumnGroups, model) -> bool:
@@ -101,30 +101,6 @@ class FittedHMM(FittedEmissions):
 
     def _of_chain(self, first: np.ndarray, pairs: np.ndarray) -> dict[Any, np.ndarray]:
         return {"startprob": self.model.initial.matrix(first)[0], "transmat": self.model.transitions.matrix(pairs)}
-
-    def natural(self, predictive: str) -> np.ndarray:
-        """Natural parameters under which states are told, (n_cells,): at the published point, or those of VB."""
-        if predictive == "vb" and self.form.density:
-            return self.posterior.expected_natural()
-        return self.model.prior.natural(self.point)
-
-    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Natural parameters drawn from q(theta), (n_cells, n_draws); the first ones the same however many."""
-        drawn = [self.model.prior.natural(self.posterior.sample(each)) for each in rng.spawn(n_draws)]
-        return np.stack(drawn, axis=1)
-
-    def log_predictive(self, data: HMMData, predictive: str, n_draws: int) -> tuple[np.ndarray, np.ndarray]:
-        """Log predictive probabilities of sequences, and their standard errors, nats, (n_sequences,)."""
-        if predictive != "average" or not self.form.density:
-            log_probabilities = self.model.log_normalizers_of_sequences(self.natural(predictive), data)
-            return log_probabilities, np.zeros(len(log_probabilities))
-        naturals = self.draws(n_draws, np.random.default_rng([*self.seed, 2**31 + 1]))
-        logs = np.stack([self.model.log_normalizers_of_sequences(each, data) for each in naturals.T])
-        log_probabilities = logsumexp(logs, axis=0) - np.log(n_draws)
-        with np.errstate(invalid="ignore"):
-            share = np.exp(logs - log_probabilities)  # of mean 1
-            error = np.sqrt(((share - 1) ** 2).sum(axis=0) / (n_draws * max(n_draws - 1, 1)))
-        return log_probabilities, np.where(np.isfinite(log_probabilities), error if n_draws > 1 else np.nan, 0.0)
 
     def ahead(self, filtered: np.ndarray, n_steps: int) -> np.ndarray:
         """Probabilities of states 1, 2, ... steps after those of (n_sequences, n_components), axis 1 the steps."""

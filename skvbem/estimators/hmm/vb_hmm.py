@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -14,8 +13,6 @@ from skvbem._compat import Interval, StrOptions
 from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, Forecast
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import show
@@ -321,22 +318,6 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             Fitted.
         """
         return super().partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
-
-    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> SequenceReading:
-        sequences = self._located(X, **where)
-        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
-        if columns is not None:
-            check_names(sequences.table, self)
-        table, lengths, weight, order, place = self._weighted_sequences(sequences, sample_weight)
-        names = {}
-        if columns is None:
-            columns, values = self._learned_columns(table)
-            names = names_of_fit(table)
-        else:
-            values = columns.values(table)
-        if (np.diff(place) != 1).any():
-            values = [of_group[place] for of_group in values]
-        return SequenceReading(columns, values, lengths, weight, sequences, order, names=names, given=given)
 
     def _model(self, reading: SequenceReading) -> HMM:
         emission = reading.as_independent.emission()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import output_of
 from skvbem.estimators.evidence import EvidenceEstimator
+from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.estimators.input.tables import Table
 
@@ -42,6 +47,30 @@ class SequenceEstimator(EvidenceEstimator):
     def _check_y(self, y, reading: Any) -> None:
         if y is not None:
             refuse_lengths_as_y(y, reading.sequences, "fit")
+
+    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> SequenceReading:
+        sequences = self._located(X, **where)
+        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        if columns is not None:
+            check_names(sequences.table, self)
+        table, lengths, weight, order, place = self._weighted_sequences(sequences, sample_weight)
+        names = {}
+        if columns is None:
+            columns, values = self._learned_columns(table)
+            names = names_of_fit(table)
+        else:
+            values = columns.values(table)
+        if (np.diff(place) != 1).any():
+            values = [of_group[place] for of_group in values]
+        return self._reading(columns, values, lengths, weight, sequences, order, names=names, given=given)
+
+    @abstractmethod
+    def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
+        """How columns of a table are read, and the values of each group of them."""
+
+    def _reading(self, *parts: Any, **names: Any) -> SequenceReading:
+        """What was read of sequences, from the parts of a `SequenceReading`."""
+        return SequenceReading(*parts, **names)
 
     def _located(self, X, sequence_id=None, lengths=None) -> Sequences:
         """X as sequences, which every method takes in place of X and what locates them."""
@@ -146,12 +175,16 @@ class SequenceEstimator(EvidenceEstimator):
         ndarray of shape (n_rows, n_components), or list of these
         """
         sequences = self._located(X, sequence_id, lengths)
+        self._check_output(sequences)
+        return self.predict_proba(sequences)
+
+    def _check_output(self, sequences: Sequences) -> None:
+        """Refuse to make one table of a list."""
         if sequences.are_listed and output_of("transform", self) != "default":
             raise ValueError(
                 f"set_output lets 'transform' of {type(self).__name__} return one table, but X is a list of sequences. "
                 "Give rows with 'sequence_id', or take set_output(transform='default') for a list of arrays."
             )
-        return self.predict_proba(sequences)
 
     def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Log predictive probability (density) of all sequences over their number of time steps, nats a step.

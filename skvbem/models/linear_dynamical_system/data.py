@@ -43,6 +43,8 @@ class LDSData:
         Where each row stands among those that were given.
     lengths_given : ndarray of int64, shape (n_sequences,)
         Steps of each sequence as it was given.
+    inputs_given : ndarray of shape (n_rows_given, n_inputs), optional
+        Inputs of all steps, those that were left out among them; not of a part of the sequences.
     """
 
     measured: np.ndarray
@@ -54,6 +56,7 @@ class LDSData:
     weight: np.ndarray
     rows: np.ndarray
     lengths_given: np.ndarray
+    inputs_given: np.ndarray | None = None
     _units: list[LDSData] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
@@ -89,6 +92,7 @@ class LDSData:
             np.ascontiguousarray(weight, dtype=float),
             rows,
             lengths,
+            inputs,
         )
 
     def __len__(self) -> int:
@@ -190,12 +194,16 @@ class LDSData:
         return [self.sequences(slice(a, b)) for a, b in itertools.pairwise(bounds)]
 
     @cached_property
-    def one_by_one(self) -> LDSData:
-        """Sequences of whole weights repeated, in an order that their values decide."""
+    def in_order(self) -> np.ndarray:
+        """Numbers of the sequences, in an order that their values decide, (n_sequences,)."""
         values = np.concatenate([self.measured, self.inputs, self.output_inputs, self.pattern[:, None]], axis=1)
         keys = [values[a:b].tobytes() for a, b in zip(self.starts, self.ends)]
-        order = sorted(range(self.n_sequences), key=keys.__getitem__)
-        repeated = np.repeat(np.array(order, dtype=np.int64), self.weight[order].astype(np.int64))
+        return np.array(sorted(range(self.n_sequences), key=keys.__getitem__), dtype=np.int64)
+
+    @cached_property
+    def one_by_one(self) -> LDSData:
+        """Sequences of whole weights repeated, in an order that their values decide."""
+        repeated = np.repeat(self.in_order, self.weight[self.in_order].astype(np.int64))
         lengths = np.diff(self.starts)[repeated]
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][repeated] - starts[:-1], lengths)

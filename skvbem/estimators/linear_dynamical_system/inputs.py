@@ -1,0 +1,128 @@
+"""Inputs of sequences, as users give them beside X."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem.data import mixed
+from skvbem.estimators.input.rows import SequenceReading
+from skvbem.estimators.input.sequences import Sequences, read_sequences
+
+# In hashes of rows, what tells an input from a measurement.
+_OF_INPUTS = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class SequencesWithInputs(Sequences):
+    """Sequences, and what is known of each of their steps.
+
+    Parameters
+    ----------
+    inputs, output_inputs : ndarray of shape (n_rows, n_inputs)
+        Of the states, and of the measurements; rows in the order of time.
+    """
+
+    inputs: np.ndarray
+    output_inputs: np.ndarray
+
+    def only(self, which: int) -> Self:
+        """One of the sequences, as rows of one table."""
+        end = int(self.lengths[: which + 1].sum())
+        rows = slice(end - int(self.lengths[which]), end)
+        one = super().only(which)
+        return type(self)(*_values_of(one), self.inputs[rows], self.output_inputs[rows])
+
+
+def read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner: str) -> SequencesWithInputs:
+    """Sequences in any of their forms, with inputs in the same form."""
+    if isinstance(X, SequencesWithInputs):
+        return X
+    sequences = read_sequences(X, sequence_id, lengths, owner)
+    read = (
+        read_inputs(given, sequences, name) for given, name in ((inputs, "inputs"), (output_inputs, "output_inputs"))
+    )
+    return SequencesWithInputs(*_values_of(sequences), *read)
+
+
+def _values_of(sequences: Sequences) -> list:
+    return [getattr(sequences, field.name) for field in fields(Sequences)]
+
+
+def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
+    """Inputs (n_rows, n_inputs) in the order of time.
+
+    Raises
+    ------
+    ValueError
+        If they are not finite numbers, one row for each row of X.
+    """
+    if given is None:
+        return np.zeros((sequences.n_rows, 0))
+    try:
+        parts = [_matrix(part) for part in given] if sequences.are_listed else [_matrix(given)]
+        values = np.concatenate(parts)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name!r} must hold numbers, in a table with a row for each row of X.") from None
+    n_rows = sequences.lengths.tolist() if sequences.are_listed else [sequences.n_rows]
+    if [len(part) for part in parts] != n_rows:
+        raise ValueError(
+            f"{name!r} must have a row for each row of X: {n_rows}. Got {[len(part) for part in parts]} instead."
+        )
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        row, column = bad[0].tolist()
+        raise ValueError(
+            f"{name!r} must be finite: a step depends on them, so that none can be missing. Row {row} of column "
+            f"{column} is {values[row, column]}. Fill them, or take what has gaps as columns of X."
+        )
+    return values if sequences.order is None else values[sequences.order]
+
+
+def _matrix(part: Any) -> np.ndarray:
+    values = np.asarray(part, dtype=float)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2:
+        raise ValueError
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class InputReading(SequenceReading):
+    """Rows of sequences, read, with their inputs.
+
+    Parameters
+    ----------
+    inputs, output_inputs : ndarray of shape (n_rows, n_inputs)
+    """
+
+    inputs: Any = None
+    output_inputs: Any = None
+
+    def compiled(self, model: Any) -> Any:
+        """The rows as a linear dynamical system takes them."""
+        return model.compile(self.values[0], self.lengths, self.weight, self.inputs, self.regressors)
+
+    @property
+    def regressors(self) -> np.ndarray:
+        """Inputs of the measurements, the constant of their offset first."""
+        return np.column_stack([np.ones(len(self.output_inputs)), self.output_inputs])
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of whole sequences, (n_sequences,)."""
+        hashes = super().unit_hashes
+        if not self.inputs.shape[1] + self.output_inputs.shape[1]:
+            return hashes
+        of_inputs = SequenceReading(self.columns, [self.inputs, self.output_inputs], self.lengths, None).unit_hashes
+        return hashes + mixed(_OF_INPUTS + of_inputs)
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some sequences."""
+        taken = super().taken(units, weight)
+        firsts = np.cumsum(self.lengths) - self.lengths
+        new = np.cumsum(taken.lengths) - taken.lengths
+        rows = np.arange(taken.lengths.sum()) + np.repeat(firsts[units] - new, taken.lengths)
+        return replace(taken, inputs=self.inputs[rows], output_inputs=self.output_inputs[rows])
