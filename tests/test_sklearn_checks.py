@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture
+from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBLinearDynamicalSystem, VBMixture
 from skvbem.emissions import COVARIANCE_TYPES
 
 # The checks' own data are what these warnings are for: fractions, negative values, constant columns, one row.
@@ -70,6 +70,10 @@ HMMS = {
     ),
     "hmm of categories by ml": VBHMM(2, emission="categorical", method="ml", n_init=1, tol=0.1, random_state=0),
 }
+SYSTEMS = {
+    "linear dynamical system": VBLinearDynamicalSystem(n_init=1, n_draws=5, tol=0.1, random_state=0),
+    "two states by ml": VBLinearDynamicalSystem(2, method="ml", n_init=2, tol=0.1, max_iter=200, random_state=0),
+}
 
 
 def searched(estimator, space, **options):
@@ -114,7 +118,7 @@ OF_SEQUENCES = {
 
 
 def expected_failures(estimator):
-    if isinstance(estimator, VBHMM):
+    if isinstance(estimator, (VBHMM, VBLinearDynamicalSystem)):
         return OF_SEQUENCES
     if not isinstance(estimator, VBDiscreteDAG):
         needs_y = isinstance(getattr(estimator, "estimator", None), (Ridge, LogisticRegression))
@@ -127,7 +131,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [*ESTIMATORS.values(), *MIXTURES.values(), *HMMS.values(), *SEARCHES.values()],
+    [*ESTIMATORS.values(), *MIXTURES.values(), *HMMS.values(), *SYSTEMS.values(), *SEARCHES.values()],
     expected_failed_checks=expected_failures,
     **STRICT,
 )
@@ -165,6 +169,7 @@ TRANSFORMERS = (
     ESTIMATORS
     | MIXTURES
     | HMMS
+    | SYSTEMS
     | {name: each for name, each in SEARCHES.items() if get_tags(each).transformer_tags is not None}
 )
 

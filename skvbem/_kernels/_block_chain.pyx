@@ -61,6 +61,118 @@ cdef void _add(double times, const double* matrix, double* total, Py_ssize_t n) 
             total[i] += times * matrix[i]
 
 
+cdef Py_ssize_t _forward(Py_ssize_t a, Py_ssize_t b, const long long[::1] pattern, const double[:, :, ::1] blocks,
+                         const double[:, ::1] first, const double[:, ::1] link, const double[:, ::1] squares,
+                         double tolerance, Py_ssize_t n_slots, long long[::1] slot, double[:, :, ::1] inverse,
+                         double[:, :, ::1] gain, double* log_det, double* memory) noexcept nogil:
+    """D^-1 and K of the steps a, ..., b - 1 of one shape; the slots used by then, -1 if J is not definite."""
+    cdef Py_ssize_t k = link.shape[0], t, i, j, m, at, before = -1
+    cdef bint frozen = False
+    cdef double total, of_step = 0.0
+    cdef double* d = memory
+    cdef double* last = memory + k * k
+    cdef double* swap
+    log_det[0] = 0.0
+    for t in range(a, b):
+        if frozen and t < b - 1 and pattern[t] == pattern[t - 1]:
+            slot[t] = before
+            log_det[0] += of_step
+            continue
+        at = n_slots
+        n_slots += 1
+        slot[t] = at
+        swap = d
+        d = last
+        last = swap
+        for i in range(k):
+            for j in range(k):
+                total = blocks[pattern[t], i, j]
+                if t == a:
+                    total += first[i, j]
+                elif i == j:
+                    total += 1.0
+                if t < b - 1:
+                    total += squares[i, j]
+                if t > a:
+                    for m in range(k):
+                        total -= link[i, m] * gain[before, m, j]
+                d[i * k + j] = total
+        if _inverse(d, memory + 2 * k * k, &inverse[at, 0, 0], k, &of_step):
+            return -1
+        log_det[0] += of_step
+        for i in range(k):
+            for j in range(k):
+                total = 0.0
+                for m in range(k):
+                    total += inverse[at, i, m] * link[j, m]
+                gain[at, i, j] = total
+        frozen = t > a + 1 and pattern[t] == pattern[t - 1] and _repeats(d, last, k * k, tolerance)
+        before = at
+    return n_slots
+
+
+cdef void _before(const double* inverse, const double* gain, const double* v, double* crossed, double* newer,
+                  Py_ssize_t k) noexcept nogil:
+    """The covariance of a step from that of the next one, and that of the two."""
+    cdef Py_ssize_t i, j, m
+    cdef double total
+    for i in range(k):
+        for j in range(k):
+            total = 0.0
+            for m in range(k):
+                total += gain[i * k + m] * v[m * k + j]
+            crossed[i * k + j] = total
+    for i in range(k):
+        for j in range(i + 1):
+            total = inverse[i * k + j]
+            for m in range(k):
+                total += crossed[i * k + m] * gain[j * k + m]
+            newer[i * k + j] = newer[j * k + i] = total
+
+
+cdef void _back(Py_ssize_t a, Py_ssize_t b, const long long[::1] pattern, const long long[::1] slot,
+                const double[:, :, ::1] inverse, const double[:, :, ::1] gain, double weight, double tolerance,
+                double[:, :, ::1] of_pattern, double[:, :, ::1] sums, double[:, :, ::1] marginal,
+                double* memory) noexcept nogil:
+    """Add the covariances of the steps of one shape to sums: those with one covariance are counted, and added once."""
+    cdef Py_ssize_t k = inverse.shape[1], kk = k * k, t, i, at, run = 0
+    cdef bint frozen = False
+    cdef double* v = memory + 3 * kk
+    cdef double* newer = memory + 4 * kk
+    cdef double* crossed = memory + 5 * kk
+    cdef double* swap
+    for t in range(b - 1, a - 1, -1):
+        at = slot[t]
+        if not (frozen and t > a and at == slot[t + 1]):
+            if run:  # steps t + 1, ..., t + run
+                _add(weight * run, v, &of_pattern[pattern[t + 1], 0, 0], kk)
+                _add(weight * run, v, &sums[2, 0, 0], kk)
+                if t + run < b - 1:
+                    _add(weight * run, v, &sums[1, 0, 0], kk)
+                    _add(weight * run, crossed, &sums[3, 0, 0], kk)
+            run = 0
+            frozen = False
+            if t == b - 1:
+                for i in range(kk):
+                    v[i] = (&inverse[at, 0, 0])[i]
+            else:
+                _before(&inverse[at, 0, 0], &gain[at, 0, 0], v, crossed, newer, k)
+                frozen = t + 1 < b - 1 and at == slot[t + 1] and _repeats(newer, v, kk, tolerance)
+                swap = v
+                v = newer
+                newer = swap
+        run += 1
+        if marginal.shape[0] > 0:
+            for i in range(kk):
+                (&marginal[t, 0, 0])[i] = v[i]
+    # the first step stands alone
+    _add(weight, v, &of_pattern[pattern[a], 0, 0], kk)
+    _add(weight, v, &sums[0, 0, 0], kk)
+    if b - a > 1:
+        _add(weight, v, &sums[1, 0, 0], kk)
+        _add(weight, crossed, &sums[3, 0, 0], kk)
+
+
 def covariances(const long long[::1] pattern, const long long[::1] starts, const long long[::1] ends,
                 const double[::1] weight, const double[:, :, ::1] blocks, const double[:, ::1] first,
                 const double[:, ::1] link, const double[:, ::1] squares, double tolerance,
@@ -95,126 +207,24 @@ def covariances(const long long[::1] pattern, const long long[::1] starts, const
     marginal : (n_rows, k, k) or (0, k, k) OUT
         Covariances of the rows of shapes.
     """
-    cdef Py_ssize_t n_shapes = starts.shape[0], k = link.shape[0], kk = link.shape[0] * link.shape[0]
-    cdef Py_ssize_t shape, t, a, b, i, j, m, at, before, n_slots = 0, run
-    cdef bint frozen, failed = False, keep = marginal.shape[0] > 0
-    cdef double total, of_step = 0.0, w
+    cdef Py_ssize_t k = link.shape[0], shape, n_slots = 0
     cdef double* memory
-    cdef double* d
-    cdef double* last
-    cdef double* root
-    cdef double* v
-    cdef double* newer
-    cdef double* crossed
-    cdef double* swap
     if k == 0 or pattern.shape[0] == 0:
         return 0
-    memory = <double*> malloc(6 * kk * sizeof(double))
+    memory = <double*> malloc(6 * k * k * sizeof(double))
     if memory == NULL:
         raise MemoryError()
     with nogil:
-        root = memory + 2 * kk
-        crossed = memory + 5 * kk
-        for shape in range(n_shapes):
-            a = starts[shape]
-            b = ends[shape]
-            w = weight[shape]
+        for shape in range(starts.shape[0]):
             log_det[shape] = 0.0
-            if a == b:
-                continue
-            d = memory
-            last = memory + kk
-            frozen = False
-            before = -1
-            for t in range(a, b):
-                if frozen and t < b - 1 and pattern[t] == pattern[t - 1]:
-                    slot[t] = before
-                    log_det[shape] += of_step
-                    continue
-                frozen = False
-                at = n_slots
-                n_slots += 1
-                slot[t] = at
-                swap = d
-                d = last
-                last = swap
-                for i in range(k):
-                    for j in range(k):
-                        total = blocks[pattern[t], i, j]
-                        if t == a:
-                            total += first[i, j]
-                        elif i == j:
-                            total += 1.0
-                        if t < b - 1:
-                            total += squares[i, j]
-                        if t > a:
-                            for m in range(k):
-                                total -= link[i, m] * gain[before, m, j]
-                        d[i * k + j] = total
-                if _inverse(d, root, &inverse[at, 0, 0], k, &of_step):
-                    failed = True
-                    break
-                log_det[shape] += of_step
-                for i in range(k):
-                    for j in range(k):
-                        total = 0.0
-                        for m in range(k):
-                            total += inverse[at, i, m] * link[j, m]
-                        gain[at, i, j] = total
-                if t > a + 1 and pattern[t] == pattern[t - 1]:
-                    frozen = _repeats(d, last, kk, tolerance)
-                before = at
-            if failed:
-                break
-            # back: steps with one covariance and one slot are counted, and summed together
-            v = memory + 3 * kk
-            newer = memory + 4 * kk
-            frozen = False
-            run = 0
-            for t in range(b - 1, a - 1, -1):
-                at = slot[t]
-                if not (frozen and t > a and at == slot[t + 1]):
-                    if run:  # steps t + 1, ..., t + run
-                        _add(w * run, v, &of_pattern[pattern[t + 1], 0, 0], kk)
-                        _add(w * run, v, &sums[2, 0, 0], kk)
-                        if t + run < b - 1:
-                            _add(w * run, v, &sums[1, 0, 0], kk)
-                            _add(w * run, crossed, &sums[3, 0, 0], kk)
-                    run = 0
-                    frozen = False
-                    if t == b - 1:
-                        for i in range(kk):
-                            v[i] = (&inverse[at, 0, 0])[i]
-                    else:
-                        for i in range(k):
-                            for j in range(k):
-                                total = 0.0
-                                for m in range(k):
-                                    total += gain[at, i, m] * v[m * k + j]
-                                crossed[i * k + j] = total
-                        for i in range(k):
-                            for j in range(i + 1):
-                                total = inverse[at, i, j]
-                                for m in range(k):
-                                    total += crossed[i * k + m] * gain[at, j, m]
-                                newer[i * k + j] = newer[j * k + i] = total
-                        if t + 1 < b - 1 and at == slot[t + 1]:
-                            frozen = _repeats(newer, v, kk, tolerance)
-                        swap = v
-                        v = newer
-                        newer = swap
-                run += 1
-                if keep:
-                    for i in range(kk):
-                        (&marginal[t, 0, 0])[i] = v[i]
-            # the first step stands alone
-            _add(w, v, &of_pattern[pattern[a], 0, 0], kk)
-            _add(w, v, &sums[0, 0, 0], kk)
-            if b - a > 1:
-                _add(w, v, &sums[1, 0, 0], kk)
-                _add(w, crossed, &sums[3, 0, 0], kk)
+            if starts[shape] < ends[shape] and n_slots >= 0:
+                n_slots = _forward(starts[shape], ends[shape], pattern, blocks, first, link, squares, tolerance,
+                                   n_slots, slot, inverse, gain, &log_det[shape], memory)
+                if n_slots >= 0:
+                    _back(starts[shape], ends[shape], pattern, slot, inverse, gain, weight[shape], tolerance,
+                          of_pattern, sums, marginal, memory)
     free(memory)
-    return -1 if failed else n_slots
+    return n_slots
 
 
 def means(const long long[::1] starts, const long long[::1] ends, const long long[::1] first_row,

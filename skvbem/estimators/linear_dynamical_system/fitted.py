@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
+from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
 from skvbem.estimators.fitted import Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
@@ -16,6 +16,7 @@ from skvbem.estimators.summary import ParameterTable
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.smoother import Smoother
 
 # Halvings of the interval in which a quantile of a mixture lies.
 _N_HALVINGS = 60
@@ -148,8 +149,6 @@ class FittedLDS(FittedSequences):
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta): of normal rows of A and B, of Student t rows of loadings, of Gamma precisions."""
-        from scipy.special import gammaincinv, ndtri
-
         dynamics, emission = self.posterior.blocks
         spread = np.sqrt(np.diagonal(dynamics.covariance[0]))
         of_states = dynamics.mean + ndtri(probability) * spread
@@ -201,8 +200,6 @@ class FittedLDS(FittedSequences):
 
     def filtered(self, data: LDSData, natural: np.ndarray) -> States:
         """The states of all rows given their sequences up to each of them."""
-        from skvbem.models.linear_dynamical_system.smoother import Smoother
-
         potentials, k = self.model.potentials(natural), self.model.n_states
         smoother = Smoother(potentials, self.model.first, data)
         factored = smoother.factored()
@@ -324,6 +321,15 @@ class FittedLDS(FittedSequences):
             states.append(drawn[1])
             at += n
         return np.concatenate(rows), np.concatenate(states)
+
+    def drawn_like(self, point: tuple, like: Any, rng: np.random.Generator) -> np.ndarray:
+        """Rows of sequences as long as those of a reading, with its inputs, drawn at a point."""
+        matrices, parts, end = self.matrices_at(point), [], 0
+        for n in like.lengths.tolist():
+            rows = slice(end, end + n)
+            parts.append(drawn_sequence(self.model, matrices, like.inputs[rows], like.output_inputs[rows], rng)[0])
+            end += n
+        return np.concatenate(parts)
 
 
 def drawn_sequence(

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from skvbem._compat import warn
+from skvbem.errors import DataWarning
+from skvbem.estimators.linear_dynamical_system.inputs import InputReading
 from skvbem.families import Regression
 from skvbem.models.linear_dynamical_system.ascent import LDSAscent
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan
 from skvbem.vbem.posteriors import Form
 
+#: Shape and rate of the Gamma priors of learned precisions.
+RELEVANCE = (1.0, 1.0)
 # Between which multiples of a prior strengths are sought.
 _LOG_STRENGTHS = np.log(1e-6), np.log(1e6)
 
@@ -125,3 +130,56 @@ def cells_without(model: LinearDynamicalSystem, state: int) -> np.ndarray:
         kept.append(first + np.concatenate([of_packed.ravel(), of_total.ravel(), count, square]))
         first += len(cells)
     return np.concatenate(kept)
+
+
+def resolve_model(
+    estimator: Any, reading: InputReading, k: int, relevance: tuple[float, float] | None = None
+) -> LinearDynamicalSystem:
+    """The model of so many states; the shape and rate of Gamma priors of precisions where these are hidden."""
+    values, lengths = reading.values[0], reading.lengths
+    weight = np.ones(len(lengths)) if reading.weight is None else reading.weight
+    origin, unit = moments(values, np.repeat(weight, lengths))
+    _, group = np.unique(~np.isnan(values), axis=1, return_inverse=True)
+    q, r, p = reading.inputs.shape[1], reading.output_inputs.shape[1], len(origin)
+    transition, rate = estimator.transition_precision_prior, estimator.noise_rate_prior
+    loading, offset = float(estimator.loading_precision_prior), float(estimator.offset_precision_prior)
+    return LinearDynamicalSystem.from_precisions(
+        np.full(k + q, float(k if transition is None else transition)),
+        np.concatenate([np.full(k, loading), [offset], np.full(r, loading)]),
+        shape=np.full(p, float(estimator.noise_shape_prior)),
+        rate=np.full(p, 1.0 if rate is None else float(rate)),
+        group=_in_order_of_appearance(group.ravel()),
+        n_states=k,
+        relevance=relevance,
+        origin=origin,
+        unit=unit,
+    )
+
+
+def moments(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of the observed cells of columns; 0 and 1 where there is no spread to measure."""
+    observed = ~np.isnan(values)
+    n = np.maximum(weight @ observed, 1e-300)
+    cells = np.where(observed, values, 0.0)
+    mean = weight @ cells / n
+    deviation = np.sqrt(weight @ np.where(observed, values - mean, 0.0) ** 2 / n)
+    has_spread = deviation > 1e-12 * np.abs(mean)
+    return mean, np.where(
+        has_spread & (deviation > 0), deviation, np.maximum(np.abs(mean), 1.0) * ~has_spread + has_spread
+    )
+
+
+def _in_order_of_appearance(group: np.ndarray) -> np.ndarray:
+    """Groups numbered in the order in which their first columns stand."""
+    _, first, which = np.unique(group, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[which.ravel()]
+
+
+def warn_of_columns(reading: InputReading) -> None:
+    """Warn of columns that say nothing of states."""
+    values = reading.values[0]
+    for name, column in zip(reading.columns.names, values.T):
+        seen = column[~np.isnan(column)]
+        if not len(seen) or (len(seen) > 1 and (seen == seen[0]).all()):
+            what = "holds one value wherever observed" if len(seen) else "has no observed cell"
+            warn(f"Column {name!r} of X {what}: it says nothing of the states.", DataWarning)

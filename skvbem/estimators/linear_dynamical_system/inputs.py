@@ -102,7 +102,21 @@ class InputReading(SequenceReading):
     output_inputs: Any = None
 
     def compiled(self, model: Any) -> Any:
-        """The rows as a linear dynamical system takes them."""
+        """The rows as a linear dynamical system takes them.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many inputs as the model has.
+        """
+        for name, given, n in (
+            ("inputs", self.inputs, model.n_inputs),
+            ("output_inputs", self.output_inputs, model.n_output_inputs - 1),
+        ):
+            if given.shape[1] != n:
+                raise ValueError(
+                    f"{self.columns.owner} was fitted with {n} columns of {name!r}. Got {given.shape[1]}: give {n}."
+                )
         return model.compile(self.values[0], self.lengths, self.weight, self.inputs, self.regressors)
 
     @property
@@ -126,3 +140,19 @@ class InputReading(SequenceReading):
         new = np.cumsum(taken.lengths) - taken.lengths
         rows = np.arange(taken.lengths.sum()) + np.repeat(firsts[units] - new, taken.lengths)
         return replace(taken, inputs=self.inputs[rows], output_inputs=self.output_inputs[rows])
+
+
+def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int]) -> np.ndarray:
+    """Inputs of steps to come, (n_sequences, n_steps, n_inputs)."""
+    if given is None:
+        values = np.zeros((*shape[:2], 0))
+    else:
+        values = np.asarray(given, dtype=float)
+        if values.ndim == 2:
+            values = np.broadcast_to(values, (shape[0], *values.shape))
+    if values.shape != shape or not np.isfinite(values).all():
+        raise ValueError(
+            f"{name!r} must be finite and of shape {shape}: inputs of each sequence and of each step. Got "
+            f"{'none' if given is None else f'shape {values.shape}'}."
+        )
+    return values

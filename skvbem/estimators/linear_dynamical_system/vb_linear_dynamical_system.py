@@ -17,9 +17,20 @@ from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.output import filled
 from skvbem.estimators.input.tables import Table, show
 from skvbem.estimators.labels.estimator import EmissionEstimator
-from skvbem.estimators.linear_dynamical_system.fitted import FittedLDS, LDSForecast, drawn_sequence
-from skvbem.estimators.linear_dynamical_system.fitting import LDSMethod, LearnedPrecisions
-from skvbem.estimators.linear_dynamical_system.inputs import InputReading, SequencesWithInputs, read_with_inputs
+from skvbem.estimators.linear_dynamical_system.fitted import FittedLDS, LDSForecast
+from skvbem.estimators.linear_dynamical_system.fitting import (
+    RELEVANCE,
+    LDSMethod,
+    LearnedPrecisions,
+    resolve_model,
+    warn_of_columns,
+)
+from skvbem.estimators.linear_dynamical_system.inputs import (
+    InputReading,
+    SequencesWithInputs,
+    inputs_of_steps,
+    read_with_inputs,
+)
 from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.estimators.sequences.estimator import SequenceEstimator
 from skvbem.models.linear_dynamical_system.data import LDSData
@@ -27,8 +38,6 @@ from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.starts import LDSStarts
 from skvbem.vbem.fit import Fit, FitPlan
 
-# Of a Gamma prior of a learned precision, the shape; its rate makes its mean that of a known one.
-_SHAPE_OF_RELEVANCE = 1.0
 _SHARED_PARAMETERS = (
     "method", "map_basis", "n_init", "max_iter", "tol", "acceleration", "missing_values", "max_memory", "random_state",
     "n_jobs", "warm_start", "verbose",
@@ -315,48 +324,16 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         )
 
     def _model(self, reading: InputReading) -> LinearDynamicalSystem:
-        return self._model_of(reading, self.n_components, None)
-
-    def _model_of(self, reading: InputReading, k: int, relevance: tuple | None) -> LinearDynamicalSystem:
-        """The model of so many states, whose precisions are known, or have Gamma priors of these shapes and rates."""
-        values, lengths = reading.values[0], reading.lengths
-        weight = np.ones(len(lengths)) if reading.weight is None else reading.weight
-        origin, unit = moments(values, np.repeat(weight, lengths))
-        _, group = np.unique(~np.isnan(values), axis=1, return_inverse=True)
-        group = _in_order_of_appearance(group.ravel())
-        q, r, p = reading.inputs.shape[1], reading.output_inputs.shape[1], len(origin)
-        transition, loading = self._precisions(k)
-        rate = 1.0 if self.noise_rate_prior is None else self.noise_rate_prior
-        return LinearDynamicalSystem.from_precisions(
-            np.full(k + q, transition),
-            np.concatenate([np.full(k, loading), [self.offset_precision_prior], np.full(r, loading)]),
-            shape=np.full(p, float(self.noise_shape_prior)),
-            rate=np.full(p, float(rate)),
-            group=group,
-            n_states=k,
-            relevance=relevance,
-            origin=origin,
-            unit=unit,
-        )
-
-    def _precisions(self, k: int) -> tuple[float, float]:
-        """Precisions of transitions and of loadings."""
-        transition = k if self.transition_precision_prior is None else self.transition_precision_prior
-        return float(transition), float(self.loading_precision_prior)
+        return resolve_model(self, reading, self.n_components)
 
     def _learns_prior(self) -> bool:
         return self.learn_prior == "strength"
 
     def _check_together(self, X) -> None:
-        if self.learn_prior is not False and self.method != "vb":
+        if self.learn_prior is not False and (self.learn_prior is True or self.method != "vb"):
             raise ValueError(
-                f"learn_prior={self.learn_prior!r} of {type(self).__name__} needs method='vb', whose bound decides. "
-                f"Got method={self.method!r}."
-            )
-        if self.learn_prior is True:
-            raise ValueError(
-                f"The 'learn_prior' parameter of {type(self).__name__} must be False, 'strength' or 'ard'. Got True "
-                "instead."
+                f"The 'learn_prior' parameter of {type(self).__name__} must be False, or with method='vb', whose bound "
+                f"decides, 'strength' or 'ard'. Got {self.learn_prior!r} with method={self.method!r} instead."
             )
 
     def _best_fit(
@@ -364,21 +341,14 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     ) -> tuple[LinearDynamicalSystem, FitPlan, Fit, dict]:
         if self.learn_prior != "ard":
             return super()._best_fit(model, data, reading, report)
-        relevance = (_SHAPE_OF_RELEVANCE, _SHAPE_OF_RELEVANCE)
         plan = self._plan(model, data, reading)
-        learned = LearnedPrecisions(plan, self._form(), lambda k: self._model_of(reading, k, relevance), self.prune)
+        learned = LearnedPrecisions(
+            plan, self._form(), lambda k: resolve_model(self, reading, k, RELEVANCE), self.prune
+        )
         found, fit = learned.fit(model, data, **self._options(report))
         return found, plan, fit, {}
 
     def _compiled(self, model: LinearDynamicalSystem, reading: InputReading, n_starts: int) -> LDSData:
-        for name, given, n in (
-            ("inputs", reading.inputs, model.n_inputs),
-            ("output_inputs", reading.output_inputs, model.n_output_inputs - 1),
-        ):
-            if given.shape[1] != n:
-                raise ValueError(
-                    f"{type(self).__name__} was fitted with {n} columns of {name!r}. Got {given.shape[1]}: give {n}."
-                )
         return reading.compiled(model)
 
     def _starts(self, model: LinearDynamicalSystem, data: LDSData, reading: InputReading, seed: tuple) -> LDSStarts:
@@ -397,19 +367,11 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         return fitted.model.updated(fitted.statistics)
 
     def _drawn_like(self, like: InputReading, model: LinearDynamicalSystem, point, rng: np.random.Generator):
-        fitted, ends = FittedLDS(like.columns, model, self._form(), np.zeros(model.n_cells)), np.cumsum(like.lengths)
-        matrices = fitted.matrices_at(point)
-        rows = [slice(end - n, end) for end, n in zip(ends, like.lengths)]
-        drawn = [drawn_sequence(model, matrices, like.inputs[each], like.output_inputs[each], rng)[0] for each in rows]
-        return like.columns.as_emission_takes([np.concatenate(drawn)])
+        fitted = FittedLDS(like.columns, model, self._form(), np.zeros(model.n_cells))
+        return like.columns.as_emission_takes([fitted.drawn_like(point, like, rng)])
 
     def _warn_of_data(self, reading: InputReading, model: LinearDynamicalSystem, data: LDSData) -> None:
-        values = reading.values[0]
-        for name, column in zip(reading.columns.names, values.T):
-            seen = column[~np.isnan(column)]
-            if not len(seen) or (len(seen) > 1 and (seen == seen[0]).all()):
-                what = "holds one value wherever observed" if len(seen) else "has no observed cell"
-                warn(f"Column {name!r} of X {what}: it says nothing of the states.", DataWarning)
+        warn_of_columns(reading)
 
     def _warn_of_fit(self, fitted: FittedLDS, data: LDSData) -> None:
         stopped = fitted.at_floor() if self.method == "ml" else []
@@ -637,7 +599,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         given = (future_inputs, "future_inputs", reading.inputs), (
             future_output_inputs, "future_output_inputs", reading.output_inputs,
         )  # fmt: skip
-        future = tuple(_future(values, name, (n, int(n_steps), past.shape[1])) for values, name, past in given)
+        future = tuple(inputs_of_steps(values, name, (n, int(n_steps), past.shape[1])) for values, name, past in given)
         naturals = list(fitted.draws_to_average(self.predictive, n_draws))
         return fitted.forecast(data, int(n_steps), future, float(level), naturals)
 
@@ -701,7 +663,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         self._check_memory(f"{n:.3g} steps drawn", n * (model.n_columns + model.n_states), "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
         given = (inputs, "inputs", model.n_inputs), (output_inputs, "output_inputs", model.n_output_inputs - 1)
-        of_steps = (_future(values, name, (1, n, width))[0] for values, name, width in given)
+        of_steps = (inputs_of_steps(values, name, (1, n, width))[0] for values, name, width in given)
         X, states = fitted.sample(steps.astype(np.int64), *of_steps, rng)
         if np.ndim(lengths) == 0:
             return X, states
@@ -709,45 +671,10 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         return np.split(X, ends), np.split(states, ends)
 
 
-def moments(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations of the observed cells of columns; 0 and 1 where there is no spread to measure."""
-    observed = ~np.isnan(values)
-    n = np.maximum(weight @ observed, 1e-300)
-    cells = np.where(observed, values, 0.0)
-    mean = weight @ cells / n
-    deviation = np.sqrt(weight @ np.where(observed, values - mean, 0.0) ** 2 / n)
-    has_spread = deviation > 1e-12 * np.abs(mean)
-    return mean, np.where(
-        has_spread & (deviation > 0), deviation, np.maximum(np.abs(mean), 1.0) * ~has_spread + has_spread
-    )
-
-
-def _in_order_of_appearance(group: np.ndarray) -> np.ndarray:
-    """Groups numbered in the order in which their first columns stand."""
-    _, first, which = np.unique(group, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[which.ravel()]
-
-
 def _given(reading: InputReading, states: Any, return_cov: bool):
     """States as the user has rows, with their covariances if asked for."""
     mean = reading.sequences.as_given(states.mean)
     return (mean, reading.sequences.as_given(states.covariance)) if return_cov else mean
-
-
-def _future(given: Any, name: str, shape: tuple[int, int, int]) -> np.ndarray:
-    """Inputs of steps to come, (n_sequences, n_steps, n_inputs)."""
-    if given is None:
-        values = np.zeros((*shape[:2], 0))
-    else:
-        values = np.asarray(given, dtype=float)
-        if values.ndim == 2:
-            values = np.broadcast_to(values, (shape[0], *values.shape))
-    if values.shape != shape or not np.isfinite(values).all():
-        raise ValueError(
-            f"{name!r} must be finite and of shape {shape}: inputs of each sequence and of each step. Got "
-            f"{'none' if given is None else f'shape {values.shape}'}."
-        )
-    return values
 
 
 __all__ = ["VBLinearDynamicalSystem"]
