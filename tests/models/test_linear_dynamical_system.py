@@ -12,11 +12,13 @@ from scipy.special import digamma, gammaln
 from scipy.stats import multivariate_normal
 
 from skvbem._numerics import pack_symmetric
+from skvbem.evidence import get_score
 from skvbem.families import Regression
 from skvbem.models.linear_dynamical_system.ascent import LDSAscent
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
 from skvbem.models.linear_dynamical_system.state_map import StateBasis
+from skvbem.testing.cases import evaluation_from
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 
@@ -164,6 +166,18 @@ def test_best_bounds_of_tiny_problems(name, rng):
     ran = run(LDSAscent(model, data, posteriors.VB), np.stack(starts, axis=1), tol=1e-10, max_iter=2000)
     assert ran.objective.max() == approx(best, abs=1e-8)
     assert ran.objective.max() < evidence
+
+
+@pytest.mark.parametrize("name", ["four steps", "two columns", "ten steps"])
+def test_sampled_evidences_of_tiny_problems(name, rng):
+    """Annealed chains that start at q, corrected for the signs of states that they do not visit."""
+    case, evidence, _ = EVIDENCES[name]
+    model, data = case.model, case.compile()
+    start = model.statistics_of_start(data, rng.normal(size=(len(data), case.k)), 1.0)[:, None]
+    evaluation = evaluation_from(start, LDSAscent, model, data, ("state",))
+    found = get_score("ais")(evaluation, n_chains=48, n_steps=32)
+    assert found.value == approx(evidence, abs=3.5 * found.standard_error)
+    assert found.standard_error < 0.4
 
 
 @pytest.mark.parametrize("form", ["vb", "map", "ml"])

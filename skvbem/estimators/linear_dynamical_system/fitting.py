@@ -180,6 +180,5 @@ def warn_of_columns(reading: InputReading) -> None:
     values = reading.values[0]
     for name, column in zip(reading.columns.names, values.T):
         seen = column[~np.isnan(column)]
-        if not len(seen) or (len(seen) > 1 and (seen == seen[0]).all()):
-            what = "holds one value wherever observed" if len(seen) else "has no observed cell"
-            warn(f"Column {name!r} of X {what}: it says nothing of the states.", DataWarning)
+        if len(seen) > 1 and (seen == seen[0]).all():
+            warn(f"Column {name!r} of X holds one value wherever observed: it says nothing of the states.", DataWarning)

@@ -305,12 +305,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
 
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         owner = type(self).__name__
-        columns, values = ColumnGroups.learned(
+        return ColumnGroups.learned(
             table, "gaussian", owner, covariance_type="diag", missing_values=self.missing_values
         )
-        if np.isnan(values[0]).all():
-            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
-        return columns, values
 
     def _reading(self, *parts: Any, **names: Any) -> InputReading:
         *_, sequences, order = parts

@@ -1,0 +1,323 @@
+"""`VBLinearDynamicalSystem`: known fits, states, forecasts, imputation, evidence, inputs, sequences, errors."""
+
+import pickle
+
+import numpy as np
+import pytest
+from reference import linear_dynamical_system as literal
+from scipy.stats import norm
+
+from skvbem import VBLinearDynamicalSystem
+from skvbem.errors import DataWarning, EvidenceWarning
+from skvbem.estimators.linear_dynamical_system.fitted import mixture_quantile
+from skvbem.vbem import posteriors
+
+approx = pytest.approx
+
+
+@pytest.fixture(scope="module")
+def nile():
+    """The flow of the Nile at Aswan, 1871-1970, 10^8 m^3 a year (public domain; Durbin & Koopman 2012)."""
+    flow = """1120 1160 963 1210 1160 1160 813 1230 1370 1140 995 935 1110 994 1020 960 1180 799 958 1140 1100 1210 1150
+    1250 1260 1220 1030 1100 774 840 874 694 940 833 701 916 692 1020 1050 969 831 726 456 824 702 1120 1100 832 764 821
+    768 845 864 862 698 845 744 796 1040 759 781 865 845 944 984 897 822 1010 771 676 649 846 812 742 801 1040 860 874
+    848 890 744 749 838 1050 918 986 797 923 975 815 1020 906 901 1170 912 746 919 718 714 740"""
+    return np.array(flow.split(), dtype=float)[:, None]
+
+
+def system(rng, lengths, *, k=2, p=3, a=None):
+    """Sequences of a system of two states that turn, and its inputs."""
+    a = np.array([[0.8, 0.4], [-0.4, 0.8]])[:k, :k] if a is None else a
+    c, b = rng.normal(size=(p, k)), np.array([1.5, -1.0])[:k]
+    tables, inputs = [], []
+    for n in lengths:
+        u, x = rng.normal(size=(n, 1)), np.zeros((n, k))
+        x[0] = rng.normal(size=k)
+        for t in range(1, n):
+            x[t] = a @ x[t - 1] + b * u[t] + rng.normal(size=k)
+        tables.append(5.0 + 3.0 * (x @ c.T) + rng.normal(size=(n, p)))
+        inputs.append(u)
+    return tables, inputs
+
+
+# In standardized units, with precisions of 1; the densities of data have the unit's volume besides.
+@pytest.mark.parametrize(("k", "bound"), [(1, -138.5303), (2, -148.2341), (3, -162.4690)])
+def test_bounds_of_the_nile(nile, k, bound):
+    model = VBLinearDynamicalSystem(k, transition_precision_prior=1.0, random_state=0).fit(nile)
+    assert model.lower_bound_ + 100 * np.log(nile.std()) == approx(bound, abs=1e-4)
+
+
+def test_default_precision_is_better_for_two_states(nile):
+    assert VBLinearDynamicalSystem(2, random_state=0).fit(nile).lower_bound_ + 100 * np.log(nile.std()) == approx(
+        -147.18, abs=5e-3
+    )
+
+
+def test_maximum_likelihood_is_that_of_the_nile(nile):
+    """As by statsmodels: ln L = -125.0417 in standardized units, a = 0.830, and a share of noise of 0.394."""
+    model = VBLinearDynamicalSystem(1, method="ml", tol=1e-9, random_state=0).fit(nile)
+    assert model.log_likelihood_ + 100 * np.log(nile.std()) == approx(-125.0417, abs=1e-4)
+    assert model.transition_.item() == approx(0.830, abs=1e-3)
+    assert model.noise_variance_.item() / nile.var() == approx(0.394, abs=1e-3)
+    assert model.score(nile) == approx(model.log_likelihood_ / 100, rel=1e-9)
+
+
+def test_learned_strengths_of_the_nile(nile):
+    """Type II maximum: alpha 1.439, gamma 2.381."""
+    model = VBLinearDynamicalSystem(1, learn_prior="strength", random_state=0).fit(nile)
+    assert model.lower_bound_ + 100 * np.log(nile.std()) == approx(-138.3751, abs=1e-4)
+    assert model.transition_precision_.item() == approx(1.439, abs=5e-3)
+    assert model.loading_precision_[0] == approx(2.381, abs=1e-2)
+    assert model.log_evidence(kind="lower_bound").details is not None
+
+
+def test_states_that_are_not_needed_are_taken_away(nile):
+    models = [VBLinearDynamicalSystem(k, learn_prior="ard", random_state=0).fit(nile) for k in (1, 3)]
+    assert [model.n_components_ for model in models] == [1, 1]
+    assert models[0].lower_bound_ == approx(models[1].lower_bound_, abs=1e-3)
+    assert models[1].transform(nile).shape == (100, 1)
+    assert models[1].transform(nile).shape[1] == len(models[1].get_feature_names_out())
+    kept = VBLinearDynamicalSystem(2, learn_prior="ard", prune=False, random_state=0).fit(nile)
+    assert kept.n_components_ == 2
+    assert kept.lower_bound_ < models[0].lower_bound_
+
+
+def test_states_that_are_needed_stay(rng):
+    tables, _ = system(rng, [60, 50])
+    model = VBLinearDynamicalSystem(3, learn_prior="ard", random_state=0).fit(tables)
+    assert model.n_components_ >= 2
+
+
+def test_evidence_of_the_nile(nile):
+    """A sampled one lies above the bound; BIC counts what is identifiable if it is asked to."""
+    model = VBLinearDynamicalSystem(1, random_state=0).fit(nile)
+    assert model.log_evidence(kind="lower_bound").value == model.lower_bound_
+    with pytest.warns(EvidenceWarning, match="Pareto shape"):
+        importance = model.log_evidence(nile, kind="importance", n_draws=256)
+    assert importance.value > model.lower_bound_
+    free, found = (model.log_evidence(nile, kind="bic", dimension=which) for which in ("free", "identifiable"))
+    assert (free.n_free_parameters, found.n_free_parameters) == (4, 4)
+    assert model.bic(nile) == approx(-2 * free.value)
+    with pytest.raises(TypeError, match="needs the capability"):
+        model.log_evidence(nile, kind="laplace")
+    with pytest.raises(ValueError, match="other data"):
+        model.log_evidence(nile[1:], kind="bic")
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+
+def literal_states(model, y, u, upto):
+    """Means and covariances of the states at the published parameters given the first so many rows, densely."""
+    m = model
+    e = literal.of_point(
+        m.transition_, m.input_, m.loadings_, np.column_stack([m.offset_, m.output_input_]), m.noise_variance_
+    )
+    rows, k = y.copy(), m.n_components_
+    rows[upto:] = np.nan
+    log_z, means, covariance = literal.states(rows, u, np.ones((len(y), 1)), e, np.zeros(k), np.eye(k))
+    blocks = covariance.reshape(len(y), k, len(y), k)
+    return log_z, means, np.array([blocks[t, :, t] for t in range(len(y))])
+
+
+def test_smoothed_and_filtered_states_are_those_of_one_dense_normal_distribution(rng):
+    tables, inputs = system(rng, [12, 7])
+    tables[0][3, 1] = tables[0][5] = np.nan
+    tables[0][10:] = np.nan
+    model = VBLinearDynamicalSystem(2, n_init=1, tol=1e-2, random_state=0).fit(tables, inputs=inputs)
+    smoothed, covariances = model.transform(tables, inputs=inputs, return_cov=True)
+    filtered, of_filtered = model.filter(tables, inputs=inputs, return_cov=True)
+    for n, (y, u) in enumerate(zip(tables, inputs)):
+        _, means, covariance = literal_states(model, y, u, len(y))
+        assert smoothed[n] == approx(means, rel=1e-8, abs=1e-8)
+        assert covariances[n] == approx(covariance, rel=1e-8, abs=1e-10)
+        for t in range(len(y)):
+            _, means, covariance = literal_states(model, y[: t + 1], u[: t + 1], t + 1)
+            assert filtered[n][t] == approx(means[t], rel=1e-8, abs=1e-8)
+            assert of_filtered[n][t] == approx(covariance[t], rel=1e-8, abs=1e-10)
+
+
+def test_scores_are_densities_at_the_published_parameters(rng):
+    tables, inputs = system(rng, [9, 6])
+    model = VBLinearDynamicalSystem(2, n_init=1, tol=1e-2, predictive="mean", random_state=0).fit(tables, inputs=inputs)
+    scores = model.score_samples(tables, inputs=inputs)
+    wanted = [literal_states(model, y, u, len(y))[0] for y, u in zip(tables, inputs)]
+    assert scores == approx(wanted, rel=1e-9)
+    below = model.set_params(predictive="vb").score_samples(tables, inputs=inputs)
+    average, error = model.set_params(predictive="average").score_samples(tables, inputs=inputs, return_error=True)
+    assert np.all(below < average + 3 * error)
+    assert model.score(tables, inputs=inputs) == approx(average.sum() / 15)
+
+
+# --- predictions ------------------------------------------------------------------------------------------------------
+
+
+def test_forecasts_at_known_parameters_are_those_of_steps_whose_cells_are_missing(rng):
+    tables, inputs = system(rng, [20])
+    model = VBLinearDynamicalSystem(2, n_init=1, predictive="mean", random_state=0).fit(tables, inputs=inputs)
+    future = rng.normal(size=(4, 1))
+    ahead = model.forecast(tables, 4, inputs=inputs, future_inputs=future, level=0.9)
+    y, u = np.concatenate([tables[0], np.full((4, 3), np.nan)]), np.concatenate([inputs[0], future])
+    _, means, covariance = literal_states(model, y, u, 20)
+    wanted = model.offset_ + means[20:] @ model.loadings_.T
+    variance = model.noise_variance_ + np.einsum("sk,tkl,sl->ts", model.loadings_, covariance[20:], model.loadings_)
+    assert ahead.mean[0] == approx(wanted, rel=1e-8)
+    assert ahead.variance[0] == approx(variance, rel=1e-8)
+    assert ahead.upper[0] == approx(wanted + norm.ppf(0.95) * np.sqrt(variance), rel=1e-8)
+    imputed, of_imputed = model.impute([y], inputs=[u], return_variance=True)
+    assert imputed[0][20:] == approx(wanted, rel=1e-8)
+    assert of_imputed[0][20:] == approx(variance, rel=1e-8)
+    assert np.array_equal(imputed[0][:20], y[:20])
+
+
+def test_intervals_that_average_over_parameters_are_wider(nile):
+    average = VBLinearDynamicalSystem(1, random_state=0).fit(nile[:25])
+    plug_in = pickle.loads(pickle.dumps(average)).set_params(predictive="mean")
+    wide, narrow = (model.forecast(nile[:25], 8) for model in (average, plug_in))
+    assert np.all(wide.upper - wide.lower > narrow.upper - narrow.lower)
+    assert wide.variance == approx(average.forecast(nile[:25], 8).variance, rel=1e-12)
+    assert 0 <= wide.explosive_share < 1
+
+
+def test_quantiles_of_mixtures():
+    mean, variance = np.array([0.0, 3.0])[:, None], np.array([1.0, 4.0])[:, None]
+    found = mixture_quantile(mean, variance, 0.3)
+    assert np.mean([norm(0, 1).cdf(found), norm(3, 2).cdf(found)]) == approx(0.3, abs=1e-12)
+
+
+def test_draws_have_the_covariances_of_forecasts(nile):
+    """Of many long sequences drawn, first and second moments are those of the fit."""
+    model = VBLinearDynamicalSystem(1, method="ml", random_state=0).fit(nile)
+    rows, states = model.sample([50] * 400, random_state=1)
+    ends = np.array([sequence[-1, 0] for sequence in rows])
+    variance = 1 / (1 - model.transition_.item() ** 2)
+    wanted = model.loadings_.item() ** 2 * variance + model.noise_variance_.item()
+    assert ends.mean() == approx(model.offset_.item(), abs=4 * np.sqrt(wanted / 400))
+    assert ends.var() == approx(wanted, rel=4 * np.sqrt(2 / 400))
+    assert states[0].shape == (50, 1)
+
+
+# --- sequences, inputs, batches ---------------------------------------------------------------------------------------
+
+
+def test_forms_of_sequences_are_one(rng):
+    tables, inputs = system(rng, [9, 12, 7])
+    X, u = np.concatenate(tables), np.concatenate(inputs)
+    ids, options = np.repeat([3, 1, 2], [9, 12, 7]), {"n_init": 2, "tol": 1e-3, "random_state": 0}
+    listed = VBLinearDynamicalSystem(2, **options).fit(tables, inputs=inputs)
+    of_ids = VBLinearDynamicalSystem(2, **options).fit(X, sequence_id=ids, inputs=u)
+    of_lengths = VBLinearDynamicalSystem(2, **options).fit(X, lengths=[9, 12, 7], inputs=u)
+    assert listed.lower_bound_ == of_ids.lower_bound_ == of_lengths.lower_bound_
+    other = VBLinearDynamicalSystem(2, **options).fit(tables[::-1], inputs=inputs[::-1])
+    assert other.lower_bound_ == approx(listed.lower_bound_, abs=1e-9 * abs(listed.lower_bound_))
+    interleaved = np.argsort(np.concatenate([np.arange(n) for n in (9, 12, 7)]), kind="stable")
+    woven = VBLinearDynamicalSystem(2, **options).fit(
+        X[interleaved], sequence_id=ids[interleaved], inputs=u[interleaved]
+    )
+    assert woven.lower_bound_ == approx(listed.lower_bound_, rel=1e-12)
+    states = woven.transform(X[interleaved], sequence_id=ids[interleaved], inputs=u[interleaved])
+    assert states == approx(np.concatenate(listed.transform(tables, inputs=inputs))[interleaved], rel=1e-6, abs=1e-8)
+
+
+def test_weights_are_repeats(rng):
+    tables, inputs = system(rng, [9, 12, 7])
+    options = {"n_init": 1, "tol": 1e-6, "random_state": 0}
+    weighted = VBLinearDynamicalSystem(1, **options).fit(tables, sample_weight=[2, 0, 1], inputs=inputs)
+    which = [0, 0, 2]
+    repeated = VBLinearDynamicalSystem(1, **options).fit([tables[k] for k in which], inputs=[inputs[k] for k in which])
+    assert weighted.lower_bound_ == approx(repeated.lower_bound_, abs=1e-6)
+    assert weighted.n_samples_ == repeated.n_samples_ == 25
+
+
+def test_inputs_are_found(rng):
+    tables, inputs = system(rng, [40] * 6)
+    model = VBLinearDynamicalSystem(2, random_state=0).fit(tables, inputs=inputs)
+    without = VBLinearDynamicalSystem(2, random_state=0).fit(tables)
+    assert model.lower_bound_ > without.lower_bound_ + 20
+    # the effect of an input on columns at its own step does not hang on the basis of states
+    u, effect = np.concatenate(inputs)[1:, 0], model.loadings_ @ model.input_
+    change = np.array([np.cov(column[1:], u)[0, 1] for column in np.concatenate(tables).T]) / u.var()
+    assert np.corrcoef(effect.ravel(), change)[0, 1] > 0.95
+    of_columns = VBLinearDynamicalSystem(1, random_state=0).fit(
+        [3 * u + rng.normal(size=u.shape) for u in inputs], output_inputs=inputs
+    )
+    assert of_columns.output_input_.item() == approx(3.0, abs=0.2)
+
+
+def test_batches_and_warm_starts(rng):
+    tables, _ = system(rng, [30, 30, 30])
+    model = VBLinearDynamicalSystem(2, random_state=0).partial_fit(tables[:2])
+    first = model.lower_bound_
+    model.partial_fit(tables[2:])
+    assert np.isfinite(model.batch_lower_bound_)
+    assert not hasattr(model, "lower_bound_")
+    assert first != model.batch_lower_bound_
+    warm = VBLinearDynamicalSystem(2, warm_start=True, tol=1e-6, random_state=0).fit(tables)
+    bound, n_iter = warm.lower_bound_, warm.n_iter_
+    warm.fit(tables)
+    assert warm.lower_bound_ == approx(bound, abs=1e-4)
+    assert warm.n_iter_ <= n_iter
+
+
+def test_units_of_columns_change_nothing_but_the_volume(rng):
+    tables, _ = system(rng, [40])
+    model = VBLinearDynamicalSystem(2, random_state=0).fit(tables)
+    other = VBLinearDynamicalSystem(2, random_state=0).fit([1e8 * tables[0] - 3e8])
+    assert other.lower_bound_ + 120 * np.log(1e8) == approx(model.lower_bound_, abs=1e-6)
+    assert other.loadings_ == approx(1e8 * model.loadings_, rel=1e-4)
+
+
+def test_reports_and_intervals(nile):
+    model = VBLinearDynamicalSystem(1, random_state=0).fit(nile)
+    text = str(model.summary(nile, method="vb"))
+    assert "1 state of 1 column" in text
+    lower, upper = model.credible_intervals(nile, method="vb")["states"]["transition"]
+    assert lower.item() < model.transition_.item() < upper.item()
+    fitted = model.fitted
+    assert np.array_equal(fitted.form.of(fitted.model.prior, fitted.statistics[:, None])[0][:, 0], fitted.natural("vb"))
+    assert fitted.form is posteriors.VB
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_gaps_in_inputs_are_refused_by_name(rng):
+    tables, inputs = system(rng, [9])
+    inputs[0][4, 0] = np.nan
+    with pytest.raises(ValueError, match=r"'inputs' must be finite.*Row 4 of column 0"):
+        VBLinearDynamicalSystem().fit(tables, inputs=inputs)
+    with pytest.raises(ValueError, match="a row for each row of X"):
+        VBLinearDynamicalSystem().fit(tables, inputs=[inputs[0][:3]])
+    fitted = VBLinearDynamicalSystem(random_state=0).fit(tables)
+    with pytest.raises(ValueError, match="was fitted with 0 columns of 'inputs'"):
+        fitted.transform(tables, inputs=[np.ones((9, 1))])
+
+
+def test_parameters_that_make_no_sense_are_refused(nile):
+    with pytest.raises(ValueError, match="with method='vb'"):
+        VBLinearDynamicalSystem(learn_prior="ard", method="ml").fit(nile)
+    with pytest.raises(ValueError, match="'future_inputs' must be finite and of shape"):
+        VBLinearDynamicalSystem(random_state=0).fit(nile, inputs=nile / 1000).forecast(nile, 2, inputs=nile / 1000)
+    with pytest.raises(ValueError, match="observed cell"):
+        VBLinearDynamicalSystem().fit(np.full((4, 2), np.nan))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_columns_that_say_nothing_and_few_steps(rng, k):
+    X = rng.normal(size=(6, 3))
+    X[:, 1] = 2.0
+    with pytest.warns(DataWarning, match="says nothing of the states"):
+        model = VBLinearDynamicalSystem(k, random_state=0).fit(X)
+    assert np.isfinite(model.lower_bound_)
+    assert np.isfinite(model.forecast(X, 2).mean).all()
+    X[:, 1] = np.nan
+    with pytest.raises(ValueError, match="no observed cell"):
+        VBLinearDynamicalSystem(k, random_state=0).fit(X)
+    assert np.isfinite(VBLinearDynamicalSystem(k, random_state=0).fit(X[:2, [0, 2]]).lower_bound_)
+
+
+def test_explosive_systems_have_a_finite_fit(rng):
+    x = 1.3 ** np.arange(60)[:, None] * np.array([[1.0, -2.0]]) + rng.normal(size=(60, 2))
+    model = VBLinearDynamicalSystem(1, random_state=0).fit(x)
+    assert np.isfinite(model.lower_bound_)
+    assert np.all(np.diff(model.lower_bounds_) > -1e-6)
