@@ -235,11 +235,6 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.string = False
-        return tags
-
     # Fitting ----------------------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None):
@@ -460,8 +455,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         -------
         ndarray of shape (n_rows, n_components), or list of these
         """
-        sequences = self._located(X, sequence_id, lengths, inputs, output_inputs)
-        return self.fit(sequences, y, sample_weight=sample_weight).transform(sequences)
+        where = {"sequence_id": sequence_id, "lengths": lengths, "inputs": inputs, "output_inputs": output_inputs}
+        return self.fit(X, y, sample_weight, **where).transform(X, **where)
 
     def fit_predict(
         self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None
@@ -481,7 +476,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         ndarray of shape (n_rows, n_components), or list of these
         """
         sequences = self._located(X, sequence_id, lengths, inputs, output_inputs)
-        return self.fit(sequences, y, sample_weight=sample_weight).predict(sequences)
+        return self.fit(sequences, y, sample_weight).predict(sequences)
 
     def predict(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None):
         """The most probable states of each sequence together, which are their means: those of `transform`.
