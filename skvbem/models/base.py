@@ -36,14 +36,14 @@ class Expectation:
     is_exact : bool, default=True
         Whether the log normalizer is exact; else it is a lower bound, and so is the objective of the loop, while scores
         that take the likelihood of a point refuse the model.
-    expansion : Expansion, optional
-        Other coordinates of hidden variables, if these can be had.
+    expansion : object, optional
+        Other coordinates of hidden variables, if these can be had: an `Expansion`, or what the model's own steps take.
     """
 
     statistics: np.ndarray
     log_normalizer: np.ndarray
     is_exact: bool = True
-    expansion: Expansion | None = None
+    expansion: Any = None
 
 
 class Expansion(Protocol):

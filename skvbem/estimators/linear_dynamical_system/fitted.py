@@ -227,13 +227,14 @@ class FittedLDS(FittedSequences):
     def _gone_on(self, data: LDSData, natural: np.ndarray, states: States) -> States:
         """States of steps after the last observed one filled in by what moves them."""
         potentials, first = self.model.potentials(natural), self.model.first
-        given = np.concatenate([[0], np.cumsum(data.lengths_given)])
+        given, inputs = np.concatenate([[0], np.cumsum(data.lengths_given)]), data.inputs_given
+        assert inputs is not None  # but of a part of the data
         for n, (a, b) in enumerate(zip(data.starts, data.ends)):
             for t in range(given[n] + (b - a), given[n + 1]):
                 if t == given[n]:
                     states.mean[t], states.covariance[t] = first.mean, np.linalg.inv(first.precision)
                     continue
-                moved = self._moved(potentials, states.mean[t - 1], states.covariance[t - 1], data.inputs_given[t])
+                moved = self._moved(potentials, states.mean[t - 1], states.covariance[t - 1], inputs[t])
                 states.mean[t], states.covariance[t] = moved
         return states
 

@@ -40,11 +40,11 @@ class LDSMethod(FitMethod):
     ) -> LinearDynamicalSystem:
         """One strength multiplies the precisions of A and B, another those of loadings; see `FitMethod`."""
         parts = zip(model.prior.blocks, base.prior.blocks, model.prior.split(statistics), (None, model.n_states))
-        blocks = [_strengthened(*part) for part in parts]
-        return LinearDynamicalSystem(*blocks, model.first, model.origin, model.unit)
+        blocks: list[Any] = [_strengthened(*part) for part in parts]
+        return LinearDynamicalSystem(blocks[0], blocks[1], model.first, model.origin, model.unit)
 
 
-def _strengthened(now: Regression, base: Regression, statistics: np.ndarray, n_states: int | None) -> Regression:
+def _strengthened(now: Any, base: Any, statistics: np.ndarray, n_states: int | None) -> Regression:
     """The multiple of a base under which statistics score best; of loadings alone where states are counted."""
     d = base.n_regressors
     diagonal = np.cumsum([0, *range(d, 1, -1)])[:n_states]

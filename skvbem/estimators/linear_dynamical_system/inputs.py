@@ -28,12 +28,12 @@ class SequencesWithInputs(Sequences):
     inputs: np.ndarray
     output_inputs: np.ndarray
 
-    def only(self, which: int) -> Self:
+    def only(self, which: int) -> SequencesWithInputs:
         """One of the sequences, as rows of one table."""
         end = int(self.lengths[: which + 1].sum())
         rows = slice(end - int(self.lengths[which]), end)
         one = super().only(which)
-        return type(self)(*_values_of(one), self.inputs[rows], self.output_inputs[rows])
+        return _with_inputs(one, self.inputs[rows], self.output_inputs[rows])
 
 
 def read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner: str) -> SequencesWithInputs:
@@ -44,11 +44,12 @@ def read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner: str)
     read = (
         read_inputs(given, sequences, name) for given, name in ((inputs, "inputs"), (output_inputs, "output_inputs"))
     )
-    return SequencesWithInputs(*_values_of(sequences), *read)
+    return _with_inputs(sequences, *read)
 
 
-def _values_of(sequences: Sequences) -> list:
-    return [getattr(sequences, field.name) for field in fields(Sequences)]
+def _with_inputs(sequences: Sequences, inputs: np.ndarray, output_inputs: np.ndarray) -> SequencesWithInputs:
+    known = {field.name: getattr(sequences, field.name) for field in fields(Sequences)}
+    return SequencesWithInputs(**known, inputs=inputs, output_inputs=output_inputs)
 
 
 def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
@@ -100,6 +101,17 @@ class InputReading(SequenceReading):
 
     inputs: Any = None
     output_inputs: Any = None
+
+    @classmethod
+    def of(cls, reading: SequenceReading) -> Self:
+        """A reading of `SequencesWithInputs`, with the inputs of its rows."""
+        sequences, in_time = reading.sequences, reading.order
+        if sequences.order is not None:
+            places = np.empty(sequences.n_rows, dtype=np.int64)
+            places[sequences.order] = np.arange(sequences.n_rows)
+            in_time = places[in_time]
+        known = {field.name: getattr(reading, field.name) for field in fields(SequenceReading)}
+        return cls(**known, inputs=sequences.inputs[in_time], output_inputs=sequences.output_inputs[in_time])
 
     def compiled(self, model: Any) -> Any:
         """The rows as a linear dynamical system takes them.

@@ -305,15 +305,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         )
 
     def _reading(self, *parts: Any, **names: Any) -> InputReading:
-        *_, sequences, order = parts
-        in_time = order
-        if sequences.order is not None:
-            in_time = np.empty(sequences.n_rows, dtype=np.int64)
-            in_time[sequences.order] = np.arange(sequences.n_rows)
-            in_time = in_time[order]
-        return InputReading(
-            *parts, inputs=sequences.inputs[in_time], output_inputs=sequences.output_inputs[in_time], **names
-        )
+        return InputReading.of(super()._reading(*parts, **names))
 
     def _model(self, reading: InputReading) -> LinearDynamicalSystem:
         return resolve_model(self, reading, self.n_components)

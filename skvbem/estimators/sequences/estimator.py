@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +24,7 @@ class SequenceEstimator(EvidenceEstimator):
     Where other estimators take a table, these take a list of tables, or a table and `sequence_id` or `lengths`.
     """
 
-    _located_by = ("sequence_id", "lengths")
+    _located_by: ClassVar[tuple[str, ...]] = ("sequence_id", "lengths")
 
     def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Fit the model to sequences.

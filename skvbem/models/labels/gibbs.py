@@ -29,7 +29,8 @@ class GibbsSampler:
 
     Parameters
     ----------
-    model : LabelModel
+    model : LatentModel
+        With one label per row; others override what asks for labels.
     log_z : callable of (natural, data)
         ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,).
     completed : callable of (natural, data, rng)
@@ -37,7 +38,7 @@ class GibbsSampler:
         `ParallelGenerator`. The data are `for_draws`.
     """
 
-    model: LabelModel
+    model: Any
     log_z: Callable[[np.ndarray, Any], np.ndarray]
     completed: Callable[[np.ndarray, Any, ParallelGenerator], tuple[np.ndarray, np.ndarray]]
 

@@ -111,7 +111,7 @@ class LDSData:
     @cached_property
     def total_weight(self) -> float:
         """The n of every score: time steps with an observed cell, each as often as its sequence counts."""
-        return float(self.row_weight @ self.patterns.any(axis=1)[self.pattern])
+        return float(self.row_weight @ np.any(self.patterns, axis=1).take(self.pattern))
 
     @cached_property
     def has_whole_weights(self) -> bool:
@@ -167,7 +167,7 @@ class LDSData:
         """The shape of each sequence, (n_sequences,), and a sequence of each: of equal length and patterns."""
         known: dict[bytes, int] = {}
         shape = np.zeros(self.n_sequences, dtype=np.int64)
-        first = []
+        first: list[int] = []
         for n in range(self.n_sequences):
             key = self.pattern[self.starts[n] : self.starts[n + 1]].tobytes()
             if key not in known:

@@ -122,9 +122,9 @@ class LinearDynamicalSystem(LatentModel):
         dynamics = _regression(np.asarray(transition_precision), np.zeros(n_states, dtype=np.int64), None, None)
         emission = _regression(np.asarray(output_precision), group, shape, rate)
         if relevance is not None:
-            of_states = (np.arange(block.n_regressors) < n_states for block in (dynamics, emission))
-            blocks = zip((dynamics, emission), of_states)
-            return cls(*(with_learned_precisions(block, learned, *relevance) for block, learned in blocks), **options)
+            blocks = dynamics, emission
+            hidden = [with_learned_precisions(x, np.arange(x.n_regressors) < n_states, *relevance) for x in blocks]
+            return cls(hidden[0], hidden[1], **options)
         return cls(dynamics, emission, **options)
 
     @property
@@ -189,22 +189,22 @@ class LinearDynamicalSystem(LatentModel):
 
         def sums(units: Sequence[LDSData]) -> tuple:
             parts = [[self._of_unit(potentials, unit) for potentials in of_lanes] for unit in units]
-            totals = [np.sum([[lane[i] for lane in unit] for unit in parts], axis=0) for i in range(3)]
-            return tuple(totals)
+            statistics, moments, log_z = ([np.stack([lane[i] for lane in unit]) for unit in parts] for i in range(3))
+            return sum(statistics[1:], statistics[0]), sum(moments[1:], moments[0]), sum(log_z[1:], log_z[0])
 
         worth = len(data) * self.n_states * natural.shape[1] > _WORTH_THREADS
         statistics, moments, log_z = summed(sums, data.units, n_threads if worth else 1)
         expansion = StateMoments(self.n_states, moments)
         return Expectation(np.ascontiguousarray(statistics.T), log_z, expansion=expansion)
 
-    def _of_unit(self, potentials: Potentials, data: LDSData) -> tuple[np.ndarray, np.ndarray, float]:
+    def _of_unit(self, potentials: Potentials, data: LDSData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Statistics, moments of states, and ln Z of some sequences, for one lane."""
         smoother = Smoother(potentials, self.first, data)
         factored = smoother.factored()
         x = factored.means()
         log_z = smoother.log_normalizers(x, factored.log_det)
         statistics, moments = self.statistics(data, x, factored.covariances)
-        return statistics, moments, float(data.weight @ np.where(data.weight > 0, log_z, 0.0))
+        return statistics, moments, data.weight @ np.where(data.weight > 0, log_z, 0.0)
 
     def potentials(self, natural: np.ndarray) -> Potentials:
         """What states are asked for by natural parameters (n_cells,)."""
@@ -269,8 +269,8 @@ class LinearDynamicalSystem(LatentModel):
         self, r: np.ndarray, weighted_r: np.ndarray, data: LDSData, column: int, covariances: np.ndarray
     ) -> np.ndarray:
         """Sums (d, d) of products of regressors over the rows in which a column is observed."""
-        seen = data.patterns[:, column]
-        masked = weighted_r if seen.all() else weighted_r * data.mask[:, column, None]
+        seen, mask = data.patterns[:, column], data.mask
+        masked = weighted_r if mask is None or seen.all() else weighted_r * mask[:, column, None]
         products = masked.T @ r
         products[: self.n_states, : self.n_states] += covariances[seen].sum(axis=0)
         return products

@@ -125,7 +125,7 @@ class Smoother:
             sums,
             marginal,
         )
-        covariances = Covariances(*sums, of_pattern)
+        covariances = Covariances(sums[0], sums[1], sums[2], sums[3], of_pattern)
         if n_slots < 0:
             log_det[:] = np.nan
         return Factored(

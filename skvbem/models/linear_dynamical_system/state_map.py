@@ -65,9 +65,10 @@ class StateBasis:
 
     def __init__(self, form: Any, prior: Product, first: FirstStates, statistics: np.ndarray, moments: tuple):
         self.form, self.prior, self.first, self.moments = form, prior, first, moments
-        self.dynamics, self.emission = prior.blocks
         self.k = len(first.mean)
-        self.parts = [_matrices(block, u) for block, u in zip(prior.blocks, prior.split(statistics))]
+        layouts: Any = prior.blocks
+        self.layouts = layouts
+        self.parts = [_matrices(block, u) for block, u in zip(layouts, prior.split(statistics))]
 
     def statistics(self, map: np.ndarray) -> np.ndarray:
         """Statistics (n_cells,) of states in another basis."""
@@ -92,7 +93,7 @@ class StateBasis:
         slope = n * np.linalg.inv(map).T - of_first + with_mean - map @ later
         (w, s, *_), (g, c, *_) = self.parts
         (phi_w, phi_s, *_), (phi_g, phi_c, *_) = (
-            _naturals(block, part) for block, part in zip(self.prior.blocks, self.prior.split(natural))
+            _naturals(block, part) for block, part in zip(self.layouts, self.prior.split(natural))
         )
         of_z, of_r, k = _extended(map, w.shape[-1]), _extended(map, g.shape[-1]), self.k
         slope = slope + (2 * phi_w @ of_z @ w).sum(axis=0)[:k, :k] + phi_s @ of_z @ s.T
