@@ -55,10 +55,10 @@ def _strengthened(now: Any, base: Any, statistics: np.ndarray, n_states: int | N
         coordinates[cells] *= np.exp(log_strength)
         return replace(base, coordinates=coordinates)
 
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda x: -float(multiple(x).log_evidence(statistics)), bounds=_LOG_STRENGTHS, method="bounded"
     )
-    best = multiple(float(found.x))
+    best = multiple(float(optimum.x))
     return best if best.log_evidence(statistics) >= now.log_evidence(statistics) else now
 
 

@@ -329,8 +329,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         learned = LearnedPrecisions(
             plan, self._form(), lambda k: resolve_model(self, reading, k, RELEVANCE), self.prune
         )
-        found, fit = learned.fit(model, data, **self._options(report))
-        return found, plan, fit, {}
+        of_fit, fit = learned.fit(model, data, **self._options(report))
+        return of_fit, plan, fit, {}
 
     def _compiled(self, model: LinearDynamicalSystem, reading: InputReading, n_starts: int) -> LDSData:
         return reading.compiled(model)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +23,8 @@ class SequenceEstimator(EvidenceEstimator):
     Where other estimators take a table, these take a list of tables, or a table and `sequence_id` or `lengths`.
     """
 
+    #: How columns of a table are read, and the values of each group of them.
+    _learned_columns: Callable[[Table], tuple[ColumnGroups, list[np.ndarray]]]
     _located_by: ClassVar[tuple[str, ...]] = ("sequence_id", "lengths")
 
     def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
@@ -63,10 +64,6 @@ class SequenceEstimator(EvidenceEstimator):
         if (np.diff(place) != 1).any():
             values = [of_group[place] for of_group in values]
         return self._reading(columns, values, lengths, weight, sequences, order, names=names, given=given)
-
-    @abstractmethod
-    def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
-        """How columns of a table are read, and the values of each group of them."""
 
     def _reading(self, *parts: Any, **names: Any) -> SequenceReading:
         """What was read of sequences, from the parts of a `SequenceReading`."""

@@ -56,7 +56,7 @@ class Potentials:
 
     @classmethod
     def of(cls, dynamics: Regression, of_dynamics: np.ndarray, emission: Regression, of_emission: np.ndarray) -> Self:
-        """Those of natural parameters (n_cells,) of the two families."""
+        """Potentials at natural parameters (n_cells,) of the two families."""
         packed, transition, *_ = dynamics.split(of_dynamics)
         squares = -2 * unpack_symmetric(packed[0] / pairings(dynamics.n_regressors), dynamics.n_regressors)
         transition_spread = _difference(squares, transition.T @ transition)
