@@ -55,7 +55,9 @@ class LDSCase(ModelCase):
     """Systems of one to three states, some with inputs, with missing cells in every other instance."""
 
     name = "linear dynamical system"
-    n_sampled = 2
+    n_sampled = n_rising_starts = 2
+    n_plain_steps = 6
+    limits: ClassVar = {"tol": 1e-4, "max_iter": 24}
     lacks: ClassVar = {
         "map_probability": "few data leave no mode in coefficients and precisions",
         "maximum_likelihood": "a noise at its floor lets plain steps stall for thousands of steps",

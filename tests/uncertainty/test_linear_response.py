@@ -40,7 +40,7 @@ def fixed_point(model, data, statistics, slopes):
     return statistics
 
 
-def check_against_moved_priors(model, data, start, rng, rel=1e-6):
+def check_against_moved_priors(model, data, start, rng, rel=1e-6, size=1e-3):
     """Covariances along random directions are derivatives of expectations by the prior, in four fits each.
 
     How fits are found hangs on the code that is tested; that they are fits does not.
@@ -55,7 +55,7 @@ def check_against_moved_priors(model, data, start, rng, rel=1e-6):
     unit = np.where(moves, spread, 1.0)
     for _ in range(2):
         direction = np.where(moves, rng.normal(size=len(spread)) / unit, 0.0)
-        h, values = 1e-3 / np.sqrt(moves.sum()), []
+        h, values = size / np.sqrt(moves.sum()), []
         for times in (-2, -1, 1, 2):
             other = model.with_prior(moved(model.prior, times * h * direction))
             values.append((other.prior + fixed_point(other, data, statistics, slopes)).expected_natural())
@@ -73,7 +73,9 @@ def test_covariances_are_derivatives_by_the_prior(name, rng):
     starts = instance.random_starts(data, rng, 4)
     ran = run(instance.ascent(instance.model, data, posteriors.VB), starts, tol=1e-9, max_iter=20_000)
     start = ran.statistics[:, ran.best]
-    check_against_moved_priors(instance.model, data, start, rng)
+    # turns of states are nearly free, so that expectations of systems bend within a shorter way
+    size = 1e-4 if name == "linear dynamical system" else 1e-3
+    check_against_moved_priors(instance.model, data, start, rng, size=size)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "poisson", "chain"])
