@@ -179,6 +179,19 @@ def test_intervals_that_average_over_parameters_are_wider(nile):
     assert 0 <= wide.explosive_share < 1
 
 
+def test_variances_of_forecasts_hold_what_parameters_differ_by(nile):
+    """The law of total variance over the draws, one forecast for each."""
+    model = VBLinearDynamicalSystem(1, n_draws=20, random_state=0).fit(nile[:25])
+    fitted, _, data = model.asked(nile[:25])
+    future, naturals = (np.zeros((1, 3, 0)),) * 2, list(fitted.draws_to_average("average", 20))
+    each = [fitted.forecast(data, 3, future, 0.95, [natural]) for natural in naturals]
+    means, variances = np.array([one.mean for one in each]), np.array([one.variance for one in each])
+    ahead = model.forecast(nile[:25], 3)
+    assert ahead.mean == approx(means.mean(axis=0))
+    assert ahead.variance == approx(variances.mean(axis=0) + means.var(axis=0))
+    assert np.all(means.var(axis=0) > 0)
+
+
 def test_quantiles_of_mixtures():
     mean, variance = np.array([0.0, 3.0])[:, None], np.array([1.0, 4.0])[:, None]
     found = mixture_quantile(mean, variance, 0.3)
