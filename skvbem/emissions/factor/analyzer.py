@@ -293,13 +293,12 @@ class FactorAnalyzer(Emission):
         coefficients, _ = self._by_component(point)
         layout = self.layout(len(coefficients))
         step = self.step(layout.natural(point), block)
-        values = np.array(block.values, dtype=float)
+        values, x = np.array(block.values, dtype=float), step.means(block)
         for rows, missing in block.runs:
             if not missing:
                 continue
-            x = step.means(block, rows, step._given(*missing))
             filled, gone = values[rows], list(missing)
-            means = coefficients[:, gone, :1] + coefficients[:, gone, 1:] @ x
+            means = coefficients[:, gone, :1] + coefficients[:, gone, 1:] @ x[..., rows]
             completed = np.einsum("nk,kjn->nj", responsibilities[rows], means)
             filled[:, gone] = self.origin[gone] + self.unit[gone] * completed
             values[rows] = filled
