@@ -1,4 +1,4 @@
-/* Factors of rows: of each pattern of observed cells their covariance, of each row their means, and sums of their moments.
+/* Many small precision matrices inverted; and factors of rows: of each pattern of observed cells their covariance, of each row their means, and sums of their moments.
  *
  * Arrays hold one cell after the other, patterns or rows innermost, and patterns are inverted some at a time, so that
  * loops are of vectors. Symmetric matrices of q factors are packed, the upper triangle row by row.
@@ -11,30 +11,31 @@
 
 #include "_lanes.h"
 
-/* Patterns inverted, and rows looked at, together. */
-#define SKVBEM_FACTOR_PATTERNS 8
+/* Matrices inverted, and rows looked at, together. */
+#define SKVBEM_INVERTED 8
 #define SKVBEM_FACTOR_ROWS 64
 
 /* Where (a, b), a <= b, stands in a packed matrix of q rows. */
 SKVBEM_INLINE intptr_t skvbem_packed(intptr_t q, intptr_t a, intptr_t b) { return a * (2 * q - a - 1) / 2 + b; }
 
-/* Of patterns whose factors have precision I - 2 M: the inverse of the lower Cholesky factor R, R[b][a] for a <= b at the
- * place of (a, b), the covariance R^T R, and the sum of the logarithms of the diagonal of R. NaN where the precision is
- * not positive. `matrix`, `root`, `covariance` (q (q + 1) / 2, n), `log_root` (n,); `scratch` q (q + 1) patterns. */
+/* Of precision matrices: the inverse of the lower Cholesky factor R, R[b][a] for a <= b at the place of (a, b), the
+ * covariance R^T R, and the sum of the logarithms of the diagonal of R. NaN where a precision is not positive.
+ * `precision`, `root`, `covariance` (q (q + 1) / 2, n), `log_root` (n,); `scratch` q (q + 1) times as many as are inverted
+ * together. */
 SKVBEM_CLONES
-static void skvbem_invert_factors(intptr_t q, intptr_t n, const double *restrict matrix, double *restrict root,
-                                  double *restrict covariance, double *restrict log_root, double *restrict scratch) {
-    const intptr_t width = q * (q + 1) / 2, at_once = SKVBEM_FACTOR_PATTERNS;
+static void skvbem_invert(intptr_t q, intptr_t n, const double *restrict precision, double *restrict root,
+                          double *restrict covariance, double *restrict log_root, double *restrict scratch) {
+    const intptr_t width = q * (q + 1) / 2, at_once = SKVBEM_INVERTED;
     double *restrict lower = scratch, *restrict inverse = scratch + width * at_once;
     for (intptr_t first = 0; first < n; first += at_once) {
         const intptr_t m = n - first < at_once ? n - first : at_once;
-        double sum[SKVBEM_FACTOR_PATTERNS];
+        double sum[SKVBEM_INVERTED];
         for (intptr_t i = 0; i < m; i++) sum[i] = 0.0;
         for (intptr_t b = 0; b < q; b++)
             for (intptr_t c = b; c < q; c++) {  /* L[c][b] at the place of (b, c) */
                 double *restrict to = lower + skvbem_packed(q, b, c) * at_once;
-                const double *restrict from = matrix + skvbem_packed(q, b, c) * n + first;
-                for (intptr_t i = 0; i < m; i++) to[i] = (b == c ? 1.0 : 0.0) - 2.0 * from[i];
+                const double *restrict from = precision + skvbem_packed(q, b, c) * n + first;
+                for (intptr_t i = 0; i < m; i++) to[i] = from[i];
                 for (intptr_t a = 0; a < b; a++) {
                     const double *restrict one = lower + skvbem_packed(q, a, b) * at_once;
                     const double *restrict two = lower + skvbem_packed(q, a, c) * at_once;
@@ -43,7 +44,7 @@ static void skvbem_invert_factors(intptr_t q, intptr_t n, const double *restrict
                 if (b == c) {
                     double *restrict of_diagonal = inverse + skvbem_packed(q, b, b) * at_once;
                     for (intptr_t i = 0; i < m; i++) {
-                        to[i] = sqrt(to[i]);
+                        to[i] = to[i] > 0.0 ? sqrt(to[i]) : NAN;
                         of_diagonal[i] = 1.0 / to[i];
                         sum[i] -= log(to[i]);
                     }

@@ -1,6 +1,6 @@
 from numpy.typing import NDArray
 
-def invert(matrices: NDArray, root: NDArray, covariance: NDArray, log_root: NDArray) -> None: ...
+def invert(precision: NDArray, root: NDArray, covariance: NDArray, log_root: NDArray) -> None: ...
 def locate(
     pattern: NDArray,
     matrices: NDArray,

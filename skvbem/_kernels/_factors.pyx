@@ -1,4 +1,4 @@
-"""Factors of rows with cells missing: one small Cholesky factorization for each distinct pattern of them.
+"""Factors of rows with cells missing: one small Cholesky factorization for each distinct pattern of them, many at once.
 
 Arrays hold one member (a component of a lane) after the other. `pattern` says which of the patterns each row has, and
 is empty where there is one alone.
@@ -9,10 +9,10 @@ from libc.stdlib cimport free, malloc
 
 
 cdef extern from "_factors.h" nogil:
-    enum: SKVBEM_FACTOR_PATTERNS
+    enum: SKVBEM_INVERTED
     enum: SKVBEM_FACTOR_ROWS
-    void skvbem_invert_factors(intptr_t q, intptr_t n, const double* matrix, double* root, double* covariance,
-                               double* log_root, double* scratch)
+    void skvbem_invert(intptr_t q, intptr_t n, const double* precision, double* root, double* covariance,
+                       double* log_root, double* scratch)
     void skvbem_locate_factors(intptr_t q, intptr_t n, intptr_t n_patterns, const int* pattern, const double* first_row,
                                const double* covariance, const double* constant, double* regressors,
                                double* log_likelihood, double* scratch)
@@ -26,35 +26,35 @@ cdef const int* _first(const int[::1] pattern) noexcept nogil:
     return &pattern[0] if pattern.shape[0] else NULL
 
 
-def invert(const double[:, :, ::1] matrices, double[:, :, ::1] root, double[:, :, ::1] covariance,
+def invert(const double[:, :, ::1] precision, double[:, :, ::1] root, double[:, :, ::1] covariance,
            double[:, ::1] log_root):
-    """Fill roots and covariances of the factors, of precision I - 2 M, of each pattern.
+    """Fill roots and covariances of many small precision matrices.
 
     Parameters
     ----------
-    matrices : (n_members, (1 + q) (2 + q) / 2, n_patterns) IN
-        Packed natural parameters of the regressors (1, x); the first row is not looked at.
-    root, covariance : (n_members, q (q + 1) / 2, n_patterns) OUT
+    precision : (n_members, q (q + 1) / 2, n) IN
+        Packed.
+    root, covariance : (n_members, q (q + 1) / 2, n) OUT
         Inverses of the lower Cholesky factors, transposed, and covariances, packed. NaN where a precision is not
         positive.
-    log_root : (n_members, n_patterns) OUT
+    log_root : (n_members, n) OUT
         Sums of the logarithms of the diagonals of the roots.
     """
-    cdef Py_ssize_t member, n = matrices.shape[2], q = 0
-    while (1 + q) * (2 + q) // 2 < matrices.shape[1]:
+    cdef Py_ssize_t member, n = precision.shape[2], q = 0
+    while q * (q + 1) // 2 < precision.shape[1]:
         q += 1
     if n == 0:
         return
     if q == 0:
         log_root[:] = 0.0
         return
-    cdef double* scratch = <double*> malloc(q * (q + 1) * SKVBEM_FACTOR_PATTERNS * sizeof(double))
+    cdef double* scratch = <double*> malloc(q * (q + 1) * SKVBEM_INVERTED * sizeof(double))
     if scratch == NULL:
         raise MemoryError
     with nogil:
-        for member in range(matrices.shape[0]):
-            skvbem_invert_factors(q, n, &matrices[member, 1 + q, 0], &root[member, 0, 0], &covariance[member, 0, 0],
-                                  &log_root[member, 0], scratch)
+        for member in range(precision.shape[0]):
+            skvbem_invert(q, n, &precision[member, 0, 0], &root[member, 0, 0], &covariance[member, 0, 0],
+                          &log_root[member, 0], scratch)
         free(scratch)
 
 
@@ -65,8 +65,10 @@ def locate(const int[::1] pattern, const double[:, :, ::1] matrices, const doubl
     Parameters
     ----------
     pattern : (n_rows,) or (0,) IN
-    matrices, covariance : IN
-        As in `invert`.
+    matrices : (n_members, (1 + q) (2 + q) / 2, n_patterns) IN
+        Packed natural parameters of the regressors (1, x), of which the first row is asked.
+    covariance : (n_members, q (q + 1) / 2, n_patterns) IN
+        Of the factors, as from `invert`.
     constant : (n_members, n_patterns) IN
         What log likelihoods have for all rows of a pattern.
     regressors : (n_members, 1 + q, n_rows) IN and OUT

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from skvbem._kernels import _factors
-from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem._numerics import diagonal_places, pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_row
 from skvbem.emissions.gaussian.dense_step import covariance_of_products, runs_of_patterns
 from skvbem.families import Regression
@@ -264,9 +264,10 @@ class FactorStep(Step):
     def _of_patterns(self, observed: np.ndarray, pattern: np.ndarray) -> PatternFactors:
         n, q, n_patterns = self._n_members, self.n_factors, len(observed)
         matrices = np.ascontiguousarray(self._matrices_of(observed))
-        root = np.empty((n, q * (q + 1) // 2, n_patterns))
-        covariance, constant = np.empty(root.shape), np.empty((n, n_patterns))
-        _factors.invert(matrices, root, covariance, constant)
+        precision = -2.0 * matrices[:, 1 + q :]
+        precision[:, diagonal_places(q)] += 1.0
+        root, covariance, constant = np.empty(precision.shape), np.empty(precision.shape), np.empty((n, n_patterns))
+        _factors.invert(precision, root, covariance, constant)
         constant += self.at_origin @ observed.T + matrices[:, 0]
         if self.in_use is not None:
             used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])
