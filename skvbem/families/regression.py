@@ -231,7 +231,7 @@ class Regression(FlatFamily):
         a, b = self._gamma
         half = 0.5 * n
         with np.errstate(divide="ignore", invalid="ignore"):
-            lifted = np.log1p(0.5 * (square - self._by_noise(added)) / b)
+            lifted = np.log1p(0.5 * (square - self.by_noise(added)) / b)
         of_noises = log_rising(a, half) - half * (np.log(b) + _LOG_2PI) - (a + half) * lifted
         return of_rows + of_noises.sum(axis=-1)
 
@@ -275,7 +275,7 @@ class Regression(FlatFamily):
         products, total, n, square = self.split(statistics)
         inverse = np.linalg.pinv(unpack_symmetric(products, self.n_regressors), hermitian=True)
         coefficients = self._at_rows(inverse, total)
-        left = square - self._by_noise((coefficients * total).sum(axis=-1))
+        left = square - self.by_noise((coefficients * total).sum(axis=-1))
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
         return _trail(coefficients, 1 / np.maximum(variance, self.floor))
 
@@ -349,7 +349,7 @@ class Regression(FlatFamily):
             drawn = 0.5 * root[:, None] * total
             of_row = logs[self.noise_of][:, None]
             curvature[places, of_row] = curvature[of_row, places] = -drawn
-            of_logs = self._by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
+            of_logs = self.by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
             curvature[logs, logs] = 0.5 * square * rho - of_logs
         return principal_submatrix(curvature, free)
 
@@ -406,7 +406,7 @@ class Regression(FlatFamily):
     def _gamma(self) -> tuple[np.ndarray, np.ndarray]:
         """Shapes and rates, batch axes first."""
         _, total, count, square = self._parts
-        return count / 2, (square - self._by_noise((total * self._mean).sum(axis=-1))) / 2
+        return count / 2, (square - self.by_noise((total * self._mean).sum(axis=-1))) / 2
 
     @property
     def _n_coefficients(self) -> np.ndarray:
@@ -437,13 +437,17 @@ class Regression(FlatFamily):
         squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)
         return np.moveaxis(_summed(squares, self.precision_of, self.n_precisions), -1, -3)
 
-    def _by_noise(self, of_rows: np.ndarray) -> np.ndarray:
-        """Sums over the rows of each noise, (..., n_noises)."""
-        return of_rows[..., :0] if self.noise_of is None else _summed(of_rows, self.noise_of, self.n_noises)
+    def by_noise(self, of_rows: np.ndarray) -> np.ndarray:
+        """Sums over the rows (..., n_rows) of each noise, (..., n_noises)."""
+        if self.noise_of is None:
+            return of_rows[..., :0]
+        return of_rows if self._structure.has_own_noises else _summed(of_rows, self.noise_of, self.n_noises)
 
     def _of_rows(self, rho: np.ndarray) -> np.ndarray:
         """The precision of the noise of each row, (..., n_rows)."""
-        return np.ones((*rho.shape[:-1], self.n_rows)) if self.noise_of is None else rho[..., self.noise_of]
+        if self.noise_of is None:
+            return np.ones((*rho.shape[:-1], self.n_rows))
+        return rho if self._structure.has_own_noises else rho[..., self.noise_of]
 
     def _natural(self, products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """Natural parameters as flat cells, from those of matrices, rows and noises."""
@@ -479,6 +483,8 @@ class _Structure:
         Coefficients that stand on each noise.
     has_equal_blocks : bool
         Whether each matrix serves as many rows, one after the other.
+    has_own_noises : bool
+        Whether each row has a noise of its own, in their order.
     """
 
     n_precisions: int
@@ -487,6 +493,7 @@ class _Structure:
     n_sharing: np.ndarray
     n_coefficients: np.ndarray
     has_equal_blocks: bool
+    has_own_noises: bool
 
     @classmethod
     def of(cls, n_regressors: int, precision_of: np.ndarray, noise_of: np.ndarray | None) -> Self:
@@ -498,7 +505,8 @@ class _Structure:
         second = first + n_rows * n_regressors
         each, rest = divmod(n_rows, n_precisions)
         equal = not rest and bool(np.all(precision_of == np.arange(n_rows) // each))
-        return cls(n_precisions, n_noises, (first, second, second + n_noises), n_sharing, on_noise, equal)
+        own = noise_of is not None and np.array_equal(noise_of, np.arange(n_rows))
+        return cls(n_precisions, n_noises, (first, second, second + n_noises), n_sharing, on_noise, equal, own)
 
 
 def _joined(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
@@ -514,8 +522,6 @@ def _flat(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.n
 
 def _summed(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
     """Sums of values (..., n) over groups, (..., n_groups)."""
-    if n_groups == len(group_of) and np.array_equal(group_of, np.arange(n_groups)):
-        return values
     return values @ (group_of[:, None] == np.arange(n_groups))
 
 

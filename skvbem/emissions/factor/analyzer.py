@@ -26,6 +26,7 @@ from math import factorial
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
@@ -41,6 +42,8 @@ from skvbem.families.hyperpriors import GammaHyperprior
 
 # Draws of the parameters that a predictive density is a mean over, and their seed.
 _N_DRAWS, _SEED = 64, 0
+# Cells of the sums that hidden precisions of loadings ask for, above which they are a sparse matrix.
+_MAX_DENSE = 2**16
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
 
@@ -113,6 +116,15 @@ class FactorAnalyzer(Emission):
         """Doubles that a block holds for each row."""
         return 2 * self.n_columns + self.n_factors + 1
 
+    def n_components(self, n_cells: int) -> int:
+        """Components of statistics of so many cells."""
+        one, two = self._n_cells_of_one_and_two
+        return 1 + (n_cells - one) // (two - one)
+
+    @cached_property
+    def _n_cells_of_one_and_two(self) -> tuple[int, int]:
+        return len(self.layout(1).coordinates), len(self.layout(2).coordinates)
+
     @cached_property
     def matrix_of(self) -> np.ndarray:
         """Which matrix of its component each column has, (d,): those without gaps share the first."""
@@ -126,6 +138,15 @@ class FactorAnalyzer(Emission):
 
     def layout(self, n_components: int) -> Regression:
         """Which rows of coefficients share matrices and noises, for so many components; of no density."""
+        if n_components not in self._layouts:
+            self._layouts[n_components] = self._laid_out(n_components)
+        return self._layouts[n_components]
+
+    @cached_property
+    def _layouts(self) -> dict[int, Regression]:
+        return {}
+
+    def _laid_out(self, n_components: int) -> Regression:
         d, n_matrices, k = self.n_columns, int(self.matrix_of.max()) + 1, np.arange(n_components)[:, None]
         of_column = np.zeros(d, dtype=int) if self.spherical else np.arange(d)
         n_noises = int(of_column.max()) + 1
@@ -195,7 +216,8 @@ class FactorAnalyzer(Emission):
         loadings = loadings[self.in_use(layout.n_components)[:, 1:]]
         n = len(loadings)
         shape, rate = (np.full(n, float(x)) for x in prior)
-        return GammaHyperprior(shape, rate, np.full(n, d / 2), loadings, constant)
+        sums = loadings if loadings.size <= _MAX_DENSE else csr_array(loadings)
+        return GammaHyperprior(shape, rate, np.full(n, d / 2), sums, constant)
 
     def start_natural(self, prior: Any) -> np.ndarray:
         """Natural parameters (n_cells,) under which rows are completed where their components are known for a start.

@@ -107,6 +107,8 @@ class PatternFactors(NamedTuple):
         What does not depend on the row, nats.
     root, covariance : ndarray of shape (n_members, q (q + 1) / 2, n_patterns)
         Of the factors; see `skvbem._kernels._factors.invert`. Factors that are not in use have none.
+    matrices_seen : ndarray of shape (n_patterns, n_matrices + 1)
+        1 for each matrix that observed columns have, and where there are any.
     """
 
     pattern: np.ndarray
@@ -115,6 +117,7 @@ class PatternFactors(NamedTuple):
     constant: np.ndarray
     root: np.ndarray
     covariance: np.ndarray
+    matrices_seen: np.ndarray
 
     def at(self, packed: np.ndarray, row: int) -> np.ndarray:
         """Symmetric matrices (n_members, q, q) of the pattern that a row has."""
@@ -273,7 +276,8 @@ class FactorStep(Step):
             used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])
             covariance *= np.tile(used, (self.n_lanes, 1))[..., None]
             root *= np.tile(used, (self.n_lanes, 1))[..., None]
-        return PatternFactors(pattern, observed, matrices, constant, root, covariance)
+        seen = self._matrices_seen(observed)
+        return PatternFactors(pattern, observed, matrices, constant, root, covariance, seen)
 
     def _matrices_of(self, observed: np.ndarray) -> np.ndarray:
         """Natural parameters of the regressors of patterns, (n_members, (1 + q) (2 + q) / 2, n_patterns)."""
@@ -348,7 +352,7 @@ class FactorStep(Step):
             _factors.add(factors.pattern, np.ascontiguousarray(weights), regressors, covariance, products)
         flat, width = total.reshape(n, -1), products.shape[1]
         at, n_sums = self.n_matrices * width, d * n_regressors
-        of_matrices = products @ self._matrices_seen(observed)
+        of_matrices = products @ factors.matrices_seen
         flat[:, :at] += of_matrices[..., :-1].swapaxes(-1, -2).reshape(n, -1)
         sums = (weighted.reshape(-1, n_rows) @ block.measured.T).reshape(n, n_regressors, d)
         flat[:, at : at + n_sums].reshape(n, d, -1)[:] += sums.swapaxes(-1, -2)
@@ -385,8 +389,7 @@ class FactorStep(Step):
             total, [total.shape[-1] - 2 * d - of_rows, total.shape[-1] - 2 * d, total.shape[-1] - d], axis=-1
         )
         packed, sums, counts, squares = (part.reshape(len(total), -1) for part in split)
-        groups = (layout.noise_of[:, None] == np.arange(layout.n_noises)).astype(float)
-        cells = np.concatenate([packed, sums, counts @ groups, squares @ groups], axis=-1)
+        cells = np.concatenate([packed, sums, layout.by_noise(counts), layout.by_noise(squares)], axis=-1)
         return cells[0] if self.single else cells.T
 
     def of_rows(self, block: FactorTable) -> np.ndarray:
@@ -398,7 +401,7 @@ class FactorStep(Step):
         products = regressors[:, left] * regressors[:, right]
         products[:, n_regressors:] += factors.covariance[..., pattern]
         observed = factors.observed[pattern]
-        of_matrices = products[:, None] * self._matrices_seen(observed)[:, :-1].T[:, None]
+        of_matrices = products[:, None] * factors.matrices_seen[pattern, :-1].T[:, None]
         sums = block.measured[:, None] * regressors[:, None]
         noises = self.layout.noise_of[:d]  # those of the first component, as of any other
         groups = (noises[:, None] == np.unique(noises)).astype(float)
