@@ -27,6 +27,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
@@ -44,6 +45,8 @@ from skvbem.families.hyperpriors import GammaHyperprior
 _N_DRAWS, _SEED = 64, 0
 # Cells of the sums that hidden precisions of loadings ask for, above which they are a sparse matrix.
 _MAX_DENSE = 2**16
+# Fewer eigenvectors than this share of all are found by themselves, by Lanczos' method.
+_SHARE_OF_AXES = 20
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
 
@@ -254,13 +257,12 @@ class FactorAnalyzer(Emission):
                 return None
             n += float(weight.sum())
             total += block.measured @ weight
-            products += (block.measured * weight) @ block.measured.T
+            scaled = block.measured * np.sqrt(weight)
+            products += scaled @ scaled.T
         if n <= 0:
             return None
         mean = total / n
-        variance, axes = np.linalg.eigh(products / n - mean[:, None] * mean)
-        root = axes * np.sqrt(np.maximum(variance, 0.0))
-        values = mean + simplex(d) @ root.T
+        values = mean + simplex(d) @ root_of(products / n - mean[:, None] * mean).T
         whole = FactorTable(np.zeros(d), np.ones(d), values, None, np.zeros((0, d), dtype=bool))
         return whole, np.full(d + 1, n / (d + 1))
 
@@ -429,13 +431,35 @@ def simplex(d: int) -> np.ndarray:
     return corners
 
 
+def root_of(covariance: np.ndarray) -> np.ndarray:
+    """A matrix whose square R R^T is a covariance matrix, of full rank or not, up to rounding."""
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        variance, axes = np.linalg.eigh(covariance)
+        return axes * np.sqrt(np.maximum(variance, 0.0))
+
+
 def principal_loadings(correlation: np.ndarray, n_factors: int) -> np.ndarray:
     """Loadings (d, n_factors) of probabilistic principal components of a correlation matrix [Tipping & Bishop 1999]."""
-    variance, axes = np.linalg.eigh(correlation)
-    order = np.argsort(-variance)
-    kept, rest = order[:n_factors], order[n_factors:]
-    noise = variance[rest].mean() if len(rest) else 0.0
-    scale = np.sqrt(np.maximum(variance[kept] - noise, 0.01))
-    loadings = np.zeros((len(correlation), n_factors))
-    loadings[:, : len(kept)] = axes[:, kept] * scale
+    d, n = len(correlation), min(n_factors, len(correlation))
+    loadings = np.zeros((d, n_factors))
+    if n:
+        variance, axes = largest_axes(correlation, n)
+        noise = (np.trace(correlation) - variance.sum()) / (d - n) if d > n else 0.0
+        loadings[:, :n] = axes * np.sqrt(np.maximum(variance - noise, 0.01))
     return loadings
+
+
+def largest_axes(matrix: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The largest eigenvalues (n,) of a symmetric matrix, in descending order, and their eigenvectors (d, n)."""
+    if n * _SHARE_OF_AXES < len(matrix):
+        try:
+            start = np.random.default_rng(_SEED).standard_normal(len(matrix))
+            values, axes = eigsh(matrix, n, which="LA", v0=start)
+            order = np.argsort(-values)
+            return values[order], axes[:, order]
+        except ArpackError:  # of many equal eigenvalues
+            pass
+    values, axes = np.linalg.eigh(matrix)
+    return values[::-1][:n], axes[:, ::-1][:, :n]
