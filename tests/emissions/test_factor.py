@@ -10,7 +10,7 @@ from sklearn.decomposition import FactorAnalysis
 
 from skvbem import VBHMM, VBMixture
 from skvbem.emissions import FactorGaussian, Gaussian
-from skvbem.emissions.factor.analyzer import FactorAnalyzer, simplex
+from skvbem.emissions.factor.analyzer import FactorAnalyzer, corners_of
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing import check_emission
@@ -193,7 +193,7 @@ def of_an_extinct_factor(n, d, c0, d0):
 
 def test_a_factor_that_explains_nothing_costs_what_its_formula_says():
     """Of a table without any correlation, for each factor: 14 nats of 200 rows of 6 columns."""
-    Y = np.sqrt(200 / 6) * simplex(5)[:, :5] * np.sqrt(6 / 200)
+    Y = np.sqrt(200 / 6) * corners_of(np.eye(5))[:, :5] * np.sqrt(6 / 200)
     Y = np.tile(Y, (40, 1))  # uncorrelated columns of variance 1, 240 rows
     n, d = Y.shape
     bounds = [VBMixture(1, emission=FactorGaussian(q), tol=1e-10, random_state=0).fit(Y).lower_bound_ for q in range(3)]
@@ -236,8 +236,8 @@ def test_corners_of_a_simplex_stand_for_all_rows(rng):
         patch.setattr(FactorAnalyzer, "condensed", lambda self, blocks: None)
         bound = every.fit(Y).lower_bound_
     assert few.fit(Y).lower_bound_ == approx(bound, abs=1e-6)
-    assert simplex(4).sum(axis=0) == approx(np.zeros(4))
-    assert simplex(4).T @ simplex(4) / 5 == approx(np.eye(4))
+    assert corners_of(np.eye(4)).sum(axis=0) == approx(np.zeros(4))
+    assert corners_of(np.eye(4)).T @ corners_of(np.eye(4)) / 5 == approx(np.eye(4))
 
 
 def test_the_map_of_factors_changes_no_optimum(rng):

@@ -256,13 +256,14 @@ class FactorAnalyzer(Emission):
             if block.pattern is not None:
                 return None
             n += float(weight.sum())
-            total += block.measured @ weight
-            scaled = block.measured * np.sqrt(weight)
-            products += scaled @ scaled.T
+            rows = block.in_units
+            total += weight @ rows
+            rows *= np.sqrt(weight)[:, None]
+            products += rows.T @ rows
         if n <= 0:
             return None
         mean = total / n
-        values = mean + simplex(d) @ root_of(products / n - mean[:, None] * mean).T
+        values = mean + corners_of(root_of(products / n - mean[:, None] * mean))
         whole = FactorTable(np.zeros(d), np.ones(d), values, None, np.zeros((0, d), dtype=bool))
         return whole, np.full(d + 1, n / (d + 1))
 
@@ -421,13 +422,18 @@ def prior_layout(prior: Any) -> Regression:
     return prior.base if isinstance(prior, Hierarchical) else prior
 
 
-def simplex(d: int) -> np.ndarray:
-    """Corners (d + 1, d) of a regular simplex, of mean 0 and of the identity as mean of their squares."""
+def corners_of(root: np.ndarray) -> np.ndarray:
+    """Corners (d + 1, d) of a simplex, of mean 0, whose mean squares and products are R R^T for a root R (d, d).
+
+    Of the identity the simplex is regular. Its axes are contrasts of Helmert, so that sums from the last to the first
+    are all that is needed.
+    """
+    d = len(root)
+    rank = np.arange(1.0, d + 1)
+    axes = root.T * np.sqrt((d + 1) / (rank * (rank + 1)))[:, None]
     corners = np.zeros((d + 1, d))
-    for k in range(d):  # contrasts of Helmert
-        corners[: k + 1, k] = 1.0
-        corners[k + 1, k] = -(k + 1.0)
-        corners[:, k] *= np.sqrt((d + 1) / ((k + 1.0) * (k + 2.0)))
+    corners[:-1] = axes[::-1].cumsum(axis=0)[::-1]
+    corners[1:] -= rank[:, None] * axes
     return corners
 
 

@@ -63,14 +63,21 @@ class FactorTable:
         pattern = None if self.pattern is None else self.pattern[rows]
         block = replace(self, values=self.values[rows], pattern=pattern)
         if self.values.size <= _MAX_KEPT:  # what is measured once serves all steps
-            vars(block).update(measured=self.measured[:, rows], squares=self.squares[:, rows])
+            vars(block)["_part_of"] = self, rows
         return block
+
+    @property
+    def in_units(self) -> np.ndarray:
+        """Rows in the emission's units, (n_rows, d), NaN where missing."""
+        return (self.values - self.origin) / self.unit
 
     @cached_property
     def measured(self) -> np.ndarray:
         """Rows in the emission's units, (d, n_rows), 0 where missing."""
-        measured = np.array((self.values - self.origin).T, dtype=float, order="C")
-        measured /= self.unit[:, None]
+        if "_part_of" in vars(self):
+            whole, rows = vars(self)["_part_of"]
+            return whole.measured[:, rows]
+        measured = np.ascontiguousarray(self.in_units.T, dtype=float)
         if self.pattern is not None:
             np.nan_to_num(measured, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return measured
@@ -78,6 +85,9 @@ class FactorTable:
     @cached_property
     def squares(self) -> np.ndarray:
         """Squares of the measured rows, (d, n_rows)."""
+        if "_part_of" in vars(self):
+            whole, rows = vars(self)["_part_of"]
+            return whole.squares[:, rows]
         return self.measured**2
 
     @cached_property
