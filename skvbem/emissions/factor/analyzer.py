@@ -116,8 +116,14 @@ class FactorAnalyzer(Emission):
 
     @property
     def doubles_per_row(self) -> int:
-        """Doubles that a block holds for each row."""
-        return 2 * self.n_columns + self.n_factors + 1
+        """Doubles that a block holds for each row, whatever the number of components."""
+        return 2 * self.n_columns
+
+    def block_rows(self, n_components: int, n_lanes: int = 1) -> int:
+        """Rows of a block that stays in cache, with factors of each component, and matrices of each pattern of gaps."""
+        n_regressors = 1 + self.n_factors
+        of_component = 2 * n_regressors + bool(self.has_gaps.any()) * 2 * n_regressors * (n_regressors + 1)
+        return super().block_rows(n_components * (1 + of_component), n_lanes)
 
     def n_components(self, n_cells: int) -> int:
         """Components of statistics of so many cells."""

@@ -116,7 +116,8 @@ class PatternFactors(NamedTuple):
     constant : ndarray of shape (n_members, n_patterns)
         What does not depend on the row, nats.
     root, covariance : ndarray of shape (n_members, q (q + 1) / 2, n_patterns)
-        Of the factors; see `skvbem._kernels._factors.invert`. Factors that are not in use have none.
+        Of the factors; see `skvbem._kernels._factors.invert`. Factors that are not in use have none. Roots are there
+        where factors are drawn.
     matrices_seen : ndarray of shape (n_patterns, n_matrices + 1)
         1 for each matrix that observed columns have, and where there are any.
     """
@@ -262,30 +263,31 @@ class FactorStep(Step):
         by_column = self.sums.reshape(self._n_members, self.n_columns, -1)
         return np.ascontiguousarray(by_column.swapaxes(-1, -2)).reshape(-1, self.n_columns)
 
-    def factors_of(self, block: FactorTable) -> PatternFactors:
+    def _factors_of(self, block: FactorTable, with_roots: bool) -> PatternFactors:
         """What the rows of each pattern of a block share."""
         if block.pattern is None:
             return self._whole
         chosen, pattern = block.distinct_patterns
-        return self._of_patterns((~block.patterns[chosen]).astype(float), pattern)
+        return self._of_patterns((~block.patterns[chosen]).astype(float), pattern, with_roots)
 
     @cached_property
     def _whole(self) -> PatternFactors:
         """What rows without missing cells share."""
         return self._of_patterns(np.ones((1, self.n_columns)), np.empty(0, dtype=np.int32))
 
-    def _of_patterns(self, observed: np.ndarray, pattern: np.ndarray) -> PatternFactors:
+    def _of_patterns(self, observed: np.ndarray, pattern: np.ndarray, with_roots: bool = True) -> PatternFactors:
         n, q, n_patterns = self._n_members, self.n_factors, len(observed)
         matrices = np.ascontiguousarray(self._matrices_of(observed))
         precision = -2.0 * matrices[:, 1 + q :]
         precision[:, diagonal_places(q)] += 1.0
-        root, covariance, constant = np.empty(precision.shape), np.empty(precision.shape), np.empty((n, n_patterns))
+        root = np.empty((n if with_roots else 0, *precision.shape[1:]))
+        covariance, constant = np.empty(precision.shape), np.empty((n, n_patterns))
         _factors.invert(precision, root, covariance, constant)
         constant += self.at_origin @ observed.T + matrices[:, 0]
         if self.in_use is not None:
-            used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])
-            covariance *= np.tile(used, (self.n_lanes, 1))[..., None]
-            root *= np.tile(used, (self.n_lanes, 1))[..., None]
+            used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])[..., None]
+            for of_members in (root, covariance):
+                of_members *= np.tile(used, (len(of_members) // self.n_components, 1, 1))
         seen = self._matrices_seen(observed)
         return PatternFactors(pattern, observed, matrices, constant, root, covariance, seen)
 
@@ -313,9 +315,9 @@ class FactorStep(Step):
         vars(block)["_located"] = self, factors, regressors
         return by_row(log_likelihood, self.n_components, self.single)
 
-    def _located(self, block: FactorTable) -> tuple[PatternFactors, np.ndarray, np.ndarray]:
+    def _located(self, block: FactorTable, with_roots: bool = False) -> tuple[PatternFactors, np.ndarray, np.ndarray]:
         """What patterns share, regressors (n_members, 1 + q, n_rows), and log likelihoods (n_members, n_rows), nats."""
-        factors = self.factors_of(block)
+        factors = self._factors_of(block, with_roots)
         shape = (self._n_members, self.layout.n_regressors, len(block))
         regressors = (self._of_regressors @ block.measured).reshape(shape)
         log_likelihood = self.square @ block.squares
@@ -465,6 +467,6 @@ class FactorStep(Step):
         weights = chosen.reshape(-1, len(block))
         noise = np.moveaxis(rng.standard_normal((self.n_factors, len(block), self.n_lanes)), -1, 0)
         noise = np.repeat(noise, self.n_components, axis=0)
-        factors, regressors, _ = self._located(block)
+        factors, regressors, _ = self._located(block, with_roots=True)
         _factors.scatter(factors.pattern, factors.root, noise, regressors)
         self._add(block, weights, factors, regressors, np.empty((len(weights), 0, 0)), total)
