@@ -44,6 +44,7 @@ from skvbem._numerics import (
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.families.regression_rows import RegressionRows, flat_cells, joined_cells, summed_over
 
 _LOG_2PI = np.log(2 * np.pi)
 # The share of its inverse from which a precision counts as stopped by the floor of variances.
@@ -132,12 +133,14 @@ class Regression(FlatFamily):
         total = (precision[..., precision_of, :, :] @ mean[..., None])[..., 0]
         if noise_of is None:
             empty = np.zeros((*mean.shape[:-2], 0))
-            return cls(_joined(precision, total, empty, empty), mean.shape[-1], precision_of, None, n_components, floor)
+            return cls(
+                joined_cells(precision, total, empty, empty), mean.shape[-1], precision_of, None, n_components, floor
+            )
         noise_of = np.asarray(noise_of)
         a, b = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (shape, rate))
-        square = 2 * b + _summed((total * mean).sum(axis=-1), noise_of, a.shape[-1])
+        square = 2 * b + summed_over((total * mean).sum(axis=-1), noise_of, a.shape[-1])
         return cls(
-            _joined(precision, total, 2 * a, square), mean.shape[-1], precision_of, noise_of, n_components, floor
+            joined_cells(precision, total, 2 * a, square), mean.shape[-1], precision_of, noise_of, n_components, floor
         )
 
     @property
@@ -148,16 +151,16 @@ class Regression(FlatFamily):
     @property
     def n_precisions(self) -> int:
         """Number of precision matrices."""
-        return self._structure.n_precisions
+        return self._rows.n_precisions
 
     @property
     def n_noises(self) -> int:
         """Number of noises whose precision is not known."""
-        return self._structure.n_noises
+        return self._rows.n_noises
 
     def __add__(self, statistics: np.ndarray) -> Self:
         added = super().__add__(statistics)
-        vars(added)["_structure"] = self._structure
+        vars(added)["_rows"] = self._rows
         return added
 
     @property
@@ -208,7 +211,7 @@ class Regression(FlatFamily):
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over rows; NaN where the coordinates are not those of a density."""
         a, b = self._gamma
-        of_rows = 0.5 * (self.n_regressors * self.n_rows * _LOG_2PI - self._log_det @ self._structure.n_sharing)
+        of_rows = 0.5 * (self.n_regressors * self.n_rows * _LOG_2PI - self._log_det @ self._rows.n_sharing)
         if self.noise_of is None:
             total = self._parts[1]
             return of_rows + 0.5 * (total * self._mean).sum(axis=(-2, -1))
@@ -225,7 +228,7 @@ class Regression(FlatFamily):
         added = (self._mean * (total + residual)).sum(axis=-1)
         added = added + (residual * posterior._at_rows(posterior._covariance, residual)).sum(axis=-1)
         growth = log_det_one_plus(self._inverse_factor @ products @ self._inverse_factor.swapaxes(-1, -2))
-        of_rows = -0.5 * growth @ self._structure.n_sharing
+        of_rows = -0.5 * growth @ self._rows.n_sharing
         if self.noise_of is None:
             return of_rows + 0.5 * added.sum(axis=-1)
         a, b = self._gamma
@@ -240,7 +243,7 @@ class Regression(FlatFamily):
         a, b = self._gamma
         rho = a / b
         of_rows = self._of_rows(rho)
-        n_sharing = self._structure.n_sharing[:, None, None]
+        n_sharing = self._rows.n_sharing[:, None, None]
         products = self._by_precision(of_rows, self._mean) + n_sharing * self._covariance
         return self._natural(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
 
@@ -261,9 +264,9 @@ class Regression(FlatFamily):
         """
         a, b = self._gamma
         if basis != "natural":
-            a = a + self._n_coefficients / 2 - 1
+            a = a + self._rows.n_coefficients / 2 - 1
             if np.any(a <= 0):
-                least = 1 - self._n_coefficients.max() / 2
+                least = 1 - self._rows.n_coefficients.max() / 2
                 raise no_interior_mode("Normal-Gamma", "shape", float(self._gamma[0].min()), f"more than {least:g}")
         return _trail(self._mean, a / b)
 
@@ -285,7 +288,8 @@ class Regression(FlatFamily):
             return None
         _, rho = _lead(self.most_likely(statistics))
         flat = (rho > _NEARLY / self.floor)[..., self.noise_of]
-        return np.moveaxis(flat.reshape(*flat.shape[:-1], self.n_components, -1).any(axis=-1), -1, 0)
+        of_components = flat.reshape(*flat.shape[:-1], self.n_components, -1)
+        return np.moveaxis(np.asarray(of_components.any(axis=-1)), -1, 0)
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> RegressionPoint:
         """Coefficients and precisions drawn: precisions first, then coefficients given these."""
@@ -357,17 +361,17 @@ class Regression(FlatFamily):
     def probability_shift(self) -> np.ndarray:
         """What to add to the coordinates: to a count the number of coefficients that stand on its noise, less 2."""
         shift = np.zeros(len(self.coordinates))
-        shift[self.split(np.arange(len(shift)))[2]] = self._n_coefficients - 2
+        shift[self.split(np.arange(len(shift)))[2]] = self._rows.n_coefficients - 2
         return shift
 
     def _log_natural_measure(self, point: RegressionPoint) -> np.ndarray:
-        return ((self._n_coefficients / 2 - 1) * np.log(_lead(point)[1])).sum(axis=-1)
+        return ((self._rows.n_coefficients / 2 - 1) * np.log(_lead(point)[1])).sum(axis=-1)
 
     # Parts ------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _structure(self) -> _Structure:
-        return _Structure.of(self.n_regressors, self.precision_of, self.noise_of)
+    def _rows(self) -> RegressionRows:
+        return RegressionRows.of(self.n_regressors, self.precision_of, self.noise_of)
 
     @cached_property
     def _parts(self) -> list[np.ndarray]:
@@ -392,7 +396,9 @@ class Regression(FlatFamily):
 
     def _unpacked(self, cells: np.ndarray) -> np.ndarray:
         """Symmetric matrices (..., n_precisions, D, D) of packed cells (cells, n)."""
-        return unpack_symmetric(cells.T, self.n_regressors).reshape(*self._parts[0].shape[:-1], *[self.n_regressors] * 2)
+        return unpack_symmetric(cells.T, self.n_regressors).reshape(
+            *self._parts[0].shape[:-1], *[self.n_regressors] * 2
+        )
 
     @property
     def _log_det(self) -> np.ndarray:
@@ -409,11 +415,6 @@ class Regression(FlatFamily):
         return count / 2, (square - self.by_noise((total * self._mean).sum(axis=-1))) / 2
 
     @property
-    def _n_coefficients(self) -> np.ndarray:
-        """Coefficients that stand on each noise."""
-        return self._structure.n_coefficients
-
-    @property
     def _free_places(self) -> tuple[np.ndarray, np.ndarray]:
         """Unconstrained coordinates of coefficients (n_rows, D), and of log precisions (n_noises,)."""
         places = np.arange(self.n_free_parameters)
@@ -422,7 +423,7 @@ class Regression(FlatFamily):
 
     def _at_rows(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Matrices (..., n_precisions, D, D) times each row (..., n_rows, D) that has them."""
-        if self._structure.has_equal_blocks:
+        if self._rows.has_equal_blocks:
             blocks = rows.reshape(*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
             product = blocks @ matrices.swapaxes(-1, -2)
             return product.reshape(*product.shape[:-3], *rows.shape[-2:])
@@ -431,33 +432,33 @@ class Regression(FlatFamily):
     def _by_precision(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Sums of weighted squares of rows that share a matrix, (..., n_precisions, D, D)."""
         weighted = weight[..., None] * rows
-        if self._structure.has_equal_blocks:
+        if self._rows.has_equal_blocks:
             shape = (*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
             return weighted.reshape(shape).swapaxes(-1, -2) @ rows.reshape(shape)
         squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)
-        return np.moveaxis(_summed(squares, self.precision_of, self.n_precisions), -1, -3)
+        return np.moveaxis(summed_over(squares, self.precision_of, self.n_precisions), -1, -3)
 
     def by_noise(self, of_rows: np.ndarray) -> np.ndarray:
         """Sums over the rows (..., n_rows) of each noise, (..., n_noises)."""
         if self.noise_of is None:
             return of_rows[..., :0]
-        return of_rows if self._structure.has_own_noises else _summed(of_rows, self.noise_of, self.n_noises)
+        return of_rows if self._rows.has_own_noises else summed_over(of_rows, self.noise_of, self.n_noises)
 
     def _of_rows(self, rho: np.ndarray) -> np.ndarray:
         """The precision of the noise of each row, (..., n_rows)."""
         if self.noise_of is None:
             return np.ones((*rho.shape[:-1], self.n_rows))
-        return rho if self._structure.has_own_noises else rho[..., self.noise_of]
+        return rho if self._rows.has_own_noises else rho[..., self.noise_of]
 
     def _natural(self, products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """Natural parameters as flat cells, from those of matrices, rows and noises."""
         d = self.n_regressors
-        return _flat(-0.5 * pairings(d) * pack_symmetric(products), total, 0.5 * (log_rho - _LOG_2PI), -0.5 * rho)
+        return flat_cells(-0.5 * pairings(d) * pack_symmetric(products), total, 0.5 * (log_rho - _LOG_2PI), -0.5 * rho)
 
     def split(self, cells: np.ndarray) -> list[np.ndarray]:
         """Packed matrices (..., n_precisions, cells), sums (..., n_rows, D), counts and squares (..., n_noises)."""
         cells = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1)
-        first, second, third = self._structure.ends
+        first, second, third = self._rows.ends
         packed, total = cells[..., :first], cells[..., first:second]
         batch = cells.shape[:-1]
         return [
@@ -466,63 +467,6 @@ class Regression(FlatFamily):
             cells[..., second:third],
             cells[..., third:],
         ]
-
-
-@dataclass(frozen=True)
-class _Structure:
-    """What all regressions with the same rows share.
-
-    Parameters
-    ----------
-    n_precisions, n_noises : int
-    ends : tuple of int
-        Where cells of matrices, of sums and of counts end.
-    n_sharing : ndarray of int, shape (n_precisions,)
-        Rows that have each matrix.
-    n_coefficients : ndarray of int, shape (n_noises,)
-        Coefficients that stand on each noise.
-    has_equal_blocks : bool
-        Whether each matrix serves as many rows, one after the other.
-    has_own_noises : bool
-        Whether each row has a noise of its own, in their order.
-    """
-
-    n_precisions: int
-    n_noises: int
-    ends: tuple[int, int, int]
-    n_sharing: np.ndarray
-    n_coefficients: np.ndarray
-    has_equal_blocks: bool
-    has_own_noises: bool
-
-    @classmethod
-    def of(cls, n_regressors: int, precision_of: np.ndarray, noise_of: np.ndarray | None) -> Self:
-        """The structure of rows with these matrices and noises."""
-        n_sharing = np.bincount(precision_of)
-        on_noise = np.zeros(0, dtype=int) if noise_of is None else n_regressors * np.bincount(noise_of)
-        n_rows, n_precisions, n_noises = len(precision_of), len(n_sharing), len(on_noise)
-        first = n_precisions * n_regressors * (n_regressors + 1) // 2
-        second = first + n_rows * n_regressors
-        each, rest = divmod(n_rows, n_precisions)
-        equal = not rest and bool(np.all(precision_of == np.arange(n_rows) // each))
-        own = noise_of is not None and np.array_equal(noise_of, np.arange(n_rows))
-        return cls(n_precisions, n_noises, (first, second, second + n_noises), n_sharing, on_noise, equal, own)
-
-
-def _joined(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """Coordinates of regressions as flat cells, batch axes last."""
-    return _flat(pack_symmetric(precision), total, count, square)
-
-
-def _flat(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
-    batch = packed.shape[:-2]
-    flat = np.concatenate([packed.reshape(*batch, -1), total.reshape(*batch, -1), count, square], axis=-1)
-    return flat.T if flat.ndim < 3 else np.moveaxis(flat, -1, 0)
-
-
-def _summed(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
-    """Sums of values (..., n) over groups, (..., n_groups)."""
-    return values @ (group_of[:, None] == np.arange(n_groups))
 
 
 def _lead(point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:

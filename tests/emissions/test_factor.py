@@ -10,7 +10,8 @@ from sklearn.decomposition import FactorAnalysis
 
 from skvbem import VBHMM, VBMixture
 from skvbem.emissions import FactorGaussian, Gaussian
-from skvbem.emissions.factor.analyzer import FactorAnalyzer, corners_of
+from skvbem.emissions.factor.analyzer import FactorAnalyzer
+from skvbem.emissions.factor.second_moments import corners_of
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing import check_emission

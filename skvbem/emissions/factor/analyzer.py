@@ -27,13 +27,14 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
-from skvbem.emissions.factor.step import FactorStep, FactorTable
+from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
+from skvbem.emissions.factor.step import FactorStep
+from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.gaussian.dense_step import missing_patterns
 from skvbem.emissions.moments import blocks_of_floats, weighted_moments
 from skvbem.emissions.symmetries import SignedPermutations
@@ -45,8 +46,6 @@ from skvbem.families.hyperpriors import GammaHyperprior
 _N_DRAWS, _SEED = 64, 0
 # Cells of the sums that hidden precisions of loadings ask for, above which they are a sparse matrix.
 _MAX_DENSE = 2**16
-# Fewer eigenvectors than this share of all are found by themselves, by Lanczos' method.
-_SHARE_OF_AXES = 20
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
 
@@ -233,12 +232,12 @@ class FactorAnalyzer(Emission):
 
         All components have the loadings of the principal components of the data.
         """
-        d, k = self.n_columns, prior_layout(prior).n_components
+        k = prior_layout(prior).n_components
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
-        layout = prior_layout(prior)
+        noise_of = prior_layout(prior).noise_of
+        assert noise_of is not None
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
-        of_noise = np.bincount(layout.noise_of, np.tile(noise, k)) / np.bincount(layout.noise_of)
-        assert len(coefficients) == k * d
+        of_noise = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
         return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
 
     def survey(self, values: np.ndarray, before: FactorTable | None = None) -> FactorTable:
@@ -296,13 +295,14 @@ class FactorAnalyzer(Emission):
 
     def _log_predictive_without_factors(self, block: FactorTable, posterior: Regression) -> np.ndarray:
         """Student t log densities in closed form, jointly over columns that share a noise."""
-        k, d = posterior.n_components, self.n_columns
+        k, d, noise_of = posterior.n_components, self.n_columns, posterior.noise_of
+        assert noise_of is not None
         kappa = np.linalg.inv(np.moveaxis(posterior.covariance, [0, 1, 2], [-3, -2, -1]))[..., 0, 0]
         share = (kappa / (kappa + 1))[posterior.precision_of].reshape(k, 1, d)
-        a, rate = (np.asarray(x)[posterior.noise_of].reshape(k, d) for x in (posterior.shape, posterior.rate))
+        a, rate = (np.asarray(x)[noise_of].reshape(k, d) for x in (posterior.shape, posterior.rate))
         mean, seen = posterior.mean[:, 0].reshape(k, 1, d), ~np.isnan(block.values)
         squares = np.where(seen, share * (block.measured.T - mean) ** 2, 0.0)
-        groups = posterior.noise_of[:d, None] == np.unique(posterior.noise_of[:d])
+        groups = noise_of[:d, None] == np.unique(noise_of[:d])
         first = groups.argmax(axis=0)
         a, rate, squares, n = a[:, None, first], rate[:, None, first], squares @ groups, seen @ groups.astype(float)
         of_noises = (
@@ -425,53 +425,5 @@ class FactorAnalyzer(Emission):
 
 def prior_layout(prior: Any) -> Regression:
     """The family of a prior, hierarchical or not."""
-    return prior.base if isinstance(prior, Hierarchical) else prior
-
-
-def corners_of(root: np.ndarray) -> np.ndarray:
-    """Corners (d + 1, d) of a simplex, of mean 0, whose mean squares and products are R R^T for a root R (d, d).
-
-    Of the identity the simplex is regular. Its axes are contrasts of Helmert, so that sums from the last to the first
-    are all that is needed.
-    """
-    d = len(root)
-    rank = np.arange(1.0, d + 1)
-    axes = root.T * np.sqrt((d + 1) / (rank * (rank + 1)))[:, None]
-    corners = np.zeros((d + 1, d))
-    corners[:-1] = axes[::-1].cumsum(axis=0)[::-1]
-    corners[1:] -= rank[:, None] * axes
-    return corners
-
-
-def root_of(covariance: np.ndarray) -> np.ndarray:
-    """A matrix whose square R R^T is a covariance matrix, of full rank or not, up to rounding."""
-    try:
-        return np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        variance, axes = np.linalg.eigh(covariance)
-        return axes * np.sqrt(np.maximum(variance, 0.0))
-
-
-def principal_loadings(correlation: np.ndarray, n_factors: int) -> np.ndarray:
-    """Loadings (d, n_factors) of probabilistic principal components of a correlation matrix [Tipping & Bishop 1999]."""
-    d, n = len(correlation), min(n_factors, len(correlation))
-    loadings = np.zeros((d, n_factors))
-    if n:
-        variance, axes = largest_axes(correlation, n)
-        noise = (np.trace(correlation) - variance.sum()) / (d - n) if d > n else 0.0
-        loadings[:, :n] = axes * np.sqrt(np.maximum(variance - noise, 0.01))
-    return loadings
-
-
-def largest_axes(matrix: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The largest eigenvalues (n,) of a symmetric matrix, in descending order, and their eigenvectors (d, n)."""
-    if n * _SHARE_OF_AXES < len(matrix):
-        try:
-            start = np.random.default_rng(_SEED).standard_normal(len(matrix))
-            values, axes = eigsh(matrix, n, which="LA", v0=start)
-            order = np.argsort(-values)
-            return values[order], axes[:, order]
-        except ArpackError:  # of many equal eigenvalues
-            pass
-    values, axes = np.linalg.eigh(matrix)
-    return values[::-1][:n], axes[:, ::-1][:, :n]
+    family: Regression = prior.base if isinstance(prior, Hierarchical) else prior
+    return family
