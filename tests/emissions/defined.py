@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from reference import mixtures
 
-from skvbem.emissions import EMISSIONS, Gaussian
+from skvbem.emissions import EMISSIONS, FactorGaussian, Gaussian
 from skvbem.emissions.independent import Independent
 
 
@@ -37,6 +37,16 @@ def gaussian(covariance_type, rng, n, gaps=0.0):
         "covariance_prior": scale,
     }
     of_groups = partial(getattr(mixtures, covariance_type), mean=mean, kappa=kappa, dof=dof, scale=scale)
+    return Defined(values, emission, options, of_groups)
+
+
+def factor(rng, n, gaps=0.0):
+    """Without factors, of which nothing is hidden: a variance for each column, its prior in units of the data."""
+    values = measurements(rng, n, gaps)
+    mean, kappa, shape, rate = rng.normal([3.0, -20.0], 1.0), rng.uniform(0.3, 2.0), *rng.uniform(1.0, 2.5, size=2)
+    emission = FactorGaussian(0).for_data(values)
+    options = {"mean_prior": mean, "mean_precision_prior": kappa, "noise_prior": (shape, rate)}
+    of_groups = partial(mixtures.diag, mean=mean, kappa=kappa, dof=2 * shape, scale=2 * rate * emission.unit**2)
     return Defined(values, emission, options, of_groups)
 
 
@@ -86,6 +96,7 @@ def independent(rng, n, gaps=0.0):
 
 DEFINED = {
     **{name: partial(gaussian, name) for name in ("full", "tied", "diag", "spherical")},
+    "factor": factor,
     **{name: partial(categorical, name) for name in ("categorical", "bernoulli")},
     **{name: partial(rates, name) for name in ("poisson", "exponential")},
     "multinomial": multinomial,

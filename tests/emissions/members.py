@@ -166,4 +166,4 @@ PROBLEMS = {
 
 
 #: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.
-CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied", "factor"}]
+CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied"}]

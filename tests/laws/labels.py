@@ -83,9 +83,11 @@ class OfGroups:
         return self._known[key]
 
 
-def by_prediction(name, rng, n, gaps):
-    """Columns and prior as `emissions.members` draws them; evidences predicted row by row."""
+def by_prediction(name, rng, n, gaps, conjugate):
+    """Columns and prior as `emissions.members` draws them; evidences predicted row by row, where this is asked for."""
     problem = PROBLEMS[name](rng, n_rows=n, gaps=gaps)
+    while conjugate and not problem.conjugate:
+        problem = PROBLEMS[name](rng, n_rows=n, gaps=gaps)
     emission, values = problem.emission, problem.values
     order = emission.row_order(emission.prepare(values))
     values = values if order is None else rows_of(values, order)
@@ -97,7 +99,7 @@ def by_prediction(name, rng, n, gaps):
     return LabeledRows(emission, {}, values, OfGroups(of_groups, False), cells)
 
 
-def by_definition(name, rng, n, gaps):
+def by_definition(name, rng, n, gaps, conjugate=True):
     """Priors in the units of the data; evidences as textbooks have them."""
     problem = DEFINED[name](rng, n, gaps)
     emission, values = problem.emission, problem.values
@@ -120,9 +122,9 @@ def labeled_rows(name, rng, n, k=0, gaps=0.0, conjugate=True):
     """
     share = gaps * (k % 2) * (name in CONJUGATE or not conjugate)
     make = by_definition if (name == "tied" and conjugate) or k % 4 > 1 else by_prediction
-    rows = make(name, rng, n, share)
+    rows = make(name, rng, n, share, conjugate)
     while not rows.seen.any():  # estimators take no such data
-        rows = make(name, rng, n, share)
+        rows = make(name, rng, n, share, conjugate)
     return rows
 
 

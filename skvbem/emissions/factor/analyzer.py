@@ -234,8 +234,7 @@ class FactorAnalyzer(Emission):
         """
         k = prior_layout(prior).n_components
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
-        noise_of = prior_layout(prior).noise_of
-        assert noise_of is not None
+        noise_of = prior_layout(prior).noise_of_row
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
         of_noise = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
         return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
@@ -295,8 +294,7 @@ class FactorAnalyzer(Emission):
 
     def _log_predictive_without_factors(self, block: FactorTable, posterior: Regression) -> np.ndarray:
         """Student t log densities in closed form, jointly over columns that share a noise."""
-        k, d, noise_of = posterior.n_components, self.n_columns, posterior.noise_of
-        assert noise_of is not None
+        k, d, noise_of = posterior.n_components, self.n_columns, posterior.noise_of_row
         kappa = np.linalg.inv(np.moveaxis(posterior.covariance, [0, 1, 2], [-3, -2, -1]))[..., 0, 0]
         share = (kappa / (kappa + 1))[posterior.precision_of].reshape(k, 1, d)
         a, rate = (np.asarray(x)[noise_of].reshape(k, d) for x in (posterior.shape, posterior.rate))
@@ -345,7 +343,7 @@ class FactorAnalyzer(Emission):
 
     def quantiles(self, posterior: Regression, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of the means, each of which is Student t distributed."""
-        a, b = (x[posterior.noise_of] for x in (posterior.shape, posterior.rate))
+        a, b = (x[posterior.noise_of_row] for x in (posterior.shape, posterior.rate))
         spread = posterior.covariance[posterior.precision_of, 0, 0]
         reach = stdtrit(2 * a, probability) * np.sqrt(b / a * spread)
         means = (posterior.mean[:, 0] + reach).reshape(-1, self.n_columns)
@@ -419,11 +417,12 @@ class FactorAnalyzer(Emission):
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
         coefficients = point.coefficients.reshape(-1, self.n_columns, 1 + self.n_factors)
-        precision = point.precision[self.layout(len(coefficients)).noise_of]
+        precision = point.precision[self.layout(len(coefficients)).noise_of_row]
         return coefficients, precision.reshape(-1, self.n_columns)
 
 
 def prior_layout(prior: Any) -> Regression:
     """The family of a prior, hierarchical or not."""
-    family: Regression = prior.base if isinstance(prior, Hierarchical) else prior
-    return family
+    layout = prior.base if isinstance(prior, Hierarchical) else prior
+    assert isinstance(layout, Regression)
+    return layout

@@ -84,8 +84,6 @@ class FactorStep(Step):
         self, layout: Regression, natural: np.ndarray, unit: np.ndarray, shared: np.ndarray, in_use: np.ndarray
     ):
         self.layout, self.single, self.shared = layout, natural.ndim == 1, shared
-        assert layout.noise_of is not None
-        self.noise_of = layout.noise_of
         lanes, n_components, d = natural.reshape(len(natural), -1), layout.n_components, len(unit)
         packed, total, count, square = layout.split(lanes)
         self.n_lanes, self.n_components, self.n_columns = lanes.shape[1], n_components, d
@@ -97,8 +95,8 @@ class FactorStep(Step):
         if self.in_use is not None:  # what is not in use is as its prior says, and changes no row
             self.packed = self.packed * pack_symmetric(in_use[:, :, None] & in_use[:, None])[:, None]
             self.sums = self.sums * in_use[:, None]
-        self.at_origin = count[..., self.noise_of].reshape(-1, d) - np.log(unit)
-        self.square = square[..., self.noise_of].reshape(-1, d)
+        self.at_origin = count[..., layout.noise_of_row].reshape(-1, d) - np.log(unit)
+        self.square = square[..., layout.noise_of_row].reshape(-1, d)
         self._matrix_of_column = layout.precision_of[:d]
 
     @property
@@ -277,7 +275,7 @@ class FactorStep(Step):
         observed = factors.observed[pattern]
         of_matrices = products[:, None] * factors.matrices_seen[pattern, :-1].T[:, None]
         sums = block.measured[:, None] * regressors[:, None]
-        noises = self.noise_of[:d]  # those of the first component, as of any other
+        noises = self.layout.noise_of_row[:d]  # those of the first component, as of any other
         groups = (noises[:, None] == np.unique(noises)).astype(float)
         of_noises = [
             np.broadcast_to((each @ groups).T, (k, groups.shape[1], n)) for each in (observed, block.squares.T)
@@ -291,7 +289,7 @@ class FactorStep(Step):
             return None
         d, n_regressors, n_matrices = self.n_columns, self.layout.n_regressors, self.n_matrices
         width = n_regressors * (n_regressors + 1) // 2
-        n_own = n_matrices * width + d * n_regressors + 2 * len(np.unique(self.noise_of[:d]))
+        n_own = n_matrices * width + d * n_regressors + 2 * len(np.unique(self.layout.noise_of_row[:d]))
         summed = np.zeros((self.n_components, n_own, n_own))
         i, j = np.triu_indices(n_regressors)
         factor_cells = np.flatnonzero(j > 0)  # of a packed matrix: x, then the products of x in order
