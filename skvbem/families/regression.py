@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -37,25 +37,25 @@ from skvbem._numerics import (
     log_det_one_plus,
     log_gamma,
     log_rising,
-    pack_symmetric,
     pairings,
     unpack_symmetric,
 )
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.families.parallel_generator import ParallelGenerator
-from skvbem.families.regression_rows import RegressionRows, flat_cells, joined_cells, summed_over
+from skvbem.families.regression_rows import (
+    RegressionPoint,
+    RegressionRows,
+    batch_first,
+    batch_last,
+    joined_cells,
+    natural_cells,
+    summed_over,
+)
 
 _LOG_2PI = np.log(2 * np.pi)
 # The share of its inverse from which a precision counts as stopped by the floor of variances.
 _NEARLY = 0.999
-
-
-class RegressionPoint(NamedTuple):
-    """Coefficients (n_rows, n_regressors, ...) and precisions of the noise (n_noises, ...)."""
-
-    coefficients: np.ndarray
-    precision: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,14 +245,14 @@ class Regression(FlatFamily):
         of_rows = self._of_rows(rho)
         n_sharing = self._rows.n_sharing[:, None, None]
         products = self._by_precision(of_rows, self._mean) + n_sharing * self._covariance
-        return self._natural(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
+        return natural_cells(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
 
     def natural(self, point: RegressionPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
-        coefficients, rho = _lead(point)
+        coefficients, rho = batch_first(point)
         of_rows = self._of_rows(rho)
         products = self._by_precision(of_rows, coefficients)
-        return self._natural(products, of_rows[..., None] * coefficients, np.log(rho), rho)
+        return natural_cells(products, of_rows[..., None] * coefficients, np.log(rho), rho)
 
     def mode(self, basis: str = "natural") -> RegressionPoint:
         """The point of highest density with respect to the natural measure, or to coefficients and precisions.
@@ -268,7 +268,7 @@ class Regression(FlatFamily):
             if np.any(a <= 0):
                 least = 1 - self._rows.n_coefficients.max() / 2
                 raise no_interior_mode("Normal-Gamma", "shape", float(self._gamma[0].min()), f"more than {least:g}")
-        return _trail(self._mean, a / b)
+        return batch_last(self._mean, a / b)
 
     def most_likely(self, statistics: np.ndarray) -> RegressionPoint:
         """Coefficients by least squares, of least length where several are; 0 and 1 where there are no data.
@@ -280,7 +280,7 @@ class Regression(FlatFamily):
         coefficients = self._at_rows(inverse, total)
         left = square - self.by_noise((coefficients * total).sum(axis=-1))
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
-        return _trail(coefficients, 1 / np.maximum(variance, self.floor))
+        return batch_last(coefficients, 1 / np.maximum(variance, self.floor))
 
     @property
     def noise_of_row(self) -> np.ndarray:
@@ -292,7 +292,7 @@ class Regression(FlatFamily):
         """Which components have a noise at its floor, (n_components, ...); None if the noise is known."""
         if self.noise_of is None:
             return None
-        _, rho = _lead(self.most_likely(statistics))
+        _, rho = batch_first(self.most_likely(statistics))
         flat = np.asarray(rho > _NEARLY / self.floor)[..., self.noise_of]
         by_component = flat.reshape(*flat.shape[:-1], self.n_components, -1)
         return np.moveaxis(np.asarray(by_component.any(axis=-1)), -1, 0)
@@ -306,11 +306,11 @@ class Regression(FlatFamily):
             rho = np.maximum(np.moveaxis(rng.standard_gamma(np.moveaxis(a, -1, 0)), 0, -1), 1e-300) / b
         noise = np.moveaxis(rng.standard_normal((self.n_rows, self.n_regressors, *batch)), [0, 1], [-2, -1])
         turned = self._at_rows(self._inverse_factor.swapaxes(-1, -2), noise)
-        return _trail(self._mean + turned / np.sqrt(self._of_rows(rho))[..., None], rho)
+        return batch_last(self._mean + turned / np.sqrt(self._of_rows(rho))[..., None], rho)
 
     def to_unconstrained(self, point: RegressionPoint) -> np.ndarray:
         """Coefficients in units of their noise, then log precisions, (n_free_parameters, ...)."""
-        coefficients, rho = _lead(point)
+        coefficients, rho = batch_first(point)
         scaled = np.sqrt(self._of_rows(rho))[..., None] * coefficients
         free = np.concatenate([scaled.reshape(*scaled.shape[:-2], -1), np.log(rho)], axis=-1)
         return np.moveaxis(free, -1, 0)
@@ -320,17 +320,17 @@ class Regression(FlatFamily):
         flat = np.moveaxis(free, 0, -1)
         scaled, log_rho = np.split(flat, [self.n_rows * self.n_regressors], axis=-1)
         scaled, rho = scaled.reshape(*flat.shape[:-1], self.n_rows, -1), np.exp(log_rho)
-        return _trail(scaled / np.sqrt(self._of_rows(rho))[..., None], rho)
+        return batch_last(scaled / np.sqrt(self._of_rows(rho))[..., None], rho)
 
     def from_natural(self, natural: np.ndarray) -> RegressionPoint:
         """The point with these natural parameters."""
         _, total, _, square = self.split(natural)
         rho = -2 * square
-        return _trail(total / self._of_rows(rho)[..., None], rho)
+        return batch_last(total / self._of_rows(rho)[..., None], rho)
 
     def jacobian(self, point: RegressionPoint) -> np.ndarray:
         """Derivatives of natural parameters by coefficients in units of their noise, and by log precisions."""
-        coefficients, rho = _lead(point)
+        coefficients, rho = batch_first(point)
         packed, sums, counts, squares = self.split(np.arange(len(self.coordinates)))
         of_rows, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
         z = of_rows[:, None] * coefficients
@@ -349,7 +349,7 @@ class Regression(FlatFamily):
         self, point: RegressionPoint, coordinates: np.ndarray, free: np.ndarray | None = None
     ) -> np.ndarray:
         """Information: the precision matrix of coefficients; at a log precision, and between both, sums and squares."""
-        coefficients, rho = _lead(point)
+        coefficients, rho = batch_first(point)
         products, total, _, square = self.split(coordinates)
         root, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
         curvature = np.zeros((self.n_free_parameters,) * 2)
@@ -371,7 +371,7 @@ class Regression(FlatFamily):
         return shift
 
     def _log_natural_measure(self, point: RegressionPoint) -> np.ndarray:
-        return ((self._rows.n_coefficients / 2 - 1) * np.log(_lead(point)[1])).sum(axis=-1)
+        return ((self._rows.n_coefficients / 2 - 1) * np.log(batch_first(point)[1])).sum(axis=-1)
 
     # Parts ------------------------------------------------------------------------------------------------------------
 
@@ -456,11 +456,6 @@ class Regression(FlatFamily):
             return np.ones((*rho.shape[:-1], self.n_rows))
         return rho if self._rows.has_own_noises else rho[..., self.noise_of]
 
-    def _natural(self, products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
-        """Natural parameters as flat cells, from those of matrices, rows and noises."""
-        d = self.n_regressors
-        return flat_cells(-0.5 * pairings(d) * pack_symmetric(products), total, 0.5 * (log_rho - _LOG_2PI), -0.5 * rho)
-
     def split(self, cells: np.ndarray) -> list[np.ndarray]:
         """Packed matrices (..., n_precisions, cells), sums (..., n_rows, D), counts and squares (..., n_noises)."""
         cells = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1)
@@ -473,13 +468,3 @@ class Regression(FlatFamily):
             cells[..., second:third],
             cells[..., third:],
         ]
-
-
-def _lead(point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients and precisions, batch axes first."""
-    return np.moveaxis(point.coefficients, [0, 1], [-2, -1]), np.moveaxis(point.precision, 0, -1)
-
-
-def _trail(coefficients: np.ndarray, precision: np.ndarray) -> RegressionPoint:
-    """A point, batch axes last."""
-    return RegressionPoint(np.moveaxis(coefficients, [-2, -1], [0, 1]), np.moveaxis(precision, -1, 0))

@@ -1,13 +1,20 @@
-"""Which rows of regressions share matrices and noises, and their parts as one array."""
+"""Rows of regressions: which share matrices and noises, their points, and their parts as one array."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric
+from skvbem._numerics import pack_symmetric, pairings
+
+
+class RegressionPoint(NamedTuple):
+    """Coefficients (n_rows, n_regressors, ...) and precisions of the noise (n_noises, ...)."""
+
+    coefficients: np.ndarray
+    precision: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,22 @@ def flat_cells(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square:
     return flat.T if flat.ndim < 3 else np.moveaxis(flat, -1, 0)
 
 
+def natural_cells(products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
+    """Natural parameters as flat cells, from those of matrices (..., D, D), rows and noises."""
+    packed = -0.5 * pairings(products.shape[-1]) * pack_symmetric(products)
+    return flat_cells(packed, total, 0.5 * (log_rho - np.log(2 * np.pi)), -0.5 * rho)
+
+
 def summed_over(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
     """Sums of values (..., n) over groups, (..., n_groups)."""
     return values @ (group_of[:, None] == np.arange(n_groups))
+
+
+def batch_first(point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and precisions, batch axes first."""
+    return np.moveaxis(point.coefficients, [0, 1], [-2, -1]), np.moveaxis(point.precision, 0, -1)
+
+
+def batch_last(coefficients: np.ndarray, precision: np.ndarray) -> RegressionPoint:
+    """A point, batch axes last."""
+    return RegressionPoint(np.moveaxis(coefficients, [-2, -1], [0, 1]), np.moveaxis(precision, -1, 0))
