@@ -12,6 +12,8 @@ from skvbem import VBHMM, VBMixture
 from skvbem.emissions import FactorGaussian, Gaussian
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.second_moments import corners_of
+from skvbem.errors import EvidenceWarning
+from skvbem.evidence.aliasing import alias_correction
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing import check_emission
@@ -332,3 +334,67 @@ def of_units(values, n_factors, spherical=False, tied=False):
     """The emission of a table in its own units, that starts from its principal direction."""
     axes = np.linalg.svd(values - values.mean(axis=0))[2]
     return analyzer(values, n_factors, axes[:n_factors].T, spherical=spherical, tied=tied)
+
+
+# Evidence -------------------------------------------------------------------------------------------------------------
+
+
+class AsGiven(FactorGaussian):
+    """Factors of measurements in their own units, from zero, as the exact evidences below take them."""
+
+    def for_data(self, values, weight=None):
+        found = super().for_data(values, weight)
+        return analyzer(np.asarray(values), self.n_factors, found.loadings, spherical=self.noise == "spherical")
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "exact"),
+    [
+        (T1, {"relevance": "fixed"}, -9.202585717),
+        (T1, {}, -9.3604),
+        (T1, {"noise": "spherical", "relevance": "fixed"}, -8.912130697),
+        (T1, {"noise": "spherical"}, -9.053805),
+        (B, {"noise": "spherical"}, -49.382687386),
+    ],
+)
+def test_the_recommended_score_meets_evidences_by_quadrature(rows, options, exact):
+    """Within a few standard errors, which are small: what factors hide leaves nothing of measurements certain."""
+    Y = table(rows)
+    model = VBMixture(1, emission=AsGiven(1, **options), random_state=0).fit(Y)
+    for seed in range(2):
+        evidence = model.log_evidence(Y, kind="auto", random_state=seed)
+        assert evidence.value == approx(exact, abs=4 * evidence.standard_error)
+        assert evidence.standard_error < 0.05
+        assert not evidence.doubts
+    assert model.lower_bound_ < exact
+
+
+def test_the_mean_log_weight_is_a_bound_above_that_of_the_fit():
+    """In the mean over draws from q(theta): it lies between the bound and the evidence."""
+    Y = table(A)
+    model = VBMixture(1, emission=AsGiven(1), random_state=0).fit(Y)
+    with pytest.warns(EvidenceWarning, match="Pareto shape"):  # which is why the evidence is sought in other ways
+        evidence = model.log_evidence(Y, kind="importance", fractions=(1.0,), n_draws=16384, random_state=0)
+    assert model.lower_bound_ == approx(-81.18827554, abs=1e-3)
+    # q(theta) and its mirror image, which hardly overlap, gain ln 2 together
+    assert evidence.details["mean_log_weight"] - np.log(2) == approx(-79.819, abs=0.06)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_nothing_of_rows_with_factors_is_certain(share, rng):
+    """A start that keeps nothing of a fit is the prior, whatever cells were observed."""
+    Y = rng.normal(size=(30, 3))
+    Y[rng.random(Y.shape) < share] = np.nan
+    for emission in (FactorGaussian(1), FactorGaussian(1, relevance="fixed")):
+        model = VBMixture(1, emission=emission, random_state=0).fit(Y)
+        evaluation = model.evaluation(Y, random_state=0)
+        certain = evaluation.capability("points").certain_statistics(evaluation.data, rng)
+        assert not certain[evaluation.model.first_emission_cell :].any()
+
+
+def test_aliases_are_the_signs_and_the_orders_of_factors(rng):
+    """2^q q! of each component, times the orders of components."""
+    Y = rng.normal(size=(40, 4))
+    for k, q, expected in [(1, 1, 2), (1, 2, 8), (2, 1, 2 * 4), (2, 2, 2 * 64)]:
+        model = VBMixture(k, emission=FactorGaussian(q), n_init=1, random_state=0).fit(Y)
+        assert alias_correction(model.evaluation(Y)) == approx(np.log(expected))

@@ -232,12 +232,10 @@ class FactorStep(Step):
 
     def _matrices_seen(self, observed: np.ndarray) -> np.ndarray:
         """Which matrices each pattern has columns of, and whether it has any at all, (n_patterns, n_matrices + 1)."""
-        own, shared = observed[:, ~self.shared], observed[:, self.shared]
-        parts = [shared.max(axis=1, keepdims=True)] * bool(self.shared.any()) + [
-            own,
-            observed.max(axis=1, keepdims=True),
-        ]
-        return np.concatenate(parts, axis=1).astype(float)
+        parts = [observed[:, ~self.shared], observed.max(axis=1, keepdims=True)]
+        if self.shared.any():
+            parts.insert(0, observed[:, self.shared].max(axis=1, keepdims=True))
+        return np.concatenate(parts, axis=1)
 
     def expansion(self, total: np.ndarray) -> FactorExpansion | None:
         """Factors centered and turned such that they are white and the loadings orthogonal."""
