@@ -10,8 +10,8 @@ beyond the first k, :math:`\tilde\lambda_j` is :math:`\lambda_j`, or v beyond th
         - \tfrac12 \sum_{i \le k} \sum_{j > i}
           \ln\bigl[n (\lambda_i - \lambda_j)(\tilde\lambda_j^{-1} - \tilde\lambda_i^{-1})\bigr],
 
-with :math:`m = dk - k(k+1)/2` and p(U) the uniform density of k orthogonal axes [Minka 2000]. Terms that all k share are
-left out, so that values compare with each other and with no other score.
+with :math:`m = dk - k(k+1)/2` and p(U) the uniform density of k orthogonal axes [Minka 2000]. Terms that all k share
+are left out, so that values compare with each other and with no other score.
 """
 
 from __future__ import annotations

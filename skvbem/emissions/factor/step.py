@@ -97,7 +97,6 @@ class FactorStep(Step):
             self.sums = self.sums * in_use[:, None]
         self.at_origin = count[..., layout.noise_of_row].reshape(-1, d) - np.log(unit)
         self.square = square[..., layout.noise_of_row].reshape(-1, d)
-        self._matrix_of_column = layout.precision_of[:d]
 
     @property
     def n_factors(self) -> int:
@@ -299,7 +298,7 @@ class FactorStep(Step):
                 continue
             columns = np.delete(np.arange(d), missing)
             y, row = block.measured[columns][:, rows], rows.start or 0 if isinstance(rows, slice) else rows[0]
-            matrices = np.unique(self._matrix_of_column[columns])
+            matrices = np.unique(self.layout.precision_of[columns])
             of_matrices = (matrices[:, None] * width + order).ravel()
             places = n_matrices * width + columns[:, None] * n_regressors + np.arange(1, n_regressors)
             means = regressors[:, 1:, rows]
