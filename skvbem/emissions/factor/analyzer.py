@@ -18,8 +18,8 @@ back to it. So rows are completed for a start by the principal components of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations, product
 from math import factorial
@@ -67,6 +67,8 @@ class FactorAnalyzer(Emission):
         Of the data, rows.
     n_factors_of : tuple of int
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
+    correlation : ndarray of shape (d, d), optional
+        Of the data, where the numbers of factors are to be chosen: starts of any number are made of it.
     """
 
     origin: np.ndarray
@@ -78,6 +80,7 @@ class FactorAnalyzer(Emission):
     tied: bool = False
     total_weight: float = 1.0
     n_factors_of: tuple[int, ...] = ()
+    correlation: np.ndarray | None = None
 
     @classmethod
     def for_data(
@@ -85,18 +88,36 @@ class FactorAnalyzer(Emission):
         values: np.ndarray | Blocks,
         weight: np.ndarray | None = None,
         *,
-        n_factors: int,
+        n_factors: int | None,
         spherical: bool = False,
         tied: bool = False,
     ) -> Self:
-        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,)."""
+        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,).
+
+        Without `n_factors` it has none yet: how many is to be chosen (`with_numbers`).
+        """
         moments = weighted_moments(values, weight)
         has_gaps = np.zeros(len(moments.origin), dtype=bool)
         for cells, _ in blocks_of_floats(values, weight):
             has_gaps |= np.isnan(cells).any(axis=0)
-        loadings = principal_loadings(moments.correlation, n_factors)
+        loadings = principal_loadings(moments.correlation, n_factors or 0)
         mean = moments.mean / moments.deviation
-        return cls(moments.origin, moments.deviation, mean, has_gaps, loadings, spherical, tied, moments.total_weight)
+        units = moments.origin, moments.deviation, mean
+        correlation = moments.correlation if n_factors is None else None
+        return cls(
+            *units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation
+        )
+
+    def with_numbers(self, numbers: Sequence[int]) -> Self:
+        """The emission with another number of factors in each component; all the same where these are."""
+        assert self.correlation is not None
+        of_each = () if len(set(numbers)) == 1 else tuple(map(int, numbers))
+        loadings = principal_loadings(self.correlation, int(max(numbers)))
+        return replace(self, loadings=loadings, n_factors_of=of_each)
+
+    def numbers(self, n_components: int) -> tuple[int, ...]:
+        """Factors of each of so many components."""
+        return self.n_factors_of or (self.n_factors,) * n_components
 
     @property
     def n_columns(self) -> int:
@@ -121,8 +142,7 @@ class FactorAnalyzer(Emission):
 
     def in_use(self, n_components: int) -> np.ndarray:
         """Which regressors each component has, (n_components, 1 + q): the constant, and its factors."""
-        most = np.array(self.n_factors_of or self.n_factors)
-        return np.arange(1 + self.n_factors) <= np.broadcast_to(most, n_components)[:, None]
+        return np.arange(1 + self.n_factors) <= np.array(self.numbers(n_components))[:, None]
 
     def layout(self, n_components: int) -> Regression:
         """Which rows of coefficients share matrices and noises, for so many components; of no density."""
