@@ -3,8 +3,8 @@
 Every constant is in the bound, so that fits of different numbers of factors compare. A factor is not judged by how
 large its loadings are: where it is needless, the bound rises without it, by a number of nats for each column.
 
-Fits from starts with the same number of factors in all components come first: none, one, two, until two in a row are
-no better. From the best of them on, each component has a number of its own: factors are deleted where they matter
+Where there are several components, fits from starts with the same number of factors in all of them come first: none,
+one, two, until two in a row are no better. From the best of them on, each component has a number of its own: factors are deleted where they matter
 least, and born where a component's columns vary together most beyond what it says. Where neither raises the bound, two
 moves in a row are tried: two births, or a deletion and a birth elsewhere. The search ends where each of these is worse.
 """
@@ -144,6 +144,11 @@ class Search:
         result = run(ascent, starts, stop=self.stop, race=Race(least=least), **self.nearly)
         return State(model, result.statistics[:, result.best].copy(), float(result.objective[result.best]), kind)
 
+    def first_start(self, model: Any) -> np.ndarray:
+        """The first of a model's new starts, (n_cells, 1): with one component, all of them are this one."""
+        starts = self.plan(model).starts
+        return (starts(self.ascent(model)) if callable(starts) else starts)[:, :1]
+
     def anew(self, model: Any) -> State:
         """A model fitted from new starts."""
         plan = replace(self.plan(model), limits=self.nearly)
@@ -159,10 +164,20 @@ class Search:
         return plan, plan.run(state.model, self.data, posteriors.VB, self.n_threads, self.stop)
 
     def settled(
-        self, state: State, moves_from: Callable[[State], Iterator[State]], *, anew: Callable[[State], bool]
+        self, states: list[State], moves_from: Callable[[State], Iterator[State]], *, anew: Callable[[State], bool]
     ) -> tuple[Any, FitPlan, Fit, list[Move]]:
-        """The model where no move raises the bound any more, how it was fitted, and the moves that raised it."""
-        moves = [replace(state, kind="start").as_move]
+        """The model where no move raises the bound any more, how it was fitted, and the moves that raised it.
+
+        Parameters
+        ----------
+        states : list of State
+            Each better than the one before; moves go on from the last.
+        moves_from : callable of State
+            What can be reached from a state, one after the other.
+        anew : callable of State
+            Whether a state is to be compared with new starts of its size, too.
+        """
+        moves, state = [each.as_move for each in states], replace(states[-1], kind="")
         while True:
             least = state.least_better
             better = next((each for each in moves_from(state) if each.bound > least), None)
@@ -193,46 +208,48 @@ class FactorNumbers:
         """The model where no move raises the bound any more, how it was fitted, and the moves that raised it."""
         return self.search.settled(self.alike(emission), self.moves, anew=lambda state: state.model.n_components > 1)
 
-    def alike(self, emission: Emission) -> State:
-        """The best fit from starts with the same number of factors in all components."""
-        best = self._alike(emission, [0] * len(most_factors(emission)))
-        improved = True
-        while improved:
-            improved = False
-            for group, most in enumerate(most_factors(emission)):
-                numbers = [of_group[0] for of_group in best.numbers]
-                last, n_worse, first = best, 0, numbers[group]
-                for n in range(first + 1, most + 1):
-                    if n_worse == 2 or self.search.stopped():
-                        break
-                    numbers[group] = n
-                    last = self._alike(emission, numbers, last)
-                    n_worse = 0 if last.bound > best.least_better else n_worse + 1
-                    if not n_worse:
-                        best, improved = last, len(most_factors(emission)) > 1
-        return replace(best, kind="")
+    def alike(self, emission: Emission) -> list[State]:
+        """Fits from starts with the same number of factors in all components, each better than the one before.
 
-    def _alike(self, emission: Emission, numbers: list[int], last: State | None = None) -> State:
-        """The best fit with these numbers of factors in all components, and with a factor more than in a last one."""
+        Of one component moves know all that starts could say: the first is all.
+        """
+        most = most_factors(emission)
+        better = [self._alike(emission, (0,) * len(most))]
+        if better[0].model.n_components == 1:
+            return better
+        for _ in range(len(most)):  # numbers of one group after the other
+            for group in range(len(most)):
+                self._raise(better, group, most[group], emission)
+        return better
+
+    def _raise(self, better: list[State], group: int, most: int, emission: Emission) -> None:
+        """Add the fits that are better, by more factors of one group in all components."""
+        numbers, n_worse = [of_group[0] for of_group in better[-1].numbers], 0
+        while numbers[group] < most and n_worse < 2 and not self.search.stopped():
+            numbers[group] += 1
+            reached = self._alike(emission, tuple(numbers))
+            n_worse += 1
+            if reached.bound > better[-1].least_better:
+                better.append(reached)
+                n_worse = 0
+
+    def _alike(self, emission: Emission, numbers: tuple[int, ...]) -> State:
+        """The best fit from starts with these numbers of factors in all components."""
         n = self.model_of(emission).n_components
-        model = self.model_of(with_numbers(emission, tuple((of_group,) * n for of_group in numbers)))
-        anew = self.search.anew(model)
-        if last is None or n > 1:
-            return anew
-        return max([anew, *self._births(last)], key=lambda state: state.bound if state.numbers == anew.numbers else -np.inf)
+        return self.search.anew(self.model_of(with_numbers(emission, tuple((of_group,) * n for of_group in numbers))))
 
     # Moves ------------------------------------------------------------------------------------------------------------
 
     def moves(self, state: State) -> Iterator[State]:
         """What can be reached from a state, cheap and likely moves first."""
         less = []
-        for reached in self._deletions(state):
-            yield reached
-            less.append(reached)
         more = []
         for reached in self._births(state):
             yield reached
             more.append(reached)
+        for reached in self._deletions(state):
+            yield reached
+            less.append(reached)
         for reached in sorted(more, key=lambda each: -each.bound)[:_N_SECOND]:
             yield from self._births(reached, most=_N_SECOND)
         for reached in sorted(less, key=lambda each: -each.bound)[:_N_SECOND]:
@@ -275,6 +292,8 @@ class FactorNumbers:
             emissions = state.model.emission, more.emission
             of_emission = with_factor(natural[first:], *emissions, numbers, factor)
             start = self.search.ascent(more).expect(np.concatenate([natural[:first], of_emission])[:, None])
+            if more.n_components == 1:
+                start = np.concatenate([start, self.search.first_start(more)], axis=1)
             yield self.search.reached(more, start, state.after("birth"))
 
     def _new_factors(self, state: State) -> list[NewFactor]:

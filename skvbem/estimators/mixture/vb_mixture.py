@@ -316,10 +316,9 @@ class VBMixture(EmissionEstimator):
 
     def _model(self, reading: TableReading) -> Mixture:
         n_components = 1 if self.n_components == "auto" else self.n_components
-        return self._mixture(reading, reading.emission(), n_components)
+        return self._model_with(reading, reading.emission(), n_components)
 
-    def _mixture(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
-        """The mixture of some number of components of an emission."""
+    def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
         owner = type(self).__name__
         check_size(emission, n_components, self._n_starts(), self.max_memory, owner)
         weights = resolve_weights(
@@ -332,7 +331,7 @@ class VBMixture(EmissionEstimator):
             return super()._best_fit(model, data, reading, report)
         seed, limits = self._seed(self.random_state), self._limits_of_run()
         growth = Growth(
-            partial(self._mixture, reading, model.emission),
+            partial(self._model_with, reading, model.emission),
             data,
             n_init=self.n_init,
             init=self.init,
@@ -345,16 +344,11 @@ class VBMixture(EmissionEstimator):
         model, plan, fit, moves = growth.run()
         return model, plan, fit, {"moves_": moves}
 
-    def _tell(self, move: Move) -> None:
-        """Say where a long search for the number of components is."""
-        if self.verbose:
-            n, owner = move.n_components, type(self).__name__
-            print(f"[{owner}] {move.kind}: {n} component{'s' * (n > 1)}, lower_bound {move.lower_bound:.6f}")
-
     def _learns_prior(self) -> bool:
         return isinstance(self.weight_concentration_prior, str)
 
     def _check_together(self, X) -> None:
+        self._check_numbers(X)
         owner = f"of {type(self).__name__}"
         auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
         if self.method != "vb" and (auto or optimized):
