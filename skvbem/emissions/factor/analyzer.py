@@ -104,9 +104,7 @@ class FactorAnalyzer(Emission):
         mean = moments.mean / moments.deviation
         units = moments.origin, moments.deviation, mean
         correlation = moments.correlation if n_factors is None else None
-        return cls(
-            *units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation
-        )
+        return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation)
 
     def with_numbers(self, numbers: Sequence[int]) -> Self:
         """The emission with another number of factors in each component; all the same where these are."""

@@ -220,9 +220,7 @@ def _covariance(tables: Sequence[FactorTable], weights: Sequence[np.ndarray], me
     return np.divide(products, counts, out=np.zeros_like(products), where=counts > 0)
 
 
-def with_factor(
-    natural: np.ndarray, one: Emission, other: Emission, numbers: Numbers, factor: NewFactor
-) -> np.ndarray:
+def with_factor(natural: np.ndarray, one: Emission, other: Emission, numbers: Numbers, factor: NewFactor) -> np.ndarray:
     """Natural parameters (n_cells,) of an emission as one has them that has a factor more, of known loadings."""
     n_components = len(numbers[0])
     before, after = (Counted.of(emission, n_components)[factor.group] for emission in (one, other))
