@@ -110,10 +110,15 @@ class EmissionEstimator(ReportingEstimator):
 
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
-        columns, values = ColumnGroups.learned(table, self.emission, type(self).__name__, **self._reading_options())
+        owner, options = type(self).__name__, self._reading_options()
+        columns, values = ColumnGroups.learned(table, self._given_emission(), owner, **options)
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         return columns, values
+
+    def _given_emission(self) -> Any:
+        """What the columns hold, as users say it: a name, an object, a mapping or a list."""
+        return self.emission
 
     def _reading_options(self) -> dict:
         """How columns are read."""
