@@ -156,7 +156,8 @@ class EmissionEstimator(ReportingEstimator):
 
     def _check_numbers(self, X) -> None:
         """Refuse numbers of factors to be chosen where there is no bound to choose by, or no rows in memory."""
-        groups = self.emission if isinstance(self.emission, (list, tuple)) else [("", self.emission, None)]
+        emission = self._given_emission()
+        groups = emission if isinstance(emission, (list, tuple)) else [("", emission, None)]
         specifications = [group[1] for group in groups if len(group) == 3]
         if not any(getattr(each, "n_factors", None) == "auto" for each in specifications):
             return
@@ -171,10 +172,15 @@ class EmissionEstimator(ReportingEstimator):
 
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
-        columns, values = ColumnGroups.learned(table, self.emission, type(self).__name__, **self._reading_options())
+        owner, options = type(self).__name__, self._reading_options()
+        columns, values = ColumnGroups.learned(table, self._given_emission(), owner, **options)
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         return columns, values
+
+    def _given_emission(self) -> Any:
+        """What the columns hold, as users say it: a name, an object, a mapping or a list."""
+        return self.emission
 
     def _reading_options(self) -> dict:
         """How columns are read."""
