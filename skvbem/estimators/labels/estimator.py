@@ -34,7 +34,6 @@ from skvbem.estimators.reports import states_of_components
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
-from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitPlan
 
 # Multiplications of a step that are taken without a word: about a second.
@@ -124,26 +123,21 @@ class EmissionEstimator(ReportingEstimator):
             return super()._best_fit(model, data, reading, report)
         factors = FactorNumbers(
             partial(self._model_with, reading, n_components=model.n_components),
-            self._search(model, data, reading, report),
+            self._search(data, reading, report, self._seed(self.random_state)),
         )
         model, plan, fit, moves = factors.run(model.emission)
         return model, plan, fit, {"moves_": moves}
 
-    def _search(self, model, data, reading, report) -> Search:
+    def _search(self, data, reading, report, seed: tuple[int, ...]) -> Search:
         """How models of other numbers of factors, or components, are fitted to the data."""
-        seed, options = self._seed(self.random_state), self._options(report)
-        few = model.condensed(data) if hasattr(model, "condensed") else data
-
         return Search(
-            ascent=lambda other: self._method.ascent(
-                other, few if other.n_components == 1 else data, posteriors.VB, options["n_threads"]
-            ),
-            data=data,
-            plan=lambda other: self._plan(other, data, reading, seed),
-            limits=self._limits_of_run(),
+            self._method,
+            data,
+            lambda other: self._plan(other, data, reading, seed),
+            self._limits_of_run(),
             stopped=lambda: report.stopped,
             tell=self._tell,
-            **options,
+            **self._options(report),
         )
 
     def _tell(self, move: Move) -> None:

@@ -4,15 +4,16 @@ Every constant is in the bound, so that fits of different numbers of factors com
 large its loadings are: where it is needless, the bound rises without it, by a number of nats for each column.
 
 Where there are several components, fits from starts with the same number of factors in all of them come first: none,
-one, two, until two in a row are no better. From the best of them on, each component has a number of its own: factors are deleted where they matter
-least, and born where a component's columns vary together most beyond what it says. Where neither raises the bound, two
-moves in a row are tried: two births, or a deletion and a birth elsewhere. The search ends where each of these is worse.
+one, two, until two in a row are no better. From the best of them on, each component has a number of its own: factors
+are born where a component's columns vary together most beyond what it says, and deleted where they matter least. Where
+neither raises the bound, two moves in a row are tried: two births, or a deletion and a birth elsewhere. The search ends
+where each of these is worse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.model import EmissionAscent, LabelModel
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import Race, run
-from skvbem.vbem.fit import Fit, FitPlan
+from skvbem.vbem.fit import Fit, FitMethod, FitPlan
 
 # Nats to which moves are run, and by which a bound must be higher: runs that end closer met one optimum.
 NEARLY, MIN_RISE_IN_NATS = 0.01, 0.03
@@ -108,8 +109,7 @@ class Search:
 
     Parameters
     ----------
-    ascent : callable of LabelModel to EmissionAscent
-        Full steps of a model on the data.
+    method : FitMethod
     data : LabeledRows
     plan : callable of LabelModel to FitPlan
         From starts.
@@ -124,7 +124,7 @@ class Search:
         Called with every move that raised the bound.
     """
 
-    ascent: Callable[[Any], EmissionAscent]
+    method: FitMethod
     data: Any
     plan: Callable[[Any], FitPlan]
     limits: Mapping[str, Any]
@@ -132,6 +132,20 @@ class Search:
     stop: Callable[[int, float], bool] | None = None
     stopped: Callable[[], bool] = lambda: False
     tell: Callable[[Move], None] = lambda move: None
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def ascent(self, model: Any) -> EmissionAscent:
+        """Full steps of a model on the data, which are condensed, and distinct ones found, once for all models."""
+        is_one = model.n_components == 1
+        if is_one and "condensed" not in self._kept:
+            self._kept["condensed"] = model.condensed(self.data) if hasattr(model, "condensed") else self.data
+        data = self._kept["condensed"] if is_one else self.data
+        ascent = self.method.ascent(model, data, posteriors.VB, self.n_threads)
+        if data is self.data:
+            if "rows" not in self._kept:
+                self._kept["rows"] = ascent.rows
+            ascent.rows = self._kept["rows"]
+        return ascent
 
     @property
     def nearly(self) -> dict[str, Any]:
@@ -242,17 +256,22 @@ class FactorNumbers:
 
     def moves(self, state: State) -> Iterator[State]:
         """What can be reached from a state, cheap and likely moves first."""
-        less = []
-        more = []
-        for reached in self._births(state):
+        tried = []
+        for reached in self.births_and_deletions(state):
             yield reached
-            more.append(reached)
-        for reached in self._deletions(state):
-            yield reached
-            less.append(reached)
-        for reached in sorted(more, key=lambda each: -each.bound)[:_N_SECOND]:
-            yield from self._births(reached, most=_N_SECOND)
-        for reached in sorted(less, key=lambda each: -each.bound)[:_N_SECOND]:
+            tried.append(reached)
+        yield from self.second_births(tried)
+
+    def births_and_deletions(self, state: State) -> Iterator[State]:
+        """One factor more, or less, in one component."""
+        yield from self._births(state)
+        yield from self._deletions(state)
+
+    def second_births(self, tried: Iterable[State]) -> Iterator[State]:
+        """A factor more after moves that raised nothing: the best of those that gave factors, and took them."""
+        best = sorted(tried, key=lambda each: -each.bound)
+        more, less = ([each for each in best if each.kind.endswith(kind)] for kind in ("birth", "delete"))
+        for reached in (*more[:_N_SECOND], *less[:_N_SECOND]):
             yield from self._births(reached, most=_N_SECOND)
 
     def pruned(self, state: State) -> State:

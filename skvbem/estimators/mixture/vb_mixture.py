@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import ClassVar
@@ -229,19 +230,11 @@ class VBMixture(MixtureEstimator):
     def _best_fit(self, model, data, reading, report) -> tuple[Mixture, FitPlan, Fit, dict]:
         if self.n_components != "auto":
             return super()._best_fit(model, data, reading, report)
-        seed, limits = self._seed(self.random_state), self._limits_of_run()
-        growth = Growth(
-            partial(self._model_with, reading, model.emission),
-            data,
-            n_init=self.n_init,
-            init=self.init,
-            seed=seed,
-            limits=limits,
-            stopped=lambda: report.stopped,
-            tell=self._tell,
-            **self._options(report),
-        )
-        model, plan, fit, moves = growth.run()
+        seed = self._seed(self.random_state)
+        starts = LabelStarts(self.init, self.n_init, seed, starts_of)
+        plan = FitPlan(self._method, seed, starts, self._limits_of_run(), explore=True)
+        search = replace(self._search(data, reading, report, seed), plan=lambda other: plan)
+        model, plan, fit, moves = Growth(partial(self._model_with, reading), model.emission, search, seed).run()
         return model, plan, fit, {"moves_": moves}
 
     def _learns_prior(self) -> bool:
