@@ -143,6 +143,10 @@ class Independent(Emission):
         """Natural parameters of the groups for a start."""
         return np.concatenate([part.start_natural(of_part) for part, of_part in zip(self.parts, prior.blocks)])
 
+    def n_symmetries_of(self, component: int) -> int:
+        """As many as the groups have together for a component."""
+        return prod(part.n_symmetries_of(component) for part in self.parts)
+
     def n_unused_parameters(self, n_components: int) -> int:
         """Parameters that some components do not have, of all groups."""
         return sum(part.n_unused_parameters(n_components) for part in self.parts)
@@ -152,9 +156,14 @@ class Independent(Emission):
         """As many as the groups have together."""
         return prod(part.n_symmetries for part in self.parts)
 
-    def symmetries(self) -> SignedPermutations:
+    def kinds(self, n_components: int) -> np.ndarray:
+        """Numbers of kinds of components: no group tells those of one kind apart."""
+        of_groups = np.stack([part.kinds(n_components) for part in self.parts])
+        return np.unique(of_groups, axis=1, return_inverse=True)[1].reshape(-1)
+
+    def symmetries(self, component: int = 0) -> SignedPermutations:
         """All changes of some groups."""
-        return combined([part.symmetries() for part in self.parts])
+        return combined([part.symmetries(component) for part in self.parts])
 
     @property
     def cells_per_component(self) -> int:

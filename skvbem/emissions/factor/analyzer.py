@@ -384,9 +384,22 @@ class FactorAnalyzer(Emission):
         """Factors change their places and their signs."""
         return 2**self.n_factors * factorial(self.n_factors)
 
-    def symmetries(self) -> SignedPermutations:
-        """All orders and signs of the factors."""
+    def n_symmetries_of(self, component: int) -> int:
+        """Changes of places and signs of the factors that a component has."""
+        q = self._n_used(component)
+        return 2**q * factorial(q)
+
+    def _n_used(self, component: int) -> int:
+        return self.n_factors_of[component] if self.n_factors_of else self.n_factors
+
+    def kinds(self, n_components: int) -> np.ndarray:
+        """Numbers of factors: components that have as many are of one kind."""
+        return np.array(self.numbers(n_components))
+
+    def symmetries(self, component: int = 0) -> SignedPermutations:
+        """All orders and signs of the factors that a component has."""
         q, d = self.n_factors, self.n_columns
+        n_used = self._n_used(component)
         places = np.zeros((q + 1, q + 1), dtype=int)
         places[np.triu_indices(q + 1)] = np.arange((q + 1) * (q + 2) // 2)
         places = np.maximum(places, places.T)
@@ -394,9 +407,10 @@ class FactorAnalyzer(Emission):
         n_matrices, width = int(self.matrix_of.max()) + 1, len(left)
         first, n_own = n_matrices * width, self.own_cells
         cells, signs = [], []
-        for order in permutations(range(1, q + 1)):
-            for of_factors in product((1.0, -1.0), repeat=q):
-                turned, sign = np.array([0, *order]), np.array([1.0, *of_factors])
+        unused = range(n_used + 1, q + 1)
+        for order in permutations(range(1, n_used + 1)):
+            for of_factors in product((1.0, -1.0), repeat=n_used):
+                turned, sign = np.array([0, *order, *unused]), np.array([1.0, *of_factors, *(1.0 for _ in unused)])
                 cell, of_cell = np.arange(n_own), np.ones(n_own)
                 of_matrix = places[turned[left], turned[right]]
                 cell[:first] = (width * np.arange(n_matrices)[:, None] + of_matrix).ravel()

@@ -48,8 +48,8 @@ class Move(NamedTuple):
     Parameters
     ----------
     kind : str
-        "start"; "split" or "join" (or drop) of components; "birth" or "delete" of a factor; or several of these in
-        turn, such as "split, join".
+        "start"; "split" or "join" (or drop) of components; "birth" or "delete" of a factor; "order" of components that
+        changed places; or several of these in turn, such as "split, join".
     n_components : int
         After it.
     lower_bound : float
@@ -256,11 +256,22 @@ class FactorNumbers:
 
     def moves(self, state: State) -> Iterator[State]:
         """What can be reached from a state, cheap and likely moves first."""
+        yield from self._ordered(state)
         tried = []
         for reached in self.births_and_deletions(state):
             yield reached
             tried.append(reached)
         yield from self.second_births(tried)
+
+    def _ordered(self, state: State) -> Iterator[State]:
+        """The components as the prior means them, their numbers of factors with them."""
+        order = state.model.preferred_order(state.statistics)
+        if order is None or np.array_equal(order, np.arange(len(order))):
+            return
+        numbers = tuple(tuple(of_group[k] for k in order) for of_group in state.numbers)
+        model = self.model_of(with_numbers(state.model.emission, numbers))
+        start = state.model.relabeled(state.statistics, order)
+        yield self.search.reached(model, start[:, None], state.after("order"))
 
     def births_and_deletions(self, state: State) -> Iterator[State]:
         """One factor more, or less, in one component."""
