@@ -263,7 +263,7 @@ def test_states_have_their_own_numbers(rng):
 
 
 def test_numbers_of_components_and_of_factors_together(rng):
-    X = two_kinds(rng, n=40)
+    X = two_kinds(rng, n=60)
     both = VBMixture("auto", emission=AUTO, n_init=2, random_state=0).fit(X)
     assert both.n_components_ == 2
     assert sorted(both.n_factors_) == [0, 2]
@@ -283,7 +283,7 @@ def test_numbers_of_components_and_of_factors_together(rng):
 
 
 def test_a_grid_over_numbers_is_searched(rng):
-    X = pd.DataFrame(two_kinds(rng, n=30), columns=list("abcde"))
+    X = pd.DataFrame(two_kinds(rng, n=60), columns=list("abcde"))
     nested = [("one", FactorGaussian(), list("abc")), ("two", FactorGaussian(), list("de"))]
     searches = [
         (VBMixture(2, emission=FactorGaussian(), n_init=2), {"emission__n_factors": [2, "auto"]}),

@@ -38,6 +38,8 @@ from skvbem.vbem.fit import Fit, FitMethod, FitPlan
 
 # Nats to which moves are run, and by which a bound must be higher: runs that end closer met one optimum.
 NEARLY, MIN_RISE_IN_NATS = 0.01, 0.03
+# Where no number changes, a bound is higher only by so many nats: steps still to come bring less.
+_MIN_RISE_OF_SAME_NUMBERS = 0.3
 # Births that follow a move that raised nothing.
 _N_SECOND = 4
 
@@ -97,6 +99,11 @@ class State:
     def least_better(self) -> float:
         """The bound that another state must reach to be better, nats."""
         return self.bound + max(MIN_RISE_IN_NATS, 1e-9 * abs(self.bound))
+
+    def is_worse_than(self, other: State) -> bool:
+        """Whether another state is better; of the same numbers of factors by what no further step would bring."""
+        is_same = bool(self.numbers) and self.numbers == other.numbers
+        return other.bound > max(self.least_better, self.bound + is_same * _MIN_RISE_OF_SAME_NUMBERS)
 
     def after(self, kind: str) -> str:
         """The moves that led here, and one more."""
@@ -193,13 +200,12 @@ class Search:
         """
         moves, state = [each.as_move for each in states], replace(states[-1], kind="")
         while True:
-            least = state.least_better
-            better = next((each for each in moves_from(state) if each.bound > least), None)
+            better = next(filter(state.is_worse_than, moves_from(state)), None)
             if better is None:
                 plan, fit = self.finished(state, anew=anew(state))
-                if self.stopped() or fit.objective <= least:
-                    return state.model, plan, fit, moves
                 better = State(state.model, fit.statistics, fit.objective, "start")
+                if self.stopped() or not state.is_worse_than(better):
+                    return state.model, plan, fit, moves
             moves.append(better.as_move)
             self.tell(moves[-1])
             state = replace(better, kind="")
