@@ -216,8 +216,9 @@ def test_each_component_has_its_own_number(rng):
     assert not parameters["loadings"][without].any()
     assert parameters["covariances"][without] == approx(np.diag(parameters["noise_variances"][without]))
     drawn, of = auto.sample(20_000, random_state=0)
-    apart = np.corrcoef(drawn[of == without].T)
-    assert np.abs(apart - np.eye(5)).max() < 0.1
+    own = drawn[of == without]
+    assert np.abs(np.corrcoef(own.T) - np.eye(5)).max() < 0.1
+    assert own.var(axis=0) == approx(parameters["noise_variances"][without], rel=0.2)
     assert auto.n_free_parameters_ == 1 + 2 * (5 + 5) + 2 * 5
 
 
