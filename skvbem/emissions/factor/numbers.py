@@ -204,7 +204,7 @@ def _coefficients(part: FactorAnalyzer, natural: np.ndarray, n_components: int) 
     """Precisions of noises (n_components, d), and coefficients (n_components, d, D), as expected."""
     layout = part.layout(n_components)
     _, sums, _, square = layout.split(natural)
-    precision = -2 * square[layout.noise_of]
+    precision = -2 * square[layout.noise_of_row]
     coefficients = (sums / precision[:, None]).reshape(n_components, part.n_columns, -1)
     return precision.reshape(n_components, -1), coefficients * part.in_use(n_components)[:, None]
 
