@@ -13,11 +13,11 @@ from skvbem.emissions import FactorGaussian
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.numbers import (
     NewFactor,
-    carried,
     least_relevant,
     new_factors,
     numbers_of,
     with_factor,
+    with_factors_kept,
     with_numbers,
 )
 from skvbem.families import RegressionPoint
@@ -72,7 +72,7 @@ def test_factors_in_another_order_are_the_same_fit(gaps, relevance, rng):
     ascent = ascent_of(X, (2, 3), relevance)
     statistics, first = settled(ascent, X), ascent.model.first_emission_cell
     orders = [(1, 0), (2, 0, 1)]
-    of_emission = carried(
+    of_emission = with_factors_kept(
         statistics[first:], ascent.model.emission, ascent.model.emission, ((2, 3),), lambda g, k: orders[k]
     )
     turned = np.concatenate([statistics[:first], of_emission])
@@ -87,7 +87,9 @@ def test_statistics_of_factors_that_stay_are_kept(rng):
     ascent, fewer = ascent_of(X, (2, 2)), ascent_of(X, (2, 1))
     statistics, first = settled(ascent, X), ascent.model.first_emission_cell
     kept = [(0, 1), (0,)]
-    less = carried(statistics[first:], ascent.model.emission, fewer.model.emission, ((2, 1),), lambda g, k: kept[k])
+    less = with_factors_kept(
+        statistics[first:], ascent.model.emission, fewer.model.emission, ((2, 1),), lambda g, k: kept[k]
+    )
     packed, sums, *of_noises = ascent.model.emission.layout(2).split(statistics[first:])
     less_packed, less_sums, *less_of_noises = fewer.model.emission.layout(2).split(less)
     assert np.array_equal(less_sums[:5], sums[:5])

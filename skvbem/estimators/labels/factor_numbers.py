@@ -22,12 +22,12 @@ from skvbem.emissions import Emission
 from skvbem.emissions.factor.numbers import (
     NewFactor,
     Numbers,
-    carried,
     least_relevant,
     most_factors,
     new_factors,
     numbers_of,
     with_factor,
+    with_factors_kept,
     with_numbers,
 )
 from skvbem.models.labels.distinct_rows import DistinctRows
@@ -147,7 +147,7 @@ class Search:
         if is_one and "condensed" not in self._kept:
             self._kept["condensed"] = model.condensed(self.data) if hasattr(model, "condensed") else self.data
         data = self._kept["condensed"] if is_one else self.data
-        ascent = self.method.ascent(model, data, posteriors.VB, self.n_threads)
+        ascent: Any = self.method.ascent(model, data, posteriors.VB, self.n_threads)
         if data is self.data:
             if "rows" not in self._kept:
                 self._kept["rows"] = ascent.rows
@@ -184,7 +184,7 @@ class Search:
         plan = FitPlan(plan.method, plan.seed, state.statistics[:, None], self.limits)
         return plan, plan.run(state.model, self.data, posteriors.VB, self.n_threads, self.stop)
 
-    def settled(
+    def run(
         self, states: list[State], moves_from: Callable[[State], Iterator[State]], *, anew: Callable[[State], bool]
     ) -> tuple[Any, FitPlan, Fit, list[Move]]:
         """The model where no move raises the bound any more, how it was fitted, and the moves that raised it.
@@ -226,7 +226,7 @@ class FactorNumbers:
 
     def run(self, emission: Emission) -> tuple[Any, FitPlan, Fit, list[Move]]:
         """The model where no move raises the bound any more, how it was fitted, and the moves that raised it."""
-        return self.search.settled(self.alike(emission), self.moves, anew=lambda state: state.model.n_components > 1)
+        return self.search.run(self.alike(emission), self.moves, anew=lambda state: state.model.n_components > 1)
 
     def alike(self, emission: Emission) -> list[State]:
         """Fits from starts with the same number of factors in all components, each better than the one before.
@@ -313,7 +313,7 @@ class FactorNumbers:
                 return [s for s in range(state.numbers[g][k]) if (g, k, s) != gone]
 
             first = model.first_emission_cell
-            of_emission = carried(state.statistics[first:], model.emission, less.emission, numbers, kept)
+            of_emission = with_factors_kept(state.statistics[first:], model.emission, less.emission, numbers, kept)
             start = np.concatenate([state.statistics[:first], of_emission])
             yield self.search.reached(less, start[:, None], state.after("delete"))
 
