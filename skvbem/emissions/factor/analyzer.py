@@ -19,7 +19,7 @@ back to it. So rows are completed for a start by the principal components of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product
 from math import factorial
@@ -67,8 +67,8 @@ class FactorAnalyzer(Emission):
         Of the data, rows.
     n_factors_of : tuple of int
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
-    correlation : ndarray of shape (d, d), optional
-        Of the data, where the numbers of factors are to be chosen: starts of any number are made of it.
+    correlation : ndarray of shape (d, d), or empty
+        Of the data, where the numbers of factors are to be counted: starts of any number are made of it.
     """
 
     origin: np.ndarray
@@ -80,7 +80,7 @@ class FactorAnalyzer(Emission):
     tied: bool = False
     total_weight: float = 1.0
     n_factors_of: tuple[int, ...] = ()
-    correlation: np.ndarray | None = None
+    correlation: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def for_data(
@@ -103,12 +103,16 @@ class FactorAnalyzer(Emission):
         loadings = principal_loadings(moments.correlation, n_factors or 0)
         mean = moments.mean / moments.deviation
         units = moments.origin, moments.deviation, mean
-        correlation = moments.correlation if n_factors is None else None
+        correlation = moments.correlation if n_factors is None else np.empty((0, 0))
         return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation)
+
+    @property
+    def counts_factors(self) -> bool:
+        """Whether the numbers of factors are to be counted."""
+        return self.correlation.size > 0
 
     def with_numbers(self, numbers: Sequence[int]) -> Self:
         """The emission with another number of factors in each component; all the same where these are."""
-        assert self.correlation is not None
         of_each = () if len(set(numbers)) == 1 else tuple(map(int, numbers))
         loadings = principal_loadings(self.correlation, int(max(numbers)))
         return replace(self, loadings=loadings, n_factors_of=of_each)

@@ -50,7 +50,7 @@ class FactorGroup:
         groups, first = [], 0
         for place, part in enumerate(getattr(emission, "parts", (emission,))):
             after = first + len(part.component_of_cell(n_components))
-            if isinstance(part, FactorAnalyzer) and part.correlation is not None:
+            if isinstance(part, FactorAnalyzer) and part.counts_factors:
                 groups.append(cls(part, place, slice(first, after)))
             first = after
         return groups

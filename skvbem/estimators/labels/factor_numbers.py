@@ -34,7 +34,7 @@ from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.model import EmissionAscent, LabelModel
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import Race, run
-from skvbem.vbem.fit import Fit, FitMethod, FitPlan
+from skvbem.vbem.fit import Fit, FitMethod, FitPlan, continued
 
 # Nats to which moves are run, and by which a bound must be higher: runs that end closer met one optimum.
 NEARLY, MIN_RISE_IN_NATS = 0.01, 0.03
@@ -179,8 +179,15 @@ class Search:
     def finished(self, state: State, *, anew: bool) -> tuple[FitPlan, Fit]:
         """The best fit of a state's size, from where it is and, if so said, from new starts."""
         plan = self.plan(state.model)
-        if anew:
-            return plan, plan.refit(state.model, self.data, posteriors.VB, state, self.n_threads, self.stop)
+        if not anew:
+            return self._run_on(plan, state)
+        fit = plan.refit(state.model, self.data, posteriors.VB, state, self.n_threads, self.stop)
+        if not fit.converged and fit.n_iter < self.limits["max_iter"]:  # left by a race that it was about to win
+            fit = continued(fit, self._run_on(plan, replace(state, statistics=fit.statistics))[1])
+        return plan, fit
+
+    def _run_on(self, plan: FitPlan, state: State) -> tuple[FitPlan, Fit]:
+        """The fit that a state leads to, without new starts."""
         plan = FitPlan(plan.method, plan.seed, state.statistics[:, None], self.limits)
         return plan, plan.run(state.model, self.data, posteriors.VB, self.n_threads, self.stop)
 
