@@ -217,7 +217,7 @@ def _doubts(n_at_edge: int, n_unknown: int, n_silent: int) -> tuple[str, ...]:
             f"{n_at_edge} parameters stand at the edge of what they can be, such as a probability of 0 or 1: they have "
             "no standard error, and the others have those given them."
         )
-    if n_silent:
+    if n_unknown:
         doubts.append(
             f"In {n_silent} directions the data say nothing, or the fit has not converged: {n_unknown} parameters that "
             "depend on them have no standard error."
