@@ -5,7 +5,7 @@ from skvbem.estimators.factor_analysis.fit_indices import FitIndices
 from skvbem.estimators.factor_analysis.vb_factor_analysis import VBFactorAnalysis
 from skvbem.estimators.hmm.fitted import Forecast
 from skvbem.estimators.hmm.vb_hmm import VBHMM
-from skvbem.estimators.mixture.growth import Move
+from skvbem.estimators.labels.factor_numbers import Move
 from skvbem.estimators.mixture.vb_mixture import VBMixture
 from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG

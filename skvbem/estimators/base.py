@@ -273,9 +273,9 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     def _check_y(self, y, reading: Any) -> None:
         """Refuse what is ignored as y and cannot be meant so."""
 
-    def _plan(self, model, data, reading: Any) -> FitPlan:
+    def _plan(self, model, data, reading: Any, seed: tuple[int, ...] | None = None) -> FitPlan:
         """Where to start and when to stop; with `warm_start` from the last solution, if it is one of such a model."""
-        seed, limits = self._seed(self.random_state), self._limits_of_run()
+        seed, limits = self._seed(self.random_state) if seed is None else seed, self._limits_of_run()
         last = getattr(self, "_fitted_", None) if self.warm_start else None
         if last is not None and last.continues(reading.columns, model):
             start = self._start_from(last, model.with_known_hyperparameters(), data, reading)

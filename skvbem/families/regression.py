@@ -274,13 +274,20 @@ class Regression(FlatFamily):
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
         return _trail(coefficients, 1 / np.maximum(variance, self.floor))
 
+    @property
+    def noise_of_row(self) -> np.ndarray:
+        """Which noise each row has, (n_rows,), where noises are not known."""
+        assert self.noise_of is not None
+        return self.noise_of
+
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
         """Which components have a noise at its floor, (n_components, ...); None if the noise is known."""
         if self.noise_of is None:
             return None
         _, rho = _lead(self.most_likely(statistics))
-        flat = (rho > _NEARLY / self.floor)[..., self.noise_of]
-        return np.moveaxis(flat.reshape(*flat.shape[:-1], self.n_components, -1).any(axis=-1), -1, 0)
+        flat = np.asarray(rho > _NEARLY / self.floor)[..., self.noise_of]
+        by_component = flat.reshape(*flat.shape[:-1], self.n_components, -1)
+        return np.moveaxis(np.asarray(by_component.any(axis=-1)), -1, 0)
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> RegressionPoint:
         """Coefficients and precisions drawn: precisions first, then coefficients given these."""

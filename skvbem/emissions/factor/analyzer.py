@@ -18,8 +18,8 @@ back to it. So rows are completed for a start by the principal components of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations, product
 from math import factorial
@@ -67,6 +67,8 @@ class FactorAnalyzer(Emission):
         Of the data, rows.
     n_factors_of : tuple of int
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
+    correlation : ndarray of shape (d, d), optional
+        Of the data, where the numbers of factors are to be chosen: starts of any number are made of it.
     """
 
     origin: np.ndarray
@@ -78,6 +80,7 @@ class FactorAnalyzer(Emission):
     tied: bool = False
     total_weight: float = 1.0
     n_factors_of: tuple[int, ...] = ()
+    correlation: np.ndarray | None = None
 
     @classmethod
     def for_data(
@@ -85,18 +88,34 @@ class FactorAnalyzer(Emission):
         values: np.ndarray | Blocks,
         weight: np.ndarray | None = None,
         *,
-        n_factors: int,
+        n_factors: int | None,
         spherical: bool = False,
         tied: bool = False,
     ) -> Self:
-        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,)."""
+        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,).
+
+        Without `n_factors` it has none yet: how many is to be chosen (`with_numbers`).
+        """
         moments = weighted_moments(values, weight)
         has_gaps = np.zeros(len(moments.origin), dtype=bool)
         for cells, _ in blocks_of_floats(values, weight):
             has_gaps |= np.isnan(cells).any(axis=0)
-        loadings = principal_loadings(moments.correlation, n_factors)
+        loadings = principal_loadings(moments.correlation, n_factors or 0)
         mean = moments.mean / moments.deviation
-        return cls(moments.origin, moments.deviation, mean, has_gaps, loadings, spherical, tied, moments.total_weight)
+        units = moments.origin, moments.deviation, mean
+        correlation = moments.correlation if n_factors is None else None
+        return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation)
+
+    def with_numbers(self, numbers: Sequence[int]) -> Self:
+        """The emission with another number of factors in each component; all the same where these are."""
+        assert self.correlation is not None
+        of_each = () if len(set(numbers)) == 1 else tuple(map(int, numbers))
+        loadings = principal_loadings(self.correlation, int(max(numbers)))
+        return replace(self, loadings=loadings, n_factors_of=of_each)
+
+    def numbers(self, n_components: int) -> tuple[int, ...]:
+        """Factors of each of so many components."""
+        return self.n_factors_of or (self.n_factors,) * n_components
 
     @property
     def n_columns(self) -> int:
@@ -121,8 +140,7 @@ class FactorAnalyzer(Emission):
 
     def in_use(self, n_components: int) -> np.ndarray:
         """Which regressors each component has, (n_components, 1 + q): the constant, and its factors."""
-        most = np.array(self.n_factors_of or self.n_factors)
-        return np.arange(1 + self.n_factors) <= np.broadcast_to(most, n_components)[:, None]
+        return np.arange(1 + self.n_factors) <= np.array(self.numbers(n_components))[:, None]
 
     def layout(self, n_components: int) -> Regression:
         """Which rows of coefficients share matrices and noises, for so many components; of no density."""
@@ -206,7 +224,7 @@ class FactorAnalyzer(Emission):
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
         layout = prior_layout(prior)
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
-        of_noise = np.bincount(layout.noise_of, np.tile(noise, k)) / np.bincount(layout.noise_of)
+        of_noise = np.bincount(layout.noise_of_row, np.tile(noise, k)) / np.bincount(layout.noise_of_row)
         assert len(coefficients) == k * d
         return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
 
@@ -268,10 +286,10 @@ class FactorAnalyzer(Emission):
         k, d = posterior.n_components, self.n_columns
         kappa = np.linalg.inv(np.moveaxis(posterior.covariance, [0, 1, 2], [-3, -2, -1]))[..., 0, 0]
         share = (kappa / (kappa + 1))[posterior.precision_of].reshape(k, 1, d)
-        a, rate = (np.asarray(x)[posterior.noise_of].reshape(k, d) for x in (posterior.shape, posterior.rate))
+        a, rate = (np.asarray(x)[posterior.noise_of_row].reshape(k, d) for x in (posterior.shape, posterior.rate))
         mean, seen = posterior.mean[:, 0].reshape(k, 1, d), ~np.isnan(block.values)
         squares = np.where(seen, share * (block.measured.T - mean) ** 2, 0.0)
-        groups = posterior.noise_of[:d, None] == np.unique(posterior.noise_of[:d])
+        groups = posterior.noise_of_row[:d, None] == np.unique(posterior.noise_of_row[:d])
         first = groups.argmax(axis=0)
         a, rate, squares, n = a[:, None, first], rate[:, None, first], squares @ groups, seen @ groups.astype(float)
         of_noises = (
@@ -362,7 +380,7 @@ class FactorAnalyzer(Emission):
 
     def quantiles(self, posterior: Regression, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of the means, each of which is Student t distributed."""
-        a, b = (x[posterior.noise_of] for x in (posterior.shape, posterior.rate))
+        a, b = (x[posterior.noise_of_row] for x in (posterior.shape, posterior.rate))
         spread = posterior.covariance[posterior.precision_of, 0, 0]
         reach = stdtrit(2 * a, probability) * np.sqrt(b / a * spread)
         means = (posterior.mean[:, 0] + reach).reshape(-1, self.n_columns)
@@ -404,6 +422,10 @@ class FactorAnalyzer(Emission):
             n_redundant += d * self.n_factors + n_noises - min(dimension, d * (d + 1) // 2)
         return n_redundant
 
+    def n_unused_parameters(self, n_components: int) -> int:
+        """Loadings on factors that some components do not have."""
+        return self.n_columns * int((~self.in_use(n_components)).sum())
+
     @property
     def n_symmetries(self) -> int:
         """Factors change their places and their signs."""
@@ -436,13 +458,15 @@ class FactorAnalyzer(Emission):
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
         coefficients = point.coefficients.reshape(-1, self.n_columns, 1 + self.n_factors)
-        precision = point.precision[self.layout(len(coefficients)).noise_of]
+        precision = point.precision[self.layout(len(coefficients)).noise_of_row]
         return coefficients, precision.reshape(-1, self.n_columns)
 
 
 def prior_layout(prior: Any) -> Regression:
     """The family of a prior, hierarchical or not."""
-    return prior.base if isinstance(prior, Hierarchical) else prior
+    layout = prior.base if isinstance(prior, Hierarchical) else prior
+    assert isinstance(layout, Regression)
+    return layout
 
 
 def simplex(d: int) -> np.ndarray:

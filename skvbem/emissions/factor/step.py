@@ -360,7 +360,7 @@ class FactorStep(Step):
             total, [total.shape[-1] - 2 * d - of_rows, total.shape[-1] - 2 * d, total.shape[-1] - d], axis=-1
         )
         packed, sums, counts, squares = (part.reshape(len(total), -1) for part in split)
-        groups = (layout.noise_of[:, None] == np.arange(layout.n_noises)).astype(float)
+        groups = (layout.noise_of_row[:, None] == np.arange(layout.n_noises)).astype(float)
         cells = np.concatenate([packed, sums, counts @ groups, squares @ groups], axis=-1)
         return cells[0] if self.single else cells.T
 
@@ -377,7 +377,7 @@ class FactorStep(Step):
         d, n_regressors = self.n_columns, self.layout.n_regressors
         width -= n_regressors * (n_regressors + 1) // 2
         first, counts, squares = np.split(cells[..., :width], [width - 2 * d, width - d], axis=-1)
-        noises = self.layout.noise_of[:d]  # those of the first component, as of any other
+        noises = self.layout.noise_of_row[:d]  # those of the first component, as of any other
         groups = (noises[:, None] == np.unique(noises)).astype(float)
         return np.concatenate([first, counts @ groups, squares @ groups], axis=-1).swapaxes(0, 1)
 

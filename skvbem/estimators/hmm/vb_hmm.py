@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
+from skvbem.emissions import Emission
 from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, Forecast
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
@@ -339,11 +340,17 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         return SequenceReading(columns, values, lengths, weight, sequences, order, names=names, given=given)
 
     def _model(self, reading: SequenceReading) -> HMM:
-        emission = reading.as_independent.emission()
-        n, owner = self.n_components, type(self).__name__
+        return self._model_with(reading, reading.as_independent.emission(), self.n_components)
+
+    def _model_with(self, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
+        n, owner = n_components, type(self).__name__
         check_size(emission, n, self._n_starts(), self.max_memory, owner, n + 1)
         chain = resolve_chain(self)
         return HMM(emission, *chain, resolve_emission_prior(reading.columns, emission, n))
+
+    def _check_together(self, X) -> None:
+        super()._check_together(X)
+        self._check_numbers(X)
 
     def _starts(
         self, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import ClassVar
@@ -18,7 +19,7 @@ from skvbem.estimators.labels.fitting import LabelStarts
 from skvbem.estimators.mixture.estimator import MixtureEstimator
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.mixture.fitting import OPTIMIZED, resolve_weights
-from skvbem.estimators.mixture.growth import Growth, Move
+from skvbem.estimators.mixture.growth import Growth
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
 from skvbem.vbem.fit import Fit, FitPlan
@@ -217,41 +218,27 @@ class VBMixture(MixtureEstimator):
 
     def _model(self, reading: TableReading) -> Mixture:
         n_components = 1 if self.n_components == "auto" else self.n_components
-        return self._of_size(reading, reading.emission(), n_components)
+        return self._model_with(reading, reading.emission(), n_components)
 
-    def _of_size(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
-        """The mixture of some number of components of an emission."""
+    def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
         kind, concentration = self.weight_concentration_prior_type, self.weight_concentration_prior
         return self._mixture(reading, emission, resolve_weights(kind, concentration, n_components, type(self).__name__))
 
     def _best_fit(self, model, data, reading, report) -> tuple[Mixture, FitPlan, Fit, dict]:
         if self.n_components != "auto":
             return super()._best_fit(model, data, reading, report)
-        seed, limits = self._seed(self.random_state), self._limits_of_run()
-        growth = Growth(
-            partial(self._of_size, reading, model.emission),
-            data,
-            n_init=self.n_init,
-            init=self.init,
-            seed=seed,
-            limits=limits,
-            stopped=lambda: report.stopped,
-            tell=self._tell,
-            **self._options(report),
-        )
-        model, plan, fit, moves = growth.run()
+        seed = self._seed(self.random_state)
+        starts = LabelStarts(self.init, self.n_init, seed, starts_of)
+        plan = FitPlan(self._method, seed, starts, self._limits_of_run(), explore=True)
+        search = replace(self._search(data, reading, report, seed), plan=lambda other: plan)
+        model, plan, fit, moves = Growth(partial(self._model_with, reading), model.emission, search, seed).run()
         return model, plan, fit, {"moves_": moves}
-
-    def _tell(self, move: Move) -> None:
-        """Say where a long search for the number of components is."""
-        if self.verbose:
-            n, owner = move.n_components, type(self).__name__
-            print(f"[{owner}] {move.kind}: {n} component{'s' * (n > 1)}, lower_bound {move.lower_bound:.6f}")
 
     def _learns_prior(self) -> bool:
         return isinstance(self.weight_concentration_prior, str)
 
     def _check_together(self, X) -> None:
+        self._check_numbers(X)
         owner = f"of {type(self).__name__}"
         auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
         if self.method != "vb" and (auto or optimized):

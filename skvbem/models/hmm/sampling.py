@@ -58,7 +58,7 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
         for rows in (model.initial, model.transitions)
         for order in (np.roll(np.arange(n_states), 1), _swapped(n_states))
     )  # a turn and a swap make all permutations
-    alike = alike and n_states > 1
+    alike = bool(alike and n_states > 1)
     if model.emission.n_symmetries > 1:
         return signed_relabelings(model, n_chain + cells, model.cells_in_order, alike, limit)
     if not alike:

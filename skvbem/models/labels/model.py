@@ -206,10 +206,11 @@ class EmissionAscent(Generic[_Model]):
         before = statistics[first:], natural[first:]
         after = expansion.statistics(before[0]), expansion.natural(before[1])
         rises = expansion.gain + self._of_complete(prior, *after) > self._of_complete(prior, *before)
-        return tuple(
+        statistics, natural = (
             np.concatenate([cells[:first], np.where(rises, there, here)])
             for cells, there, here in zip((statistics, natural), after, before)
         )
+        return statistics, natural
 
     def _of_complete(self, prior: Any, statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
         """The objective of complete rows, hyperparameters as natural parameters say, (n_lanes,), nats."""
