@@ -2,8 +2,8 @@
 
 A ``load_...`` function reads a table that is part of the package; nothing is downloaded. Codes of categories are the
 source's own (often 1 and 2, not 0 and 1), and a missing cell is NaN. A ``make_...`` function makes rows: from a network
-with hidden variables, which it returns along with them, or with given moments. Where each table comes from, and under which license, is
-said in its loader's docstring and in ``ATTRIBUTION.md`` beside the files.
+with hidden variables, which it returns along with them, or with given moments. Where each table comes from, and under
+which license, is said in its loader's docstring and in ``ATTRIBUTION.md`` beside the files.
 """
 
 from skvbem.datasets._moments import make_rows_with_moments

@@ -636,7 +636,7 @@ def load_fetal_lamb(*, as_frame=False):
 
 
 def load_ability_tests(*, as_frame=False):
-    """Six tests of ability that 112 people took, of which only means of products were printed: weighted rows with these.
+    """Six tests of ability that 112 people took, of which only covariances were printed: weighted rows with these.
 
     ======= ===============================================
     general a measure of general intelligence without words
@@ -668,7 +668,7 @@ def load_ability_tests(*, as_frame=False):
 
     Notes
     -----
-    License: numbers of a published table, free to copy; cite the source.
+    License: published measurements, facts and free to copy; cite the source.
 
     References
     ----------

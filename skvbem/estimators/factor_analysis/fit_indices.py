@@ -5,8 +5,8 @@ The test is by maximum likelihood, with Bartlett's factor, as R's factanal has i
 .. math:: \chi^2 = \left(n - 1 - \frac{2d + 5}{6} - \frac{2q}{3}\right) \frac{2 (L_S - L)}{n}, \qquad
           \mathrm{df} = \tfrac12 [(d - q)^2 - d - q],
 
-L the log likelihood of q factors and :math:`L_S` that of any covariance matrix, both by EM where cells are missing. With
-one noise for all columns there are more degrees of freedom: free parameters of covariance matrices less those of
+L the log likelihood of q factors and :math:`L_S` that of any covariance matrix, both by EM where cells are missing.
+With one noise for all columns there are more degrees of freedom: free parameters of covariance matrices less those of
 factors and noise.
 """
 

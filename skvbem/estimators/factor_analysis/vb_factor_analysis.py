@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skvbem._compat import Interval, StrOptions, warn
-from skvbem.emissions import FactorGaussian
+from skvbem.emissions import Emission, FactorGaussian
 from skvbem.errors import DataWarning
 from skvbem.estimators.base import check_count, check_flag, check_level
 from skvbem.estimators.factor_analysis.fit_indices import FitIndices, fit_indices
@@ -63,8 +63,9 @@ class VBFactorAnalysis(MixtureEstimator):
 
     Parameters
     ----------
-    n_factors : int, default=1
-        Number of factors; `lower_bound_` compares across numbers.
+    n_factors : int or "auto", default="auto"
+        Number of factors. "auto" adds and deletes factors as long as that raises `lower_bound_`, which needs
+        ``method="vb"``; see `n_factors_` and `moves_`.
     noise : {"diag", "spherical"}, default="diag"
         A variance of the noise for each column, or one for all columns.
     method : {"vb", "map", "ml"}, default="vb"
@@ -134,6 +135,8 @@ class VBFactorAnalysis(MixtureEstimator):
         Columns of which next to nothing is noise.
     n_factors_, n_components_ : int
         Number of factors.
+    moves_ : list of Move
+        With ``n_factors="auto"``, the moves that raised the bound: kind, bound and number of factors after each.
     parameters_ : dict of str to dict of str to ndarray
         Under "factor" the means, loadings and what else draws and intervals have, by name.
     lower_bound_ : float
@@ -180,7 +183,7 @@ class VBFactorAnalysis(MixtureEstimator):
     map_basis = "natural"
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_factors": [Interval(Integral, 0, None, closed="left")],
+        "n_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "noise": [StrOptions({"diag", "spherical"})],
         "rotation": [StrOptions(set(ROTATIONS)), None],
         "relevance": [StrOptions({"ard", "fixed"})],
@@ -194,7 +197,7 @@ class VBFactorAnalysis(MixtureEstimator):
 
     def __init__(
         self,
-        n_factors=1,
+        n_factors="auto",
         *,
         noise="diag",
         method="vb",
@@ -258,7 +261,14 @@ class VBFactorAnalysis(MixtureEstimator):
         return {"rotation": self.rotation}
 
     def _model(self, reading: TableReading) -> Mixture:
-        return self._mixture(reading, reading.emission(), FiniteWeights(np.ones(1)))
+        return self._model_with(reading, reading.emission(), 1)
+
+    def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
+        return self._mixture(reading, emission, FiniteWeights(np.ones(n_components)))
+
+    def _check_together(self, X) -> None:
+        super()._check_together(X)
+        self._check_numbers(X)
 
     def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> FactorStarts:
         return FactorStarts(self.init, self.n_init, seed)
