@@ -146,7 +146,9 @@ def standard_errors(fitted: Fitted, evaluation: Evaluation, max_states: int) -> 
     along = _derivatives(at, free, inside)
     errors = np.linalg.norm(along @ root, axis=1)
     at_edge = _at_edge(at, free, along, edge)
-    unknown = np.linalg.norm(along @ silent, axis=1) > _SOME * np.linalg.norm(along, axis=1)
+    slopes = np.linalg.norm(along, axis=1)
+    constant = slopes <= _NONE * np.abs(_flat(parameters))  # but for rounding
+    unknown = (np.linalg.norm(along @ silent, axis=1) > _SOME * slopes) & ~constant
     errors[at_edge | unknown] = np.nan
     spread = inside @ root
     return StandardErrors(
