@@ -263,7 +263,8 @@ class VBMixture(MixtureEstimator):
 
     def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray | LabelStarts:
         if isinstance(self.init, str):
-            return LabelStarts(self.init, self.n_init, seed, starts_of)
+            n_starts = self.n_init if model.n_components > 1 else 1  # with one component all are the same
+            return LabelStarts(self.init, n_starts, seed, starts_of)
         n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
         given = given if reading.is_weighted is None else given[reading.is_weighted]
