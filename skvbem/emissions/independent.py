@@ -143,10 +143,6 @@ class Independent(Emission):
         """Natural parameters of the groups for a start."""
         return np.concatenate([part.start_natural(of_part) for part, of_part in zip(self.parts, prior.blocks)])
 
-    def n_unused_parameters(self, n_components: int) -> int:
-        """Parameters that some components do not have, of all groups."""
-        return sum(part.n_unused_parameters(n_components) for part in self.parts)
-
     @property
     def n_symmetries(self) -> int:
         """As many as the groups have together."""

@@ -443,10 +443,6 @@ class FactorAnalyzer(Emission):
             n_redundant += d * self.n_factors + n_noises - min(dimension, d * (d + 1) // 2)
         return n_redundant
 
-    def n_unused_parameters(self, n_components: int) -> int:
-        """Loadings on factors that some components do not have."""
-        return self.n_columns * int((~self.in_use(n_components)).sum())
-
     @property
     def n_symmetries(self) -> int:
         """Factors change their places and their signs."""
