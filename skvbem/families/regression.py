@@ -399,7 +399,9 @@ class Regression(FlatFamily):
 
     def _unpacked(self, cells: np.ndarray) -> np.ndarray:
         """Symmetric matrices (..., n_precisions, D, D) of packed cells (cells, n)."""
-        return unpack_symmetric(cells.T, self.n_regressors).reshape(*self._parts[0].shape[:-1], *[self.n_regressors] * 2)
+        return unpack_symmetric(cells.T, self.n_regressors).reshape(
+            *self._parts[0].shape[:-1], *[self.n_regressors] * 2
+        )
 
     @property
     def _log_det(self) -> np.ndarray:

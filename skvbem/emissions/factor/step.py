@@ -405,7 +405,9 @@ class FactorStep(Step):
         sums = block.measured[:, None] * regressors[:, None]
         noises = self.layout.noise_of_row[:d]  # those of the first component, as of any other
         groups = (noises[:, None] == np.unique(noises)).astype(float)
-        of_noises = [np.broadcast_to((each @ groups).T, (k, groups.shape[1], n)) for each in (observed, block.squares.T)]
+        of_noises = [
+            np.broadcast_to((each @ groups).T, (k, groups.shape[1], n)) for each in (observed, block.squares.T)
+        ]
         parts = [part.reshape(k, -1, n) for part in (of_matrices, sums, *of_noises)]
         return np.moveaxis(np.concatenate(parts, axis=1), -1, 0)
 

@@ -56,6 +56,11 @@ class FittedFactorAnalysis(FittedMixture):
         return self.emission.n_factors
 
     @property
+    def weights(self) -> np.ndarray:
+        """The weight of the only component."""
+        return np.ones(1)
+
+    @property
     def is_oblique(self) -> bool:
         """Whether factors as they are shown may be correlated."""
         return self.rotation is not None and ROTATIONS[self.rotation].is_oblique
@@ -197,7 +202,7 @@ class FittedFactorAnalysis(FittedMixture):
             shares = np.stack([explained, explained / len(self.deviations)])
             tables.append(ParameterTable("factors", ["variance explained, in columns", "share"], names, shares))
         if self.is_oblique and names:
-            ends = None if intervals is None else self._of(intervals)["factor_correlations"]
+            ends = None if intervals is None else self._of(intervals).get("factor_correlations")
             tables.append(ParameterTable("correlations of factors", names, names, self.correlations, ends))
         found = [self.loadings, self.uniquenesses[:, None], self.found["means"][:, None]]
         ends = None
