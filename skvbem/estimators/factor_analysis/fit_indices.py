@@ -123,7 +123,7 @@ def fit_indices(
     """
     ((cells, weight),) = reading.blocks
     d, n = len(covariance), _n_rows(cells[0], weight)
-    saturated, of_saturated = _saturated(reading, owner)
+    saturated, of_saturated = saturated_model(reading, f"fit_indices of {owner}")
     null = _without_correlations(cells[0], weight)
     bartlett = n - 1 - (2 * d + 5) / 6
     df, df_null = d * (d + 3) // 2 - n_free_parameters, d * (d - 1) // 2
@@ -182,8 +182,14 @@ def _without_correlations(cells: np.ndarray, weight: np.ndarray | None) -> float
     return float(-0.5 * (n * (np.log(2 * pi * variances) + 1)).sum())
 
 
-def _saturated(reading: TableReading, owner: str) -> tuple[float, np.ndarray]:
-    """The log likelihood of the saturated model, nats, and its covariance matrix."""
+def saturated_model(reading: TableReading, caller: str) -> tuple[float, np.ndarray]:
+    """The log likelihood of the saturated model, nats, and its covariance matrix (d, d), by EM where cells are missing.
+
+    Raises
+    ------
+    ValueError
+        If there is no such matrix; the message names the caller.
+    """
     group, ((values, weight),) = reading.columns.groups[0], reading.blocks
     specification = Gaussian("full")
     emission: DenseGaussian = specification.for_data(values[0], weight)
@@ -198,7 +204,7 @@ def _saturated(reading: TableReading, owner: str) -> tuple[float, np.ndarray]:
     n, d = _n_rows(values[0], weight), len(group.names)
     if n <= d or (solutions is not None and not solutions(fit.statistics[:, None]).all()):
         raise ValueError(
-            f"fit_indices of {owner} compares with the most likely covariance matrix of all columns, and there is "
+            f"{caller} compares with the most likely covariance matrix of all columns, and there is "
             f"none: {n:g} rows of {d} columns, or columns that are constant or functions of each other. Leave some out."
         )
     point = posteriors.ML.point_of(model.prior, fit.statistics)

@@ -12,7 +12,7 @@ from skvbem._compat import Interval, StrOptions, warn
 from skvbem.emissions import Emission, FactorGaussian
 from skvbem.errors import DataWarning
 from skvbem.estimators.base import check_count, check_flag, check_level
-from skvbem.estimators.factor_analysis.fit_indices import FitIndices, fit_indices
+from skvbem.estimators.factor_analysis.fit_indices import FitIndices, fit_indices, saturated_model
 from skvbem.estimators.factor_analysis.fitted import FittedFactorAnalysis
 from skvbem.estimators.factor_analysis.fitting import FactorStarts, statistics_at
 from skvbem.estimators.factor_analysis.rotations import ROTATIONS, explained_variance
@@ -530,9 +530,7 @@ class VBFactorAnalysis(MixtureEstimator):
         """
         check_is_fitted(self)
         evaluation = self.evaluation(X, sample_weight)
-        reading = self._read_again(X, sample_weight)
-        if reading.are_in_blocks:
-            raise ValueError("fit_indices takes rows that are in memory; X comes in blocks.")
+        reading = self._in_memory("fit_indices", X, sample_weight)
         most_likely = self._most_likely(evaluation)
         bic = self.log_evidence(X, sample_weight=sample_weight, kind="bic")
         return fit_indices(
@@ -543,6 +541,33 @@ class VBFactorAnalysis(MixtureEstimator):
             int(bic.n_free_parameters),
             type(self).__name__,
         )
+
+    def saturated_covariance(self, X, sample_weight=None):
+        """Covariance of the columns that is most likely without any factors, which `fit_indices` compares with.
+
+        Where no cell is missing it is the covariance of the data, with divisor n; else it is found by EM.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order, in memory.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        check_is_fitted(self)
+        reading = self._in_memory("saturated_covariance", X, sample_weight)
+        return saturated_model(reading, f"saturated_covariance of {type(self).__name__}")[1]
+
+    def _in_memory(self, caller: str, X, sample_weight) -> TableReading:
+        """The data of the fit, read again; a ValueError if they come in blocks."""
+        reading = self._read_again(X, sample_weight)
+        if reading.are_in_blocks:
+            raise ValueError(f"{caller} takes rows that are in memory; X comes in blocks.")
+        return reading
 
     def _most_likely(self, evaluation: Evaluation) -> FittedFactorAnalysis:
         """The factors of maximum likelihood."""
