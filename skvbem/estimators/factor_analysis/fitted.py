@@ -68,21 +68,21 @@ class FittedFactorAnalysis(FittedMixture):
     # Loadings, as they are found and as they are shown ----------------------------------------------------------------
 
     @cached_property
-    def found(self) -> dict[str, np.ndarray]:
+    def as_found(self) -> dict[str, np.ndarray]:
         """Means, loadings, variances of noise and the covariance, as the fit found them."""
         return {name: each[0] for name, each in self.emission.parameters(self.point[-1]).items()}
 
     @cached_property
     def deviations(self) -> np.ndarray:
         """Standard deviations of the columns under the model, (d,)."""
-        return np.sqrt(np.diagonal(self.found["covariances"]))
+        return np.sqrt(np.diagonal(self.as_found["covariances"]))
 
     @cached_property
     def turn(self) -> np.ndarray:
         """T: loadings are shown as those found times the inverse of its transpose, factors are turned by it, (q, q)."""
         if self.like is not None:
-            return self._turns_like(self.like, self.found["loadings"][None], self.deviations[None])[0]
-        loadings = self.found["loadings"] / self.deviations[:, None]
+            return self._turns_like(self.like, self.as_found["loadings"][None], self.deviations[None])[0]
+        loadings = self.as_found["loadings"] / self.deviations[:, None]
         turn = np.eye(self.n_factors) if self.rotation is None else ROTATIONS[self.rotation].of(loadings)
         order, signs = order_and_signs(rotated(loadings, turn), turn.T @ turn)
         return (turn * signs)[:, order]
@@ -90,7 +90,7 @@ class FittedFactorAnalysis(FittedMixture):
     @cached_property
     def loadings(self) -> np.ndarray:
         """Loadings as they are shown, in the units of the data, (d, q)."""
-        return rotated(self.found["loadings"], self.turn)
+        return rotated(self.as_found["loadings"], self.turn)
 
     @cached_property
     def standardized_loadings(self) -> np.ndarray:
@@ -105,7 +105,7 @@ class FittedFactorAnalysis(FittedMixture):
     @property
     def uniquenesses(self) -> np.ndarray:
         """The share of each column's variance that is noise, (d,)."""
-        return self.found["noise_variances"] / self.deviations**2
+        return self.as_found["noise_variances"] / self.deviations**2
 
     @property
     def near_floor(self) -> list[str]:
@@ -150,9 +150,11 @@ class FittedFactorAnalysis(FittedMixture):
 
     def judged(self, natural: np.ndarray) -> np.ndarray:
         """Means, noise and covariances of draws, which no turn of the factors changes; chains turn them slowly."""
-        found = self._found_of_draws(natural)
+        of_draws = self._found_of_draws(natural)
         rows, columns = np.tril_indices(len(self.deviations))
-        numbers = [np.stack([each[name][0] for each in found]) for name in ("means", "noise_variances", "covariances")]
+        numbers = [
+            np.stack([each[name][0] for each in of_draws]) for name in ("means", "noise_variances", "covariances")
+        ]
         numbers[-1] = numbers[-1][:, rows, columns] if self.n_factors else numbers[-1][:, :0, 0]
         return np.concatenate(numbers, axis=1).T
 
@@ -161,9 +163,9 @@ class FittedFactorAnalysis(FittedMixture):
         points = self.model.prior.from_natural(natural)
         return [self.emission.parameters(of_draw(points, k)[-1]) for k in range(natural.shape[1])]
 
-    def _shown(self, found: list[Mapping[str, np.ndarray]]) -> Parameters:
+    def _shown(self, of_draws: list[dict[str, np.ndarray]]) -> Parameters:
         """Parameters of draws as they are shown, by group and name, (n_draws, ...)."""
-        drawn = {name: np.stack([each[name][0] for each in found]) for name in found[0]}
+        drawn = {name: np.stack([each[name][0] for each in of_draws]) for name in of_draws[0]}
         deviations = np.sqrt(np.diagonal(drawn["covariances"], axis1=-2, axis2=-1))
         turns = self._turns_like(self.like or self, drawn["loadings"], deviations)
         drawn["loadings"] = rotated(drawn["loadings"], turns)
@@ -173,15 +175,17 @@ class FittedFactorAnalysis(FittedMixture):
             drawn["factor_correlations"] = turns.swapaxes(-1, -2) @ turns
         return {self.groups.groups[0].name: drawn}
 
-    def _turns_like(self, like: Self | FittedFactorAnalysis, found: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    def _turns_like(
+        self, like: Self | FittedFactorAnalysis, loadings: np.ndarray, deviations: np.ndarray
+    ) -> np.ndarray:
         """T of many loadings (n, d, q): turned to those of a fit, rotated for themselves, and named as they are there.
 
         Without a rotation they are turned to those of the fit [Schönemann 1966].
         """
         if not self.n_factors:
-            return np.zeros((len(found), 0, 0))
-        loadings = found / deviations[..., None]
-        onto = nearest_orthogonal(loadings.swapaxes(-1, -2) @ (like.found["loadings"] / like.deviations[:, None]))
+            return np.zeros((len(loadings), 0, 0))
+        loadings = loadings / deviations[..., None]
+        onto = nearest_orthogonal(loadings.swapaxes(-1, -2) @ (like.as_found["loadings"] / like.deviations[:, None]))
         if self.rotation is None:
             return onto @ like.turn
         turns = onto @ ROTATIONS[self.rotation].near(loadings @ onto, like.turn)
@@ -199,12 +203,14 @@ class FittedFactorAnalysis(FittedMixture):
         explained = explained_variance(self.standardized_loadings, self.correlations)
         tables = []
         if names:
-            shares = np.stack([explained, explained / len(self.deviations)])
-            tables.append(ParameterTable("factors", ["variance explained, in columns", "share"], names, shares))
+            explained_and_share = np.stack([explained, explained / len(self.deviations)])
+            tables.append(
+                ParameterTable("factors", ["variance explained, in columns", "share"], names, explained_and_share)
+            )
         if self.is_oblique and names:
             ends = None if intervals is None else self._of(intervals).get("factor_correlations")
             tables.append(ParameterTable("correlations of factors", names, names, self.correlations, ends))
-        found = [self.loadings, self.uniquenesses[:, None], self.found["means"][:, None]]
+        values = np.column_stack([self.loadings, self.uniquenesses, self.as_found["means"]])
         ends = None
         if intervals is not None:
             of_group = self._of(intervals)
@@ -216,7 +222,7 @@ class FittedFactorAnalysis(FittedMixture):
             ]
             ends = tuple(np.column_stack([pair[side] for pair in each]) for side in (0, 1))
         columns = [*names, "uniqueness", "mean"]
-        return [*tables, ParameterTable("loadings", list(self.columns.names), columns, np.column_stack(found), ends)]
+        return [*tables, ParameterTable("loadings", list(self.columns.names), columns, values, ends)]
 
     def _of(self, intervals: Intervals) -> Mapping[str, Any]:
         return intervals[self.groups.groups[0].name]

@@ -291,7 +291,7 @@ class VBFactorAnalysis(MixtureEstimator):
     @staticmethod
     def _model_state(fitted: FittedFactorAnalysis) -> dict:
         """The attributes that tell of the factors."""
-        found, correlations = fitted.found, fitted.correlations
+        parameters_found, correlations = fitted.as_found, fitted.correlations
         (parameters,) = fitted.named_parameters(fitted.point).values()
         state = {
             **MixtureEstimator._emission_state(fitted),
@@ -299,8 +299,8 @@ class VBFactorAnalysis(MixtureEstimator):
             "loadings_": fitted.loadings,
             "standardized_loadings_": fitted.standardized_loadings,
             "loadings_sd_": fitted.loadings_deviations,
-            "mean_": found["means"],
-            "noise_variance_": found["noise_variances"],
+            "mean_": parameters_found["means"],
+            "noise_variance_": parameters_found["noise_variances"],
             "uniquenesses_": fitted.uniquenesses,
             "communalities_": 1 - fitted.uniquenesses,
             "factor_variance_": explained_variance(fitted.standardized_loadings, correlations),
@@ -421,7 +421,7 @@ class VBFactorAnalysis(MixtureEstimator):
         -------
         ndarray of shape (n_features, n_features)
         """
-        return self.fitted.found["covariances"].copy()
+        return self.fitted.as_found["covariances"].copy()
 
     def get_precision(self):
         """Inverse of `get_covariance`.
@@ -430,10 +430,10 @@ class VBFactorAnalysis(MixtureEstimator):
         -------
         ndarray of shape (n_features, n_features)
         """
-        found = self.fitted.found
-        scaled = found["loadings"] / found["noise_variances"][:, None]
-        inner = np.eye(self.n_factors_) + found["loadings"].T @ scaled
-        return np.diag(1 / found["noise_variances"]) - scaled @ np.linalg.solve(inner, scaled.T)
+        loadings, noise = (self.fitted.as_found[name] for name in ("loadings", "noise_variances"))
+        scaled = loadings / noise[:, None]
+        inner = np.eye(self.n_factors_) + loadings.T @ scaled
+        return np.diag(1 / noise) - scaled @ np.linalg.solve(inner, scaled.T)
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row.
@@ -536,7 +536,7 @@ class VBFactorAnalysis(MixtureEstimator):
         return fit_indices(
             reading,
             float(bic.details["log_likelihood"]),
-            most_likely.found["covariances"],
+            most_likely.as_found["covariances"],
             most_likely.n_factors,
             int(bic.n_free_parameters),
             type(self).__name__,
