@@ -109,7 +109,9 @@ WITHOUT_Y = (
 )
 OF_A_SEQUENCE = "The rows of a table are one sequence: a state hangs on those before and after, a score on all of them."
 OF_ROWS = "Sequences count as a whole: weights that differ between the rows of one are refused."
-OF_NUMBERS = "A mapping in a cell is refused by a ValueError that names the column; the check asks for NumPy's TypeError."
+OF_NUMBERS = (
+    "A mapping in a cell is refused by a ValueError that names the column; the check asks for NumPy's TypeError."
+)
 # The four that rows which hang together cannot pass.
 OF_SEQUENCES = {
     "check_methods_sample_order_invariance": OF_A_SEQUENCE,

@@ -73,7 +73,9 @@ class Turned(MixtureAscent):
 def ascent_of(X, n_components=1, kind=MixtureAscent, condensed=False):
     """Ours, and the statistics it starts from."""
     emission = FactorGaussian(N_FACTORS).for_data(X)
-    model = Mixture(emission, FiniteWeights(np.ones(n_components)), emission.default_prior(n_components, relevance_prior=(1.0, 1.0)))
+    model = Mixture(
+        emission, FiniteWeights(np.ones(n_components)), emission.default_prior(n_components, relevance_prior=(1.0, 1.0))
+    )
     table = emission.prepare(X)
     order = emission.row_order(table)
     data = model.compile(table if order is None else emission.prepare(X[order]))

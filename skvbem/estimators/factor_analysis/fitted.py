@@ -203,10 +203,8 @@ class FittedFactorAnalysis(FittedMixture):
         explained = explained_variance(self.standardized_loadings, self.correlations)
         tables = []
         if names:
-            explained_and_share = np.stack([explained, explained / len(self.deviations)])
-            tables.append(
-                ParameterTable("factors", ["variance explained, in columns", "share"], names, explained_and_share)
-            )
+            of_columns = {"variance explained, in columns": explained, "share": explained / len(self.deviations)}
+            tables.append(ParameterTable("factors", list(of_columns), names, np.stack(list(of_columns.values()))))
         if self.is_oblique and names:
             ends = None if intervals is None else self._of(intervals).get("factor_correlations")
             tables.append(ParameterTable("correlations of factors", names, names, self.correlations, ends))
