@@ -164,10 +164,6 @@ class Emission(ABC):
         """Changes of what rows of one component hide besides it."""
         return self.n_symmetries
 
-    def n_unused_parameters(self, n_components: int) -> int:
-        """Parameters of the prior's family that some of so many components do not have."""
-        return 0
-
     def symmetries(self, component: int = 0) -> SignedPermutations:
         """All of them, as changes of the cells that are a component's own."""
         return nothing_changed(self.own_cells)

@@ -147,10 +147,6 @@ class Independent(Emission):
         """As many as the groups have together for a component."""
         return prod(part.n_symmetries_of(component) for part in self.parts)
 
-    def n_unused_parameters(self, n_components: int) -> int:
-        """Parameters that some components do not have, of all groups."""
-        return sum(part.n_unused_parameters(n_components) for part in self.parts)
-
     @property
     def n_symmetries(self) -> int:
         """As many as the groups have together."""

@@ -31,6 +31,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from skvbem._kernels import _factors
 from skvbem._numerics import (
     digamma,
     log_det_one_plus,
@@ -38,7 +39,6 @@ from skvbem._numerics import (
     log_rising,
     pack_symmetric,
     pairings,
-    safe_cholesky,
     unpack_symmetric,
 )
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
@@ -148,12 +148,17 @@ class Regression(FlatFamily):
     @property
     def n_precisions(self) -> int:
         """Number of precision matrices."""
-        return int(self.precision_of.max()) + 1
+        return self._structure.n_precisions
 
     @property
     def n_noises(self) -> int:
         """Number of noises whose precision is not known."""
-        return 0 if self.noise_of is None else int(self.noise_of.max()) + 1
+        return self._structure.n_noises
+
+    def __add__(self, statistics: np.ndarray) -> Self:
+        added = super().__add__(statistics)
+        vars(added)["_structure"] = self._structure
+        return added
 
     @property
     def n_free_parameters(self) -> int:
@@ -190,7 +195,7 @@ class Regression(FlatFamily):
         """Whether precision matrices are definite, shapes and rates positive; of the shape of the batch."""
         a, b = self._gamma
         with np.errstate(divide="ignore", invalid="ignore"):
-            definite = np.isfinite(self._factor).all(axis=(-3, -2, -1)) & np.isfinite(self._mean).all(axis=(-2, -1))
+            definite = np.isfinite(self._log_det).all(axis=-1) & np.isfinite(self._mean).all(axis=(-2, -1))
             return np.asarray(definite & (a > 0).all(axis=-1) & (b > 0).all(axis=-1))
 
     @property
@@ -203,9 +208,9 @@ class Regression(FlatFamily):
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over rows; NaN where the coordinates are not those of a density."""
         a, b = self._gamma
-        of_rows = 0.5 * (self.n_regressors * _LOG_2PI - self._log_det[..., self.precision_of]).sum(axis=-1)
+        of_rows = 0.5 * (self.n_regressors * self.n_rows * _LOG_2PI - self._log_det @ self._structure.n_sharing)
         if self.noise_of is None:
-            _, total, *_ = self.split(self.coordinates)
+            total = self._parts[1]
             return of_rows + 0.5 * (total * self._mean).sum(axis=(-2, -1))
         return of_rows + (log_gamma(a) - a * (np.log(b) + _LOG_2PI)).sum(axis=-1)
 
@@ -220,13 +225,13 @@ class Regression(FlatFamily):
         added = (self._mean * (total + residual)).sum(axis=-1)
         added = added + (residual * posterior._at_rows(posterior._covariance, residual)).sum(axis=-1)
         growth = log_det_one_plus(self._inverse_factor @ products @ self._inverse_factor.swapaxes(-1, -2))
-        of_rows = -0.5 * growth[..., self.precision_of].sum(axis=-1)
+        of_rows = -0.5 * growth @ self._structure.n_sharing
         if self.noise_of is None:
             return of_rows + 0.5 * added.sum(axis=-1)
         a, b = self._gamma
         half = 0.5 * n
         with np.errstate(divide="ignore", invalid="ignore"):
-            lifted = np.log1p(0.5 * (square - self._by_noise(added)) / b)
+            lifted = np.log1p(0.5 * (square - self.by_noise(added)) / b)
         of_noises = log_rising(a, half) - half * (np.log(b) + _LOG_2PI) - (a + half) * lifted
         return of_rows + of_noises.sum(axis=-1)
 
@@ -235,7 +240,7 @@ class Regression(FlatFamily):
         a, b = self._gamma
         rho = a / b
         of_rows = self._of_rows(rho)
-        n_sharing = np.bincount(self.precision_of)[:, None, None]
+        n_sharing = self._structure.n_sharing[:, None, None]
         products = self._by_precision(of_rows, self._mean) + n_sharing * self._covariance
         return self._natural(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
 
@@ -270,7 +275,7 @@ class Regression(FlatFamily):
         products, total, n, square = self.split(statistics)
         inverse = np.linalg.pinv(unpack_symmetric(products, self.n_regressors), hermitian=True)
         coefficients = self._at_rows(inverse, total)
-        left = square - self._by_noise((coefficients * total).sum(axis=-1))
+        left = square - self.by_noise((coefficients * total).sum(axis=-1))
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
         return _trail(coefficients, 1 / np.maximum(variance, self.floor))
 
@@ -351,7 +356,7 @@ class Regression(FlatFamily):
             drawn = 0.5 * root[:, None] * total
             of_row = logs[self.noise_of][:, None]
             curvature[places, of_row] = curvature[of_row, places] = -drawn
-            of_logs = self._by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
+            of_logs = self.by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
             curvature[logs, logs] = 0.5 * square * rho - of_logs
         return principal_submatrix(curvature, free)
 
@@ -368,35 +373,54 @@ class Regression(FlatFamily):
     # Parts ------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _factor(self) -> np.ndarray:
-        return safe_cholesky(unpack_symmetric(self.split(self.coordinates)[0], self.n_regressors))
+    def _structure(self) -> _Structure:
+        return _Structure.of(self.n_regressors, self.precision_of, self.noise_of)
+
+    @cached_property
+    def _parts(self) -> list[np.ndarray]:
+        return self.split(self.coordinates)
+
+    @cached_property
+    def _inverted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of precision matrices (..., n_precisions) packed roots and covariances, (cells, n), and ln det of roots."""
+        packed = self._parts[0]
+        cells = np.ascontiguousarray(packed.reshape(-1, packed.shape[-1]).T)[None]
+        root, covariance, log_root = np.empty(cells.shape), np.empty(cells.shape), np.empty((1, cells.shape[-1]))
+        _factors.invert(cells, root, covariance, log_root)
+        return root[0], covariance[0], log_root.reshape(packed.shape[:-1])
 
     @cached_property
     def _inverse_factor(self) -> np.ndarray:
-        return np.linalg.inv(self._factor)
+        return np.tril(self._unpacked(self._inverted[0]))
 
     @cached_property
     def _covariance(self) -> np.ndarray:
-        return self._inverse_factor.swapaxes(-1, -2) @ self._inverse_factor
+        return self._unpacked(self._inverted[1])
 
-    @cached_property
+    def _unpacked(self, cells: np.ndarray) -> np.ndarray:
+        """Symmetric matrices (..., n_precisions, D, D) of packed cells (cells, n)."""
+        return unpack_symmetric(cells.T, self.n_regressors).reshape(
+            *self._parts[0].shape[:-1], *[self.n_regressors] * 2
+        )
+
+    @property
     def _log_det(self) -> np.ndarray:
-        return 2 * np.log(np.diagonal(self._factor, axis1=-2, axis2=-1)).sum(axis=-1)
+        return -2 * self._inverted[2]
 
     @cached_property
     def _mean(self) -> np.ndarray:
-        return self._at_rows(self._covariance, self.split(self.coordinates)[1])
+        return self._at_rows(self._covariance, self._parts[1])
 
     @cached_property
     def _gamma(self) -> tuple[np.ndarray, np.ndarray]:
         """Shapes and rates, batch axes first."""
-        _, total, count, square = self.split(self.coordinates)
-        return count / 2, (square - self._by_noise((total * self._mean).sum(axis=-1))) / 2
+        _, total, count, square = self._parts
+        return count / 2, (square - self.by_noise((total * self._mean).sum(axis=-1))) / 2
 
-    @cached_property
+    @property
     def _n_coefficients(self) -> np.ndarray:
         """Coefficients that stand on each noise."""
-        return np.zeros(0) if self.noise_of is None else self.n_regressors * np.bincount(self.noise_of)
+        return self._structure.n_coefficients
 
     @property
     def _free_places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -405,15 +429,9 @@ class Regression(FlatFamily):
         of_coefficients, logs = np.split(places, [self.n_rows * self.n_regressors])
         return of_coefficients.reshape(self.n_rows, -1), logs
 
-    @cached_property
-    def _has_equal_blocks(self) -> bool:
-        """Whether each matrix serves as many rows, one after the other."""
-        n_sharing, rest = divmod(self.n_rows, self.n_precisions)
-        return not rest and bool(np.all(self.precision_of == np.arange(self.n_rows) // n_sharing))
-
     def _at_rows(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Matrices (..., n_precisions, D, D) times each row (..., n_rows, D) that has them."""
-        if self._has_equal_blocks:
+        if self._structure.has_equal_blocks:
             blocks = rows.reshape(*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
             product = blocks @ matrices.swapaxes(-1, -2)
             return product.reshape(*product.shape[:-3], *rows.shape[-2:])
@@ -422,19 +440,23 @@ class Regression(FlatFamily):
     def _by_precision(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Sums of weighted squares of rows that share a matrix, (..., n_precisions, D, D)."""
         weighted = weight[..., None] * rows
-        if self._has_equal_blocks:
+        if self._structure.has_equal_blocks:
             shape = (*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
             return weighted.reshape(shape).swapaxes(-1, -2) @ rows.reshape(shape)
         squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)
         return np.moveaxis(_summed(squares, self.precision_of, self.n_precisions), -1, -3)
 
-    def _by_noise(self, of_rows: np.ndarray) -> np.ndarray:
-        """Sums over the rows of each noise, (..., n_noises)."""
-        return of_rows[..., :0] if self.noise_of is None else _summed(of_rows, self.noise_of, self.n_noises)
+    def by_noise(self, of_rows: np.ndarray) -> np.ndarray:
+        """Sums over the rows (..., n_rows) of each noise, (..., n_noises)."""
+        if self.noise_of is None:
+            return of_rows[..., :0]
+        return of_rows if self._structure.has_own_noises else _summed(of_rows, self.noise_of, self.n_noises)
 
     def _of_rows(self, rho: np.ndarray) -> np.ndarray:
         """The precision of the noise of each row, (..., n_rows)."""
-        return np.ones((*rho.shape[:-1], self.n_rows)) if self.noise_of is None else rho[..., self.noise_of]
+        if self.noise_of is None:
+            return np.ones((*rho.shape[:-1], self.n_rows))
+        return rho if self._structure.has_own_noises else rho[..., self.noise_of]
 
     def _natural(self, products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """Natural parameters as flat cells, from those of matrices, rows and noises."""
@@ -443,12 +465,57 @@ class Regression(FlatFamily):
 
     def split(self, cells: np.ndarray) -> list[np.ndarray]:
         """Packed matrices (..., n_precisions, cells), sums (..., n_rows, D), counts and squares (..., n_noises)."""
-        d, n = self.n_regressors, self.n_precisions
         cells = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1)
-        ends = np.cumsum([n * d * (d + 1) // 2, self.n_rows * d, self.n_noises])
-        packed, total, count, square = np.split(cells, ends, axis=-1)
+        first, second, third = self._structure.ends
+        packed, total = cells[..., :first], cells[..., first:second]
         batch = cells.shape[:-1]
-        return [packed.reshape(*batch, n, -1), total.reshape(*batch, -1, d), count, square]
+        return [
+            packed.reshape(*batch, self.n_precisions, -1),
+            total.reshape(*batch, -1, self.n_regressors),
+            cells[..., second:third],
+            cells[..., third:],
+        ]
+
+
+@dataclass(frozen=True)
+class _Structure:
+    """What all regressions with the same rows share.
+
+    Parameters
+    ----------
+    n_precisions, n_noises : int
+    ends : tuple of int
+        Where cells of matrices, of sums and of counts end.
+    n_sharing : ndarray of int, shape (n_precisions,)
+        Rows that have each matrix.
+    n_coefficients : ndarray of int, shape (n_noises,)
+        Coefficients that stand on each noise.
+    has_equal_blocks : bool
+        Whether each matrix serves as many rows, one after the other.
+    has_own_noises : bool
+        Whether each row has a noise of its own, in their order.
+    """
+
+    n_precisions: int
+    n_noises: int
+    ends: tuple[int, int, int]
+    n_sharing: np.ndarray
+    n_coefficients: np.ndarray
+    has_equal_blocks: bool
+    has_own_noises: bool
+
+    @classmethod
+    def of(cls, n_regressors: int, precision_of: np.ndarray, noise_of: np.ndarray | None) -> Self:
+        """The structure of rows with these matrices and noises."""
+        n_sharing = np.bincount(precision_of)
+        on_noise = np.zeros(0, dtype=int) if noise_of is None else n_regressors * np.bincount(noise_of)
+        n_rows, n_precisions, n_noises = len(precision_of), len(n_sharing), len(on_noise)
+        first = n_precisions * n_regressors * (n_regressors + 1) // 2
+        second = first + n_rows * n_regressors
+        each, rest = divmod(n_rows, n_precisions)
+        equal = not rest and bool(np.all(precision_of == np.arange(n_rows) // each))
+        own = noise_of is not None and np.array_equal(noise_of, np.arange(n_rows))
+        return cls(n_precisions, n_noises, (first, second, second + n_noises), n_sharing, on_noise, equal, own)
 
 
 def _joined(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
@@ -464,8 +531,6 @@ def _flat(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.n
 
 def _summed(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
     """Sums of values (..., n) over groups, (..., n_groups)."""
-    if n_groups == len(group_of) and np.array_equal(group_of, np.arange(n_groups)):
-        return values
     return values @ (group_of[:, None] == np.arange(n_groups))
 
 

@@ -225,7 +225,7 @@ def test_each_component_has_its_own_number(rng):
     own = drawn[of == without]
     assert np.abs(np.corrcoef(own.T) - np.eye(5)).max() < 0.1
     assert own.var(axis=0) == approx(parameters["noise_variances"][without], rel=0.2)
-    assert auto.n_free_parameters_ == 1 + 2 * (5 + 5) + 2 * 5
+    assert auto.n_free_parameters_ == 1 + 2 * (5 + 5) + 2 * 5 - 1  # turns of two factors are none
 
 
 def test_weights_are_repeats_and_the_order_of_rows_is_none(rng):

@@ -26,9 +26,11 @@ from math import factorial
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.special import stdtrit
 
-from skvbem._numerics import log_rising
+from skvbem._numerics import log_rising, unpack_symmetric
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.step import FactorStep, FactorTable
@@ -41,6 +43,10 @@ from skvbem.families.hyperpriors import GammaHyperprior
 
 # Draws of the parameters that a predictive density is a mean over, and their seed.
 _N_DRAWS, _SEED = 64, 0
+# Cells of the sums that hidden precisions of loadings ask for, above which they are a sparse matrix.
+_MAX_DENSE = 2**16
+# Fewer eigenvectors than this share of all are found by themselves, by Lanczos' method.
+_SHARE_OF_AXES = 20
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
 
@@ -136,6 +142,15 @@ class FactorAnalyzer(Emission):
         """Doubles that a block holds for each row."""
         return 2 * self.n_columns + self.n_factors + 1
 
+    def n_components(self, n_cells: int) -> int:
+        """Components of statistics of so many cells."""
+        one, two = self._n_cells_of_one_and_two
+        return 1 + (n_cells - one) // (two - one)
+
+    @cached_property
+    def _n_cells_of_one_and_two(self) -> tuple[int, int]:
+        return len(self.layout(1).coordinates), len(self.layout(2).coordinates)
+
     @cached_property
     def matrix_of(self) -> np.ndarray:
         """Which matrix of its component each column has, (d,): those without gaps share the first."""
@@ -148,6 +163,15 @@ class FactorAnalyzer(Emission):
 
     def layout(self, n_components: int) -> Regression:
         """Which rows of coefficients share matrices and noises, for so many components; of no density."""
+        if n_components not in self._layouts:
+            self._layouts[n_components] = self._laid_out(n_components)
+        return self._layouts[n_components]
+
+    @cached_property
+    def _layouts(self) -> dict[int, Regression]:
+        return {}
+
+    def _laid_out(self, n_components: int) -> Regression:
         d, n_matrices, k = self.n_columns, int(self.matrix_of.max()) + 1, np.arange(n_components)[:, None]
         of_column = np.zeros(d, dtype=int) if self.spherical else np.arange(d)
         n_noises = int(of_column.max()) + 1
@@ -217,7 +241,8 @@ class FactorAnalyzer(Emission):
         loadings = loadings[self.in_use(layout.n_components)[:, 1:]]
         n = len(loadings)
         shape, rate = (np.full(n, float(x)) for x in prior)
-        return GammaHyperprior(shape, rate, np.full(n, d / 2), loadings, constant)
+        sums = loadings if loadings.size <= _MAX_DENSE else csr_array(loadings)
+        return GammaHyperprior(shape, rate, np.full(n, d / 2), sums, constant)
 
     def start_natural(self, prior: Any) -> np.ndarray:
         """Natural parameters (n_cells,) under which rows are completed where their components are known for a start.
@@ -254,13 +279,12 @@ class FactorAnalyzer(Emission):
                 return None
             n += float(weight.sum())
             total += block.measured @ weight
-            products += (block.measured * weight) @ block.measured.T
+            scaled = block.measured * np.sqrt(weight)
+            products += scaled @ scaled.T
         if n <= 0:
             return None
         mean = total / n
-        variance, axes = np.linalg.eigh(products / n - mean[:, None] * mean)
-        root = axes * np.sqrt(np.maximum(variance, 0.0))
-        values = mean + simplex(d) @ root.T
+        values = mean + simplex(d) @ root_of(products / n - mean[:, None] * mean).T
         whole = FactorTable(np.zeros(d), np.ones(d), values, None, np.zeros((0, d), dtype=bool))
         return whole, np.full(d + 1, n / (d + 1))
 
@@ -315,17 +339,61 @@ class FactorAnalyzer(Emission):
         coefficients, _ = self._by_component(point)
         layout = self.layout(len(coefficients))
         step = self.step(layout.natural(point), block)
-        values = np.array(block.values, dtype=float)
+        values, x = np.array(block.values, dtype=float), step.means(block)
         for rows, missing in block.runs:
             if not missing:
                 continue
-            x = step.means(block, rows, step._given(*missing))
             filled, gone = values[rows], list(missing)
-            means = coefficients[:, gone, :1] + coefficients[:, gone, 1:] @ x
+            means = coefficients[:, gone, :1] + coefficients[:, gone, 1:] @ x[..., rows]
             completed = np.einsum("nk,kjn->nj", responsibilities[rows], means)
             filled[:, gone] = self.origin[gone] + self.unit[gone] * completed
             values[rows] = filled
         return values
+
+    def factors(self, block: FactorTable, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Factors of rows under natural parameters (n_cells,) of one component: means (n, q), covariances (n, q, q).
+
+        Of rows with the same cells missing the covariances are one matrix, seen many times where no cell is missing.
+        """
+        step, n, q = self.step(natural, block), len(block), self.n_factors
+        shared = step.factors_of(block)
+        covariances = unpack_symmetric(np.moveaxis(shared.covariance[0], -1, 0), q)
+        if len(shared.pattern):
+            covariances = covariances[shared.pattern]
+        return step.means(block)[0].T, np.broadcast_to(covariances, (n, q, q))
+
+    def variances(
+        self, posterior: Regression | RegressionPoint, means: np.ndarray, covariances: np.ndarray
+    ) -> np.ndarray:
+        r"""Variances of cells given the factors of their rows, in the units of the data, (n_rows, d), of one component.
+
+        At a point those of the noise and of what is not known of the factors; under a posterior also those of means
+        and loadings, :math:`\langle 1/\tau_j\rangle (1 + \operatorname{tr} V_j \langle\tilde x\tilde x^\top\rangle)
+        + \bar\lambda_j^\top \operatorname{Cov}(x) \bar\lambda_j`.
+        """
+        if isinstance(posterior, RegressionPoint):
+            coefficients, precision = self._by_component(posterior)
+            loadings, noise = coefficients[0, :, 1:], 1 / precision[0]
+            times = np.ones((len(means), self.n_columns))
+        else:
+            loadings = posterior.mean[:, 1:]
+            with np.errstate(divide="ignore"):  # infinite where the shape is 1
+                noise = (posterior.rate / np.maximum(posterior.shape - 1, 0.0))[posterior.noise_of_row]
+            regressors = np.column_stack([np.ones(len(means)), means])
+            of_rows = np.einsum("jab,na,nb->nj", posterior.covariance[posterior.precision_of], regressors, regressors)
+            of_factors = posterior.covariance[posterior.precision_of][:, 1:, 1:]
+            times = 1 + of_rows + np.einsum("jab,nab->nj", of_factors, covariances)
+        return self.unit**2 * (noise * times + np.einsum("ja,nab,jb->nj", loadings, covariances, loadings))
+
+    def point_of(self, parameters: dict[str, np.ndarray]) -> RegressionPoint:
+        """The point that means, loadings and variances of noise in the units of the data stand for, by name."""
+        n_components = len(parameters["means"])
+        noise_of = self.layout(n_components).noise_of_row
+        first = (parameters["means"] - self.origin) / self.unit
+        coefficients = np.concatenate([first[..., None], parameters["loadings"] / self.unit[:, None]], axis=-1)
+        noise = (np.broadcast_to(parameters["noise_variances"], first.shape) / self.unit**2).ravel()
+        of_noise = np.bincount(noise_of, noise) / np.bincount(noise_of)
+        return RegressionPoint(coefficients.reshape(-1, coefficients.shape[-1]), 1 / of_noise)
 
     def is_conjugate(self, table: FactorTable) -> bool:
         """Whether nothing is hidden in a row of a known component: where there are no factors."""
@@ -378,10 +446,6 @@ class FactorAnalyzer(Emission):
             dimension = d * of_component - of_component * (of_component - 1) // 2 + n_noises
             n_redundant += d * self.n_factors + n_noises - min(dimension, d * (d + 1) // 2)
         return n_redundant
-
-    def n_unused_parameters(self, n_components: int) -> int:
-        """Loadings on factors that some components do not have."""
-        return self.n_columns * int((~self.in_use(n_components)).sum())
 
     @property
     def n_symmetries(self) -> int:
@@ -451,13 +515,35 @@ def simplex(d: int) -> np.ndarray:
     return corners
 
 
+def root_of(covariance: np.ndarray) -> np.ndarray:
+    """A matrix whose square R R^T is a covariance matrix, of full rank or not, up to rounding."""
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        variance, axes = np.linalg.eigh(covariance)
+        return axes * np.sqrt(np.maximum(variance, 0.0))
+
+
 def principal_loadings(correlation: np.ndarray, n_factors: int) -> np.ndarray:
     """Loadings (d, n_factors) of probabilistic principal components of a correlation matrix [Tipping & Bishop 1999]."""
-    variance, axes = np.linalg.eigh(correlation)
-    order = np.argsort(-variance)
-    kept, rest = order[:n_factors], order[n_factors:]
-    noise = variance[rest].mean() if len(rest) else 0.0
-    scale = np.sqrt(np.maximum(variance[kept] - noise, 0.01))
-    loadings = np.zeros((len(correlation), n_factors))
-    loadings[:, : len(kept)] = axes[:, kept] * scale
+    d, n = len(correlation), min(n_factors, len(correlation))
+    loadings = np.zeros((d, n_factors))
+    if n:
+        variance, axes = largest_axes(correlation, n)
+        noise = (np.trace(correlation) - variance.sum()) / (d - n) if d > n else 0.0
+        loadings[:, :n] = axes * np.sqrt(np.maximum(variance - noise, 0.01))
     return loadings
+
+
+def largest_axes(matrix: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The largest eigenvalues (n,) of a symmetric matrix, in descending order, and their eigenvectors (d, n)."""
+    if n * _SHARE_OF_AXES < len(matrix):
+        try:
+            start = np.random.default_rng(_SEED).standard_normal(len(matrix))
+            values, axes = eigsh(matrix, n, which="LA", v0=start)
+            order = np.argsort(-values)
+            return values[order], axes[:, order]
+        except ArpackError:  # of many equal eigenvalues
+            pass
+    values, axes = np.linalg.eigh(matrix)
+    return values[::-1][:n], axes[:, ::-1][:, :n]

@@ -106,7 +106,8 @@ class EmissionEstimator(ReportingEstimator):
         """
         nested = {name: value for name, value in params.items() if name.startswith("emission__")}
         direct = {name: value for name, value in params.items() if name not in nested}
-        where = moved(type(self).__name__, direct.keys() - self.get_params(deep=False).keys())
+        own = self.get_params(deep=False)
+        where = moved(type(self).__name__, direct.keys() - own.keys()) if "emission" in own else ""
         if where:
             raise ValueError(where)
         super().set_params(**direct)
@@ -243,7 +244,8 @@ class EmissionEstimator(ReportingEstimator):
         return f"{n} {self._label}{'s' * (n > 1)}, {'; '.join(words)}"
 
     def _prior_in_words(self, columns: ColumnGroups) -> str:
-        return ", ".join([super()._prior_in_words(columns), *(repr(group.specification) for group in columns.groups)])
+        words = [super()._prior_in_words(columns), *(repr(group.specification) for group in columns.groups)]
+        return ", ".join(filter(None, words))
 
     def _doubts_of_fit(self, fitted: FittedEmissions) -> list[str]:
         stopped = fitted.at_floor() if fitted.form.prior_share == 0.0 else []
@@ -307,7 +309,12 @@ class EmissionEstimator(ReportingEstimator):
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)
         prefix = type(self).__name__.lower()
-        return np.asarray([f"{prefix}{k}" for k in range(self._fitted_.model.n_components)], dtype=object)
+        return np.asarray([f"{prefix}{k}" for k in range(self._n_features_out)], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        """How many columns `transform` makes."""
+        return self._fitted_.model.n_components
 
 
 def warn_of_oddities(

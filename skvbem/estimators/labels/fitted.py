@@ -52,8 +52,8 @@ class FittedEmissions(Fitted):
 
     @property
     def n_free_parameters(self) -> int:
-        """Dimension of the parameters; factors that a component does not have are none."""
-        return self.model.prior.n_free_parameters - self.emission.n_unused_parameters(self.model.n_components)
+        """Dimension of the parameters; turns of factors, and factors that a component does not have, are none."""
+        return self.model.n_free_parameters
 
     def _found_point(self) -> tuple:
         """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""

@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import Emission
-from skvbem.estimators.base import has_posterior
+from skvbem.estimators.base import check_count, has_posterior
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
-from skvbem.estimators.input.output import filled
+from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import read_table
 from skvbem.estimators.input.weighted_blocks import WeightedTables
@@ -175,3 +175,14 @@ class MixtureEstimator(EmissionEstimator):
         table = emission.prepare(groups.as_emission_takes(values))
         imputed = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
         return filled(X, groups.missing(values), groups.columns_of(imputed))
+
+    def _sampled(self, n_samples, random_state) -> tuple[np.ndarray, np.ndarray]:
+        """Rows drawn from the predictive distribution of a new row, and the components behind them."""
+        check_is_fitted(self)
+        check_count("n_samples", "sample", n_samples)
+        fitted = self._fitted_
+        numbers = int(n_samples) * (2 * len(fitted.groups.names) + 2)
+        self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
+        rng = self._rng(self.random_state if random_state is None else random_state)
+        drawn, components = fitted.sample(int(n_samples), rng)
+        return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components

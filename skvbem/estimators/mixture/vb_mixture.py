@@ -8,13 +8,10 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import Emission
-from skvbem.estimators.base import check_count
-from skvbem.estimators.input.output import as_array
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
 from skvbem.estimators.labels.estimator import responsibilities_of
@@ -269,7 +266,8 @@ class VBMixture(MixtureEstimator):
 
     def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray | LabelStarts:
         if isinstance(self.init, str):
-            return LabelStarts(self.init, self.n_init, seed, starts_of)
+            n_starts = self.n_init if model.n_components > 1 else 1  # with one component all are the same
+            return LabelStarts(self.init, n_starts, seed, starts_of)
         n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
         given = given if reading.is_weighted is None else given[reading.is_weighted]
@@ -355,14 +353,7 @@ class VBMixture(MixtureEstimator):
         X : ndarray of shape (n_samples, n_features)
         components : ndarray of int, shape (n_samples,)
         """
-        check_is_fitted(self)
-        check_count("n_samples", "sample", n_samples)
-        fitted = self._fitted_
-        numbers = int(n_samples) * (2 * len(fitted.groups.names) + 2)
-        self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
-        rng = self._rng(self.random_state if random_state is None else random_state)
-        drawn, components = fitted.sample(int(n_samples), rng)
-        return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components
+        return self._sampled(n_samples, random_state)
 
 
 __all__ = ["VBMixture"]

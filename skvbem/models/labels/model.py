@@ -69,6 +69,12 @@ class LabelModel(LatentModel):
         return sum(self.prior.n_cells)
 
     @property
+    def n_free_parameters(self) -> int:
+        """Parameters of all components, but for those of emissions that no data can tell apart."""
+        everywhere = np.ones(self.n_components, dtype=bool)
+        return self.prior.n_free_parameters - self.emission.n_redundant_parameters(everywhere)
+
+    @property
     def first_emission_cell(self) -> int:
         """Where statistics of the emission begin."""
         return sum(self.prior.n_cells[:-1])

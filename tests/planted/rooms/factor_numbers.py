@@ -21,7 +21,4 @@ ERRORS = {
     "rows are drawn with factors that their component has not": [
         ("coefficients = coefficients * self.in_use(len(coefficients))[:, None]", "coefficients = 1.0 * coefficients")
     ],
-    "loadings on factors that a component has not are parameters": [
-        ("return self.n_columns * int((~self.in_use(n_components)).sum())", "return 0")
-    ],
 }
