@@ -198,7 +198,9 @@ def test_columns_that_do_not_vary_together_have_no_factor(rng):
     assert auto.parameters_["factor"]["loadings"].shape == (1, 6, 0)
 
 
-@pytest.mark.parametrize(("n_components", "gaps"), [(1, True), (2, False), (3, False)])
+@pytest.mark.parametrize(
+    ("n_components", "gaps"), [(1, True), (2, False), pytest.param(3, False, marks=pytest.mark.slow)]
+)
 def test_no_number_for_all_components_is_better(n_components, gaps, rng):
     X = load_iris().data.copy()
     if gaps:
