@@ -16,7 +16,7 @@ except ImportError as error:
 
 from skvbem._show_versions import show_versions
 from skvbem.blocks import Blocks, blocks_of
-from skvbem.estimators import VBHMM, VBDiscreteDAG, VBMixture
+from skvbem.estimators import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBMixture
 from skvbem.graphs.dag import DAG
 from skvbem.search import StructureSearchCV
 from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
@@ -36,6 +36,7 @@ __all__ = [
     "ListSpace",
     "StructureSearchCV",
     "VBDiscreteDAG",
+    "VBFactorAnalysis",
     "VBHMM",
     "VBMixture",
     "__version__",

@@ -55,7 +55,15 @@ FOR_USERS = {Path("evidence/user_functions.py")}  # hands what users say on to e
 # Rooms within rooms: these import the floors below them, not each other; files of no name here are on floor 0.
 FLOORS_WITHIN = {
     "models": {"labels": 1, "sequences": 1, "network": 2, "mixture": 2, "hmm": 2, "registry": 3},
-    "estimators": {"input": 1, "labels": 2, "sequences": 2, "network": 3, "mixture": 3, "hmm": 3},
+    "estimators": {
+        "input": 1,
+        "labels": 2,
+        "sequences": 2,
+        "network": 3,
+        "mixture": 3,
+        "hmm": 3,
+        "factor_analysis": 4,
+    },
     "search": {"strategies": 1, "structure_search_cv": 2},
 }
 OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits", "threadpoolctl"}

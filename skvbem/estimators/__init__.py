@@ -1,9 +1,11 @@
 """Thin scikit-learn faces: validate, build the model, fit it, publish what was found."""
 
 from skvbem.estimators.bootstrap import BootstrapDraws
+from skvbem.estimators.factor_analysis.fit_indices import FitIndices
+from skvbem.estimators.factor_analysis.vb_factor_analysis import VBFactorAnalysis
 from skvbem.estimators.hmm.fitted import Forecast
 from skvbem.estimators.hmm.vb_hmm import VBHMM
-from skvbem.estimators.mixture.growth import Move
+from skvbem.estimators.labels.factor_numbers import Move
 from skvbem.estimators.mixture.vb_mixture import VBMixture
 from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
@@ -15,6 +17,7 @@ from skvbem.tables import LabeledTable
 
 __all__ = [
     "BootstrapDraws",
+    "FitIndices",
     "Forecast",
     "GoodnessOfFit",
     "LabeledTable",
@@ -26,6 +29,7 @@ __all__ = [
     "StandardErrors",
     "Summary",
     "VBDiscreteDAG",
+    "VBFactorAnalysis",
     "VBHMM",
     "VBMixture",
 ]

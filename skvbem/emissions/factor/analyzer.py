@@ -18,8 +18,8 @@ back to it. So rows are completed for a start by the principal components of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product
 from math import factorial
@@ -29,7 +29,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
-from skvbem._numerics import log_rising
+from skvbem._numerics import log_rising, unpack_symmetric
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
@@ -72,6 +72,8 @@ class FactorAnalyzer(Emission):
         Of the data, rows.
     n_factors_of : tuple of int
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
+    correlation : ndarray of shape (d, d), or empty
+        Of the data, where the numbers of factors are to be counted: starts of any number are made of it.
     """
 
     origin: np.ndarray
@@ -83,6 +85,7 @@ class FactorAnalyzer(Emission):
     tied: bool = False
     total_weight: float = 1.0
     n_factors_of: tuple[int, ...] = ()
+    correlation: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def for_data(
@@ -90,18 +93,38 @@ class FactorAnalyzer(Emission):
         values: np.ndarray | Blocks,
         weight: np.ndarray | None = None,
         *,
-        n_factors: int,
+        n_factors: int | None,
         spherical: bool = False,
         tied: bool = False,
     ) -> Self:
-        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,)."""
+        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,).
+
+        Without `n_factors` it has none yet: how many is to be chosen (`with_numbers`).
+        """
         moments = weighted_moments(values, weight)
         has_gaps = np.zeros(len(moments.origin), dtype=bool)
         for cells, _ in blocks_of_floats(values, weight):
             has_gaps |= np.isnan(cells).any(axis=0)
-        loadings = principal_loadings(moments.correlation, n_factors)
+        loadings = principal_loadings(moments.correlation, n_factors or 0)
         mean = moments.mean / moments.deviation
-        return cls(moments.origin, moments.deviation, mean, has_gaps, loadings, spherical, tied, moments.total_weight)
+        units = moments.origin, moments.deviation, mean
+        correlation = moments.correlation if n_factors is None else np.empty((0, 0))
+        return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation)
+
+    @property
+    def counts_factors(self) -> bool:
+        """Whether the numbers of factors are to be counted."""
+        return self.correlation.size > 0
+
+    def with_numbers(self, numbers: Sequence[int]) -> Self:
+        """The emission with another number of factors in each component; all the same where these are."""
+        of_each = () if len(set(numbers)) == 1 else tuple(map(int, numbers))
+        loadings = principal_loadings(self.correlation, int(max(numbers)))
+        return replace(self, loadings=loadings, n_factors_of=of_each)
+
+    def numbers(self, n_components: int) -> tuple[int, ...]:
+        """Factors of each of so many components."""
+        return self.n_factors_of or (self.n_factors,) * n_components
 
     @property
     def n_columns(self) -> int:
@@ -141,8 +164,7 @@ class FactorAnalyzer(Emission):
 
     def in_use(self, n_components: int) -> np.ndarray:
         """Which regressors each component has, (n_components, 1 + q): the constant, and its factors."""
-        most = np.array(self.n_factors_of or self.n_factors)
-        return np.arange(1 + self.n_factors) <= np.broadcast_to(most, n_components)[:, None]
+        return np.arange(1 + self.n_factors) <= np.array(self.numbers(n_components))[:, None]
 
     def layout(self, n_components: int) -> Regression:
         """Which rows of coefficients share matrices and noises, for so many components; of no density."""
@@ -333,6 +355,51 @@ class FactorAnalyzer(Emission):
             values[rows] = filled
         return values
 
+    def factors(self, block: FactorTable, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Factors of rows under natural parameters (n_cells,) of one component: means (n, q), covariances (n, q, q).
+
+        Of rows with the same cells missing the covariances are one matrix, seen many times where no cell is missing.
+        """
+        step, n, q = self.step(natural, block), len(block), self.n_factors
+        shared = step.factors_of(block)
+        covariances = unpack_symmetric(np.moveaxis(shared.covariance[0], -1, 0), q)
+        if len(shared.pattern):
+            covariances = covariances[shared.pattern]
+        return step.means(block)[0].T, np.broadcast_to(covariances, (n, q, q))
+
+    def variances(
+        self, posterior: Regression | RegressionPoint, means: np.ndarray, covariances: np.ndarray
+    ) -> np.ndarray:
+        r"""Variances of cells given the factors of their rows, in the units of the data, (n_rows, d), of one component.
+
+        At a point those of the noise and of what is not known of the factors; under a posterior also those of means
+        and loadings, :math:`\langle 1/\tau_j\rangle (1 + \operatorname{tr} V_j \langle\tilde x\tilde x^\top\rangle)
+        + \bar\lambda_j^\top \operatorname{Cov}(x) \bar\lambda_j`.
+        """
+        if isinstance(posterior, RegressionPoint):
+            coefficients, precision = self._by_component(posterior)
+            loadings, noise = coefficients[0, :, 1:], 1 / precision[0]
+            times = np.ones((len(means), self.n_columns))
+        else:
+            loadings = posterior.mean[:, 1:]
+            with np.errstate(divide="ignore"):  # infinite where the shape is 1
+                noise = (posterior.rate / np.maximum(posterior.shape - 1, 0.0))[posterior.noise_of_row]
+            regressors = np.column_stack([np.ones(len(means)), means])
+            of_rows = np.einsum("jab,na,nb->nj", posterior.covariance[posterior.precision_of], regressors, regressors)
+            of_factors = posterior.covariance[posterior.precision_of][:, 1:, 1:]
+            times = 1 + of_rows + np.einsum("jab,nab->nj", of_factors, covariances)
+        return self.unit**2 * (noise * times + np.einsum("ja,nab,jb->nj", loadings, covariances, loadings))
+
+    def point_of(self, parameters: dict[str, np.ndarray]) -> RegressionPoint:
+        """The point that means, loadings and variances of noise in the units of the data stand for, by name."""
+        n_components = len(parameters["means"])
+        noise_of = self.layout(n_components).noise_of_row
+        first = (parameters["means"] - self.origin) / self.unit
+        coefficients = np.concatenate([first[..., None], parameters["loadings"] / self.unit[:, None]], axis=-1)
+        noise = (np.broadcast_to(parameters["noise_variances"], first.shape) / self.unit**2).ravel()
+        of_noise = np.bincount(noise_of, noise) / np.bincount(noise_of)
+        return RegressionPoint(coefficients.reshape(-1, coefficients.shape[-1]), 1 / of_noise)
+
     def is_conjugate(self, table: FactorTable) -> bool:
         """Whether nothing is hidden in a row of a known component: where there are no factors."""
         return self.n_factors == 0
@@ -390,9 +457,22 @@ class FactorAnalyzer(Emission):
         """Factors change their places and their signs."""
         return 2**self.n_factors * factorial(self.n_factors)
 
-    def symmetries(self) -> SignedPermutations:
-        """All orders and signs of the factors."""
+    def n_symmetries_of(self, component: int) -> int:
+        """Changes of places and signs of the factors that a component has."""
+        q = self._n_used(component)
+        return 2**q * factorial(q)
+
+    def _n_used(self, component: int) -> int:
+        return self.n_factors_of[component] if self.n_factors_of else self.n_factors
+
+    def kinds(self, n_components: int) -> np.ndarray:
+        """Numbers of factors: components that have as many are of one kind."""
+        return np.array(self.numbers(n_components))
+
+    def symmetries(self, component: int = 0) -> SignedPermutations:
+        """All orders and signs of the factors that a component has."""
         q, d = self.n_factors, self.n_columns
+        n_used = self._n_used(component)
         places = np.zeros((q + 1, q + 1), dtype=int)
         places[np.triu_indices(q + 1)] = np.arange((q + 1) * (q + 2) // 2)
         places = np.maximum(places, places.T)
@@ -400,9 +480,10 @@ class FactorAnalyzer(Emission):
         n_matrices, width = int(self.matrix_of.max()) + 1, len(left)
         first, n_own = n_matrices * width, self.own_cells
         cells, signs = [], []
-        for order in permutations(range(1, q + 1)):
-            for of_factors in product((1.0, -1.0), repeat=q):
-                turned, sign = np.array([0, *order]), np.array([1.0, *of_factors])
+        unused = range(n_used + 1, q + 1)
+        for order in permutations(range(1, n_used + 1)):
+            for of_factors in product((1.0, -1.0), repeat=n_used):
+                turned, sign = np.array([0, *order, *unused]), np.array([1.0, *of_factors, *(1.0 for _ in unused)])
                 cell, of_cell = np.arange(n_own), np.ones(n_own)
                 of_matrix = places[turned[left], turned[right]]
                 cell[:first] = (width * np.arange(n_matrices)[:, None] + of_matrix).ravel()
@@ -417,6 +498,7 @@ class FactorAnalyzer(Emission):
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
         coefficients = point.coefficients.reshape(-1, self.n_columns, 1 + self.n_factors)
+        coefficients = coefficients * self.in_use(len(coefficients))[:, None]
         precision = point.precision[self.layout(len(coefficients)).noise_of_row]
         return coefficients, precision.reshape(-1, self.n_columns)
 
