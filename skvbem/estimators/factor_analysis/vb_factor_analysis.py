@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skvbem._compat import Interval, StrOptions, warn
 from skvbem.emissions import Emission, FactorGaussian
+from skvbem.emissions.factor.scores import point_of
 from skvbem.errors import DataWarning
 from skvbem.estimators.base import check_count, check_flag, check_level
 from skvbem.estimators.factor_analysis.fit_indices import FitIndices, fit_indices, saturated_model
@@ -179,7 +180,9 @@ class VBFactorAnalysis(MixtureEstimator):
 
     reading_parameters = frozenset({"missing_values", *_OF_EMISSION})
     _fitted_type = FittedFactorAnalysis
-    # There is one mode, as all there is.
+    # Linear response takes turns of the factors, which no row tells apart, for small steps.
+    _without_rows = "vb"
+    # Of no other coordinates than natural ones.
     map_basis = "natural"
 
     _parameter_constraints: ClassVar[dict] = {
@@ -277,7 +280,7 @@ class VBFactorAnalysis(MixtureEstimator):
         return FactorStarts("auto", plan.n_starts, seed)
 
     def _start_from(self, last: FittedFactorAnalysis, model: Mixture, data, reading: TableReading) -> np.ndarray:
-        point = model.emission.point_of(last.emission.parameters(last.point[-1]))
+        point = point_of(model.emission, last.emission.parameters(last.point[-1]))
         return statistics_at(model, model.prior.blocks[-1].natural(point)[:, None], data)[:, 0]
 
     def _warn_of_fit(self, fitted: FittedFactorAnalysis, data) -> None:
@@ -465,7 +468,8 @@ class VBFactorAnalysis(MixtureEstimator):
         level : float, default=0.95
             Mass of each interval.
         method : {"draws", "linear_response", "vb"}, default="draws"
-            As of `credible_intervals`; of the last, draws from q(theta), too narrow as a rule.
+            As of `credible_intervals`; of the last, draws from q(theta), somewhat too narrow. Linear response does not
+            suit loadings: it takes turns of the factors, which may be far, for small steps.
         n_draws : int, default=2000
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`.
