@@ -1,4 +1,4 @@
-"""What is asked of one factor analyzer beyond an emission: factors of rows, variances of cells, the point of loadings."""
+"""What is asked of one factor analyzer beyond an emission: factors of rows, variances of cells."""
 
 from __future__ import annotations
 

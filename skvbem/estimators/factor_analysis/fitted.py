@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
+from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.scores import factors_of, mean_noise, variances_of
 from skvbem.estimators.factor_analysis.rotations import (
     ROTATIONS,
@@ -50,6 +51,11 @@ class FittedFactorAnalysis(FittedMixture):
     def continues(self, columns, model) -> bool:
         """Whether another model has as many factors of the same columns."""
         return super().continues(columns, model) and self.n_factors == model.emission.n_factors
+
+    @property
+    def emission(self) -> FactorAnalyzer:
+        """The factor analyzer."""
+        return cast(FactorAnalyzer, self.model.emission)
 
     @property
     def n_factors(self) -> int:

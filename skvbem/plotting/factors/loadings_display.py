@@ -49,7 +49,7 @@ class LoadingsDisplay:
     >>> model = VBFactorAnalysis(2, rotation="promax", random_state=0)
     >>> display = LoadingsDisplay.from_estimator(model.fit(tests.data, sample_weight=tests.sample_weight))
     >>> [display.feature_names[j] for j in display.order_]
-    ['x4', 'x5', 'x2', 'x1', 'x3', 'x0']
+    ['x4', 'x5', 'x2', 'x1', 'x0', 'x3']
     """
 
     def __init__(self, loadings, uniquenesses, feature_names, *, intervals=None, words=""):
