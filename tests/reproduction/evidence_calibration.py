@@ -20,12 +20,13 @@ import argparse
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture
@@ -62,8 +63,7 @@ class Problem:
     Parameters
     ----------
     name, group : str
-    model : callable of int
-        The estimator of a seed.
+    model : estimator
     X : ndarray
     references : tuple of mapping
         Options of `log_evidence`; what is not in doubt is put together, by its errors.
@@ -71,13 +71,13 @@ class Problem:
 
     name: str
     group: str
-    model: Callable[[int], Any]
+    model: Any
     X: np.ndarray
     references: tuple[Mapping[str, Any], ...]
 
     def fitted(self, seed: int) -> Any:
         """The fit of a seed."""
-        return self.model(seed).fit(self.X)
+        return clone(self.model).set_params(random_state=seed).fit(self.X)
 
 
 def tiny(kind: str, number: int) -> Problem:
@@ -91,12 +91,10 @@ def tiny(kind: str, number: int) -> Problem:
         X = (rng.random((len(label), 4)) < tables[:, label, 1].T).astype(int)
         levels = [[0, 1]] * 4
         if kind == "classes":
-            model = lambda seed: VBDiscreteDAG(latents=n_states, categories=levels, random_state=seed)  # noqa: E731
+            model = VBDiscreteDAG(latents=n_states, categories=levels)
         else:
             X = X[:7]
-            model = lambda seed: VBDiscreteDAG(  # noqa: E731
-                TWO_LATENTS, latents={"s": 2, "t": 2}, categories=dict(zip(TWO_LATENTS, levels)), random_state=seed
-            )
+            model = VBDiscreteDAG(TWO_LATENTS, latents={"s": 2, "t": 2}, categories=dict(zip(TWO_LATENTS, levels)))
         return Problem(f"{kind} {number}", kind, model, X, exact)
     n_rows = 12 if n_states == 2 else 8
     path = np.sort(rng.integers(0, n_states, n_rows)) if kind == "chains" else rng.integers(0, n_states, n_rows)
@@ -105,7 +103,7 @@ def tiny(kind: str, number: int) -> Problem:
     emission = Gaussian(
         mean_prior=[0.0], mean_precision_prior=0.1, degrees_of_freedom_prior=4.0, covariance_prior=[[2.0]]
     )
-    model = lambda seed: estimator(n_states, emission=emission, random_state=seed)  # noqa: E731
+    model = estimator(n_states, emission=emission)
     return Problem(f"{kind} {number}", kind, model, X, exact)
 
 
@@ -121,26 +119,26 @@ def real() -> Iterator[Problem]:
     long = (LONG_POPULATION, IMPORTANCE_OF_CLASSES)
     for name, (load, numbers) in tables.items():
         for k in numbers:
-            model = lambda seed, k=k: VBDiscreteDAG(latents=k, random_state=seed)  # noqa: E731
+            model = VBDiscreteDAG(latents=k)
             yield Problem(f"{name} {k}", "real classes", model, np.asarray(load().data), long)
     measured = {"faithful": load_faithful().data, "iris": load_iris().data, "wine": load_wine().data[:, :5]}
     for name, X in measured.items():
         for k in (2, 3):
-            model = lambda seed, k=k: VBMixture(k, random_state=seed)  # noqa: E731
+            model = VBMixture(k)
             yield Problem(f"{name} {k}", "real mixtures", model, np.asarray(X), (LONG_IMPORTANCE,))
     X = np.asarray(load_earthquakes().data).reshape(-1, 1)
     for k in (2, 3):
-        model = lambda seed, k=k: VBHMM(k, emission="poisson", random_state=seed)  # noqa: E731
+        model = VBHMM(k, emission="poisson")
         yield Problem(f"earthquakes {k}", "real chains", model, X, (LONG_IMPORTANCE,))
     for k in (2, 3):
-        model = lambda seed, k=k: VBDiscreteDAG(latents=k, random_state=seed)  # noqa: E731
+        model = VBDiscreteDAG(latents=k)
         yield Problem(f"gender role {k}", "real classes", model, np.asarray(load_gender_role().data), long)
     lamb = np.asarray(load_fetal_lamb().data).reshape(-1, 1)
     for k in (2, 3):
-        model = lambda seed, k=k: VBHMM(k, emission="poisson", random_state=seed)  # noqa: E731
+        model = VBHMM(k, emission="poisson")
         yield Problem(f"fetal lamb {k}", "real chains", model, lamb, (LONG_IMPORTANCE,))
     for k in (2, 3):
-        model = lambda seed, k=k: VBMixture(k, emission="poisson", random_state=seed)  # noqa: E731
+        model = VBMixture(k, emission="poisson")
         yield Problem(f"earthquakes, no chain {k}", "real mixtures", model, X, (LONG_IMPORTANCE,))
 
 
@@ -149,11 +147,11 @@ def fresh() -> list[Problem]:
     found = [tiny(kind, number) for number in range(N_TINY, N_TINY + N_FRESH) for kind in KINDS]
     lizards = np.asarray(load_lizards().data)
     for k in (2, 3):
-        model = lambda seed, k=k: VBDiscreteDAG(latents=k, random_state=seed)  # noqa: E731
+        model = VBDiscreteDAG(latents=k)
         found.append(Problem(f"lizards {k}", "real classes", model, lizards, (LONG_POPULATION, IMPORTANCE_OF_CLASSES)))
     lamb = np.asarray(load_fetal_lamb().data).reshape(-1, 1)
     for k in (2, 3):
-        model = lambda seed, k=k: VBMixture(k, emission="poisson", random_state=seed)  # noqa: E731
+        model = VBMixture(k, emission="poisson")
         found.append(Problem(f"fetal lamb, no chain {k}", "real mixtures", model, lamb, (LONG_IMPORTANCE,)))
     return found
 
