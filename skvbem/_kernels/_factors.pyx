@@ -36,7 +36,7 @@ def invert(const double[:, :, ::1] precision, double[:, :, ::1] root, double[:, 
         Packed.
     root, covariance : (n_members, q (q + 1) / 2, n) OUT
         Inverses of the lower Cholesky factors, transposed, and covariances, packed. NaN where a precision is not
-        positive.
+        positive. Roots may have no members: they are not filled then.
     log_root : (n_members, n) OUT
         Sums of the logarithms of the diagonals of the roots.
     """
@@ -53,8 +53,8 @@ def invert(const double[:, :, ::1] precision, double[:, :, ::1] root, double[:, 
         raise MemoryError
     with nogil:
         for member in range(precision.shape[0]):
-            skvbem_invert(q, n, &precision[member, 0, 0], &root[member, 0, 0], &covariance[member, 0, 0],
-                          &log_root[member, 0], scratch)
+            skvbem_invert(q, n, &precision[member, 0, 0], &root[member, 0, 0] if root.shape[0] else NULL,
+                          &covariance[member, 0, 0], &log_root[member, 0], scratch)
         free(scratch)
 
 

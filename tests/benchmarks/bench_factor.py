@@ -2,8 +2,8 @@
 
     python bench_factor.py [steps] [missing] [fits] [mixture] [memory]
 
-- steps: 10 000 x 50 and 2 000 x 500, ten factors: a step on all rows and on the few that stand for them, with the map of
-  factors and without, against the three products that a step cannot do without (Y W, Y' X, X' X), and against
+- steps: 10 000 x 50 and 2 000 x 500, ten factors: a step on all rows and on the few that stand for them, with the map
+  of factors and without, against the three products that a step cannot do without (Y W, Y' X, X' X), and against
   scikit-learn's FactorAnalysis and mofapy2.
 - missing: 10 % of the cells, hardly two rows alike, against the products and vbpca-py.
 - fits: whole fits with default parameters against FactorAnalysis with its defaults.
@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 
 import numpy as np
@@ -143,8 +144,6 @@ def _silent(work):
     def quiet(*args):
         with open(os.devnull, "w") as nowhere, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from contextlib import redirect_stderr, redirect_stdout
-
             with redirect_stdout(nowhere), redirect_stderr(nowhere):
                 return work(*args)
 

@@ -27,13 +27,14 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
-from skvbem.emissions.factor.step import FactorStep, FactorTable
+from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
+from skvbem.emissions.factor.step import FactorStep
+from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.gaussian.dense_step import missing_patterns
 from skvbem.emissions.moments import blocks_of_floats, weighted_moments
 from skvbem.emissions.symmetries import SignedPermutations
@@ -45,8 +46,6 @@ from skvbem.families.hyperpriors import GammaHyperprior
 _N_DRAWS, _SEED = 64, 0
 # Cells of the sums that hidden precisions of loadings ask for, above which they are a sparse matrix.
 _MAX_DENSE = 2**16
-# Fewer eigenvectors than this share of all are found by themselves, by Lanczos' method.
-_SHARE_OF_AXES = 20
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
 
@@ -135,8 +134,14 @@ class FactorAnalyzer(Emission):
 
     @property
     def doubles_per_row(self) -> int:
-        """Doubles that a block holds for each row."""
-        return 2 * self.n_columns + self.n_factors + 1
+        """Doubles that a block holds for each row, whatever the number of components."""
+        return 2 * self.n_columns
+
+    def block_rows(self, n_components: int, n_lanes: int = 1) -> int:
+        """Rows of a block that stays in cache, with factors of each component, and matrices of each pattern of gaps."""
+        n_regressors = 1 + self.n_factors
+        of_component = 2 * n_regressors + bool(self.has_gaps.any()) * 2 * n_regressors * (n_regressors + 1)
+        return super().block_rows(n_components * (1 + of_component), n_lanes)
 
     def n_components(self, n_cells: int) -> int:
         """Components of statistics of so many cells."""
@@ -245,12 +250,11 @@ class FactorAnalyzer(Emission):
 
         All components have the loadings of the principal components of the data.
         """
-        d, k = self.n_columns, prior_layout(prior).n_components
+        k = prior_layout(prior).n_components
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
-        layout = prior_layout(prior)
+        noise_of = prior_layout(prior).noise_of_row
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
-        of_noise = np.bincount(layout.noise_of_row, np.tile(noise, k)) / np.bincount(layout.noise_of_row)
-        assert len(coefficients) == k * d
+        of_noise = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
         return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
 
     def survey(self, values: np.ndarray, before: FactorTable | None = None) -> FactorTable:
@@ -274,13 +278,14 @@ class FactorAnalyzer(Emission):
             if block.pattern is not None:
                 return None
             n += float(weight.sum())
-            total += block.measured @ weight
-            scaled = block.measured * np.sqrt(weight)
-            products += scaled @ scaled.T
+            rows = block.in_units
+            total += weight @ rows
+            rows *= np.sqrt(weight)[:, None]
+            products += rows.T @ rows
         if n <= 0:
             return None
         mean = total / n
-        values = mean + simplex(d) @ root_of(products / n - mean[:, None] * mean).T
+        values = mean + corners_of(root_of(products / n - mean[:, None] * mean))
         whole = FactorTable(np.zeros(d), np.ones(d), values, None, np.zeros((0, d), dtype=bool))
         return whole, np.full(d + 1, n / (d + 1))
 
@@ -307,13 +312,13 @@ class FactorAnalyzer(Emission):
 
     def _log_predictive_without_factors(self, block: FactorTable, posterior: Regression) -> np.ndarray:
         """Student t log densities in closed form, jointly over columns that share a noise."""
-        k, d = posterior.n_components, self.n_columns
+        k, d, noise_of = posterior.n_components, self.n_columns, posterior.noise_of_row
         kappa = np.linalg.inv(np.moveaxis(posterior.covariance, [0, 1, 2], [-3, -2, -1]))[..., 0, 0]
         share = (kappa / (kappa + 1))[posterior.precision_of].reshape(k, 1, d)
-        a, rate = (np.asarray(x)[posterior.noise_of_row].reshape(k, d) for x in (posterior.shape, posterior.rate))
+        a, rate = (np.asarray(x)[noise_of].reshape(k, d) for x in (posterior.shape, posterior.rate))
         mean, seen = posterior.mean[:, 0].reshape(k, 1, d), ~np.isnan(block.values)
         squares = np.where(seen, share * (block.measured.T - mean) ** 2, 0.0)
-        groups = posterior.noise_of_row[:d, None] == np.unique(posterior.noise_of_row[:d])
+        groups = noise_of[:d, None] == np.unique(noise_of[:d])
         first = groups.argmax(axis=0)
         a, rate, squares, n = a[:, None, first], rate[:, None, first], squares @ groups, seen @ groups.astype(float)
         of_noises = (
@@ -439,47 +444,3 @@ def prior_layout(prior: Any) -> Regression:
     layout = prior.base if isinstance(prior, Hierarchical) else prior
     assert isinstance(layout, Regression)
     return layout
-
-
-def simplex(d: int) -> np.ndarray:
-    """Corners (d + 1, d) of a regular simplex, of mean 0 and of the identity as mean of their squares."""
-    corners = np.zeros((d + 1, d))
-    for k in range(d):  # contrasts of Helmert
-        corners[: k + 1, k] = 1.0
-        corners[k + 1, k] = -(k + 1.0)
-        corners[:, k] *= np.sqrt((d + 1) / ((k + 1.0) * (k + 2.0)))
-    return corners
-
-
-def root_of(covariance: np.ndarray) -> np.ndarray:
-    """A matrix whose square R R^T is a covariance matrix, of full rank or not, up to rounding."""
-    try:
-        return np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        variance, axes = np.linalg.eigh(covariance)
-        return axes * np.sqrt(np.maximum(variance, 0.0))
-
-
-def principal_loadings(correlation: np.ndarray, n_factors: int) -> np.ndarray:
-    """Loadings (d, n_factors) of probabilistic principal components of a correlation matrix [Tipping & Bishop 1999]."""
-    d, n = len(correlation), min(n_factors, len(correlation))
-    loadings = np.zeros((d, n_factors))
-    if n:
-        variance, axes = largest_axes(correlation, n)
-        noise = (np.trace(correlation) - variance.sum()) / (d - n) if d > n else 0.0
-        loadings[:, :n] = axes * np.sqrt(np.maximum(variance - noise, 0.01))
-    return loadings
-
-
-def largest_axes(matrix: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The largest eigenvalues (n,) of a symmetric matrix, in descending order, and their eigenvectors (d, n)."""
-    if n * _SHARE_OF_AXES < len(matrix):
-        try:
-            start = np.random.default_rng(_SEED).standard_normal(len(matrix))
-            values, axes = eigsh(matrix, n, which="LA", v0=start)
-            order = np.argsort(-values)
-            return values[order], axes[:, order]
-        except ArpackError:  # of many equal eigenvalues
-            pass
-    values, axes = np.linalg.eigh(matrix)
-    return values[::-1][:n], axes[:, ::-1][:, :n]

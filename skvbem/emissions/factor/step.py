@@ -15,81 +15,19 @@ columns together. So the factors are normal with precision :math:`P = I - 2 M_{x
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from skvbem._kernels import _factors
 from skvbem._numerics import diagonal_places, pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_row
-from skvbem.emissions.gaussian.dense_step import covariance_of_products, runs_of_patterns
+from skvbem.emissions.factor.expansion import FactorExpansion
+from skvbem.emissions.factor.table import FactorTable
+from skvbem.emissions.gaussian.dense_step import covariance_of_products
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
-
-# Cells of a table whose measured values are kept from step to step.
-_MAX_KEPT = 2**21
-
-
-@dataclass(frozen=True, eq=False)
-class FactorTable:
-    """Rows of measurements.
-
-    Parameters
-    ----------
-    origin, unit : ndarray of shape (d,)
-        In which the emission measures.
-    values : ndarray of shape (n_rows, d)
-        NaN where a cell is missing.
-    pattern : ndarray of int, shape (n_rows,), or None
-        Which of the patterns of missing cells each row has; None if no cell of the table is missing.
-    patterns : ndarray of bool, shape (n_patterns, d)
-        Which cells are missing.
-    """
-
-    origin: np.ndarray
-    unit: np.ndarray
-    values: np.ndarray
-    pattern: np.ndarray | None
-    patterns: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, rows: slice) -> Self:
-        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
-            return self  # whose measured values are kept from step to step
-        pattern = None if self.pattern is None else self.pattern[rows]
-        block = replace(self, values=self.values[rows], pattern=pattern)
-        if self.values.size <= _MAX_KEPT:  # what is measured once serves all steps
-            vars(block).update(measured=self.measured[:, rows], squares=self.squares[:, rows])
-        return block
-
-    @cached_property
-    def measured(self) -> np.ndarray:
-        """Rows in the emission's units, (d, n_rows), 0 where missing."""
-        measured = np.array((self.values - self.origin).T, dtype=float, order="C")
-        measured /= self.unit[:, None]
-        if self.pattern is not None:
-            np.nan_to_num(measured, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return measured
-
-    @cached_property
-    def squares(self) -> np.ndarray:
-        """Squares of the measured rows, (d, n_rows)."""
-        return self.measured**2
-
-    @cached_property
-    def distinct_patterns(self) -> tuple[np.ndarray, np.ndarray]:
-        """The patterns that rows have, and which of these each row has."""
-        chosen, pattern = np.unique(self.pattern, return_inverse=True)
-        return chosen, pattern.astype(np.int32).ravel()
-
-    @cached_property
-    def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
-        """Rows with the same missing columns, and these columns."""
-        return runs_of_patterns(self.pattern, self.patterns)
 
 
 class PatternFactors(NamedTuple):
@@ -106,7 +44,8 @@ class PatternFactors(NamedTuple):
     constant : ndarray of shape (n_members, n_patterns)
         What does not depend on the row, nats.
     root, covariance : ndarray of shape (n_members, q (q + 1) / 2, n_patterns)
-        Of the factors; see `skvbem._kernels._factors.invert`. Factors that are not in use have none.
+        Of the factors; see `skvbem._kernels._factors.invert`. Factors that are not in use have none. Roots are there
+        where factors are drawn.
     matrices_seen : ndarray of shape (n_patterns, n_matrices + 1)
         1 for each matrix that observed columns have, and where there are any.
     """
@@ -123,77 +62,6 @@ class PatternFactors(NamedTuple):
         """Symmetric matrices (n_members, q, q) of the pattern that a row has."""
         of_pattern = packed[..., self.pattern[row] if len(self.pattern) else 0]
         return unpack_symmetric(of_pattern, int(np.sqrt(2 * of_pattern.shape[-1])))
-
-
-# The least share of their variance, in some direction, that factors must have to be whitened.
-_MIN_VARIANCE_SHARE = 1e-10
-
-
-class FactorExpansion:
-    r"""Factors in other coordinates, :math:`x \to R (x - \bar x)`, with coefficients that undo it.
-
-    With a flat prior the best R is known: factors are white, :math:`R S R^\top = n I` for their scatter S, and loadings
-    orthogonal, :math:`R^{-\top} L R^{-1}` diagonal for :math:`L = \sum_j \langle\tau\lambda\lambda^\top\rangle`.
-    With a prior it is near the best, and taken where the bound rises [Luttinen & Ilin 2010].
-
-    Parameters
-    ----------
-    layout : Regression
-    map : ndarray of shape (n_lanes, n_components, D, D)
-        Of the regressors (1, x).
-    gain : ndarray of shape (n_lanes,)
-        Of the entropy of factors and their expected log density, nats.
-    """
-
-    def __init__(self, layout: Regression, map: np.ndarray, gain: np.ndarray):
-        self.layout, self.map, self.gain = layout, map, gain
-
-    @classmethod
-    def whitening(cls, layout: Regression, of_rows: np.ndarray, loadings: np.ndarray) -> Self:
-        """The map for sums (n_lanes, n_components, D, D) of products of regressors, and squares of loadings."""
-        n = of_rows[..., 0, 0]
-        share = np.where(n > 0, n, 1.0)[..., None]
-        mean, second = of_rows[..., 0, 1:] / share, of_rows[..., 1:, 1:] / share[..., None]
-        scatter = second - mean[..., :, None] * mean[..., None, :]
-        variance, axes = np.linalg.eigh(scatter)
-        usable = (n > 0) & (variance[..., 0] > _MIN_VARIANCE_SHARE * variance[..., -1])
-        root = np.sqrt(np.where(usable[..., None], variance, 1.0))
-        half = (axes * root[..., None, :]) @ axes.swapaxes(-1, -2)
-        _, turn = np.linalg.eigh(half @ loadings @ half)
-        white = turn[..., ::-1].swapaxes(-1, -2) @ (axes / root[..., None, :]) @ axes.swapaxes(-1, -2)
-        # of either sign of a factor, the one that keeps it: extrapolations go on from step to step
-        white *= np.where(np.diagonal(white, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[..., None]
-        q = mean.shape[-1]
-        map = np.zeros(of_rows.shape)
-        map[..., 0, 0] = 1.0
-        map[..., 1:, 1:] = np.where(usable[..., None, None], white, np.eye(q))
-        map[..., 1:, 0] = np.where(usable[..., None], -(white @ mean[..., None])[..., 0], 0.0)
-        # white factors have second moments I: ln|R| and what it does to minus half of them
-        gained = n * (-np.log(root).sum(axis=-1) - 0.5 * (q - np.trace(second, axis1=-2, axis2=-1)))
-        return cls(layout, map, np.where(usable, gained, 0.0).sum(axis=-1))
-
-    def statistics(self, cells: np.ndarray) -> np.ndarray:
-        """Statistics (n_cells, n_lanes) after the map."""
-        packed, total, count, square = self.layout.split(cells)
-        of_matrices = unpack_symmetric(packed, self.layout.n_regressors)
-        return self._joined(self.map, of_matrices, total, count, square, 1.0)
-
-    def natural(self, cells: np.ndarray) -> np.ndarray:
-        """Natural parameters (n_cells, n_lanes) after the map."""
-        packed, total, count, square = self.layout.split(cells)
-        halves = pairings(self.layout.n_regressors)
-        of_matrices = unpack_symmetric(packed / halves, self.layout.n_regressors)
-        undone = np.linalg.inv(self.map).swapaxes(-1, -2)
-        return self._joined(undone, of_matrices, total, count, square, halves)
-
-    def _joined(self, map, matrices, total, count, square, halves) -> np.ndarray:
-        """Flat cells of matrices M -> T M T^T and rows s -> s T^T."""
-        shape = (*total.shape[:-2], self.layout.n_components, -1)
-        d = self.layout.n_regressors
-        turned = map[..., None, :, :] @ matrices.reshape(*shape, d, d) @ map.swapaxes(-1, -2)[..., None, :, :]
-        rows = total.reshape(*shape, d) @ map.swapaxes(-1, -2)
-        parts = [pack_symmetric(turned) * halves, rows, count, square]
-        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=-1).T
 
 
 class FactorStep(Step):
@@ -227,9 +95,8 @@ class FactorStep(Step):
         if self.in_use is not None:  # what is not in use is as its prior says, and changes no row
             self.packed = self.packed * pack_symmetric(in_use[:, :, None] & in_use[:, None])[:, None]
             self.sums = self.sums * in_use[:, None]
-        self.at_origin = count[..., layout.noise_of].reshape(-1, d) - np.log(unit)
-        self.square = square[..., layout.noise_of].reshape(-1, d)
-        self._matrix_of_column = layout.precision_of[:d]
+        self.at_origin = count[..., layout.noise_of_row].reshape(-1, d) - np.log(unit)
+        self.square = square[..., layout.noise_of_row].reshape(-1, d)
 
     @property
     def n_factors(self) -> int:
@@ -252,30 +119,31 @@ class FactorStep(Step):
         by_column = self.sums.reshape(self._n_members, self.n_columns, -1)
         return np.ascontiguousarray(by_column.swapaxes(-1, -2)).reshape(-1, self.n_columns)
 
-    def factors_of(self, block: FactorTable) -> PatternFactors:
+    def _factors_of(self, block: FactorTable, with_roots: bool) -> PatternFactors:
         """What the rows of each pattern of a block share."""
         if block.pattern is None:
             return self._whole
         chosen, pattern = block.distinct_patterns
-        return self._of_patterns((~block.patterns[chosen]).astype(float), pattern)
+        return self._of_patterns((~block.patterns[chosen]).astype(float), pattern, with_roots)
 
     @cached_property
     def _whole(self) -> PatternFactors:
         """What rows without missing cells share."""
         return self._of_patterns(np.ones((1, self.n_columns)), np.empty(0, dtype=np.int32))
 
-    def _of_patterns(self, observed: np.ndarray, pattern: np.ndarray) -> PatternFactors:
+    def _of_patterns(self, observed: np.ndarray, pattern: np.ndarray, with_roots: bool = True) -> PatternFactors:
         n, q, n_patterns = self._n_members, self.n_factors, len(observed)
         matrices = np.ascontiguousarray(self._matrices_of(observed))
         precision = -2.0 * matrices[:, 1 + q :]
         precision[:, diagonal_places(q)] += 1.0
-        root, covariance, constant = np.empty(precision.shape), np.empty(precision.shape), np.empty((n, n_patterns))
+        root = np.empty((n if with_roots else 0, *precision.shape[1:]))
+        covariance, constant = np.empty(precision.shape), np.empty((n, n_patterns))
         _factors.invert(precision, root, covariance, constant)
         constant += self.at_origin @ observed.T + matrices[:, 0]
         if self.in_use is not None:
-            used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])
-            covariance *= np.tile(used, (self.n_lanes, 1))[..., None]
-            root *= np.tile(used, (self.n_lanes, 1))[..., None]
+            used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])[..., None]
+            for of_members in (root, covariance):
+                of_members *= np.tile(used, (len(of_members) // self.n_components, 1, 1))
         seen = self._matrices_seen(observed)
         return PatternFactors(pattern, observed, matrices, constant, root, covariance, seen)
 
@@ -303,9 +171,9 @@ class FactorStep(Step):
         vars(block)["_located"] = self, factors, regressors
         return by_row(log_likelihood, self.n_components, self.single)
 
-    def _located(self, block: FactorTable) -> tuple[PatternFactors, np.ndarray, np.ndarray]:
+    def _located(self, block: FactorTable, with_roots: bool = False) -> tuple[PatternFactors, np.ndarray, np.ndarray]:
         """What patterns share, regressors (n_members, 1 + q, n_rows), and log likelihoods (n_members, n_rows), nats."""
-        factors = self.factors_of(block)
+        factors = self._factors_of(block, with_roots)
         shape = (self._n_members, self.layout.n_regressors, len(block))
         regressors = (self._of_regressors @ block.measured).reshape(shape)
         log_likelihood = self.square @ block.squares
@@ -354,7 +222,7 @@ class FactorStep(Step):
         at, n_sums = self.n_matrices * width, d * n_regressors
         of_matrices = products @ factors.matrices_seen
         flat[:, :at] += of_matrices[..., :-1].swapaxes(-1, -2).reshape(n, -1)
-        sums = (weighted.reshape(-1, n_rows) @ block.measured.T).reshape(n, n_regressors, d)
+        sums = (weighted.reshape(n * n_regressors, n_rows) @ block.measured.T).reshape(n, n_regressors, d)
         flat[:, at : at + n_sums].reshape(n, d, -1)[:] += sums.swapaxes(-1, -2)
         at += n_sums
         flat[:, at : at + d] += products[:, 0] @ observed
@@ -363,9 +231,10 @@ class FactorStep(Step):
 
     def _matrices_seen(self, observed: np.ndarray) -> np.ndarray:
         """Which matrices each pattern has columns of, and whether it has any at all, (n_patterns, n_matrices + 1)."""
-        own, shared = observed[:, ~self.shared], observed[:, self.shared]
-        parts = [shared.any(axis=1)[:, None]] * bool(self.shared.any()) + [own, observed.any(axis=1)[:, None]]
-        return np.concatenate(parts, axis=1).astype(float)
+        parts = [observed[:, ~self.shared], observed.max(axis=1, keepdims=True)]
+        if self.shared.any():
+            parts.insert(0, observed[:, self.shared].max(axis=1, keepdims=True))
+        return np.concatenate(parts, axis=1)
 
     def expansion(self, total: np.ndarray) -> FactorExpansion | None:
         """Factors centered and turned such that they are white and the loadings orthogonal."""
@@ -417,7 +286,7 @@ class FactorStep(Step):
             return None
         d, n_regressors, n_matrices = self.n_columns, self.layout.n_regressors, self.n_matrices
         width = n_regressors * (n_regressors + 1) // 2
-        n_own = n_matrices * width + d * n_regressors + 2 * len(np.unique(self.layout.noise_of[:d]))
+        n_own = n_matrices * width + d * n_regressors + 2 * len(np.unique(self.layout.noise_of_row[:d]))
         summed = np.zeros((self.n_components, n_own, n_own))
         i, j = np.triu_indices(n_regressors)
         factor_cells = np.flatnonzero(j > 0)  # of a packed matrix: x, then the products of x in order
@@ -429,7 +298,7 @@ class FactorStep(Step):
                 continue
             columns = np.delete(np.arange(d), missing)
             y, row = block.measured[columns][:, rows], rows.start or 0 if isinstance(rows, slice) else rows[0]
-            matrices = np.unique(self._matrix_of_column[columns])
+            matrices = np.unique(self.layout.precision_of[columns])
             of_matrices = (matrices[:, None] * width + order).ravel()
             places = n_matrices * width + columns[:, None] * n_regressors + np.arange(1, n_regressors)
             means = regressors[:, 1:, rows]
@@ -457,6 +326,6 @@ class FactorStep(Step):
         weights = chosen.reshape(-1, len(block))
         noise = np.moveaxis(rng.standard_normal((self.n_factors, len(block), self.n_lanes)), -1, 0)
         noise = np.repeat(noise, self.n_components, axis=0)
-        factors, regressors, _ = self._located(block)
+        factors, regressors, _ = self._located(block, with_roots=True)
         _factors.scatter(factors.pattern, factors.root, noise, regressors)
         self._add(block, weights, factors, regressors, np.empty((len(weights), 0, 0)), total)
