@@ -19,7 +19,7 @@ back to it. So rows are completed for a start by the principal components of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product
 from math import factorial
@@ -72,8 +72,8 @@ class FactorAnalyzer(Emission):
         Of the data, rows.
     n_factors_of : tuple of int
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
-    correlation : ndarray of shape (d, d), optional
-        Of the data, where the numbers of factors are to be chosen: starts of any number are made of it.
+    correlation : ndarray of shape (d, d), or empty
+        Of the data, where the numbers of factors are to be counted: starts of any number are made of it.
     """
 
     origin: np.ndarray
@@ -85,7 +85,7 @@ class FactorAnalyzer(Emission):
     tied: bool = False
     total_weight: float = 1.0
     n_factors_of: tuple[int, ...] = ()
-    correlation: np.ndarray | None = None
+    correlation: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def for_data(
@@ -108,12 +108,16 @@ class FactorAnalyzer(Emission):
         loadings = principal_loadings(moments.correlation, n_factors or 0)
         mean = moments.mean / moments.deviation
         units = moments.origin, moments.deviation, mean
-        correlation = moments.correlation if n_factors is None else None
+        correlation = moments.correlation if n_factors is None else np.empty((0, 0))
         return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation)
+
+    @property
+    def counts_factors(self) -> bool:
+        """Whether the numbers of factors are to be counted."""
+        return self.correlation.size > 0
 
     def with_numbers(self, numbers: Sequence[int]) -> Self:
         """The emission with another number of factors in each component; all the same where these are."""
-        assert self.correlation is not None
         of_each = () if len(set(numbers)) == 1 else tuple(map(int, numbers))
         loadings = principal_loadings(self.correlation, int(max(numbers)))
         return replace(self, loadings=loadings, n_factors_of=of_each)
@@ -408,9 +412,22 @@ class FactorAnalyzer(Emission):
         """Factors change their places and their signs."""
         return 2**self.n_factors * factorial(self.n_factors)
 
-    def symmetries(self) -> SignedPermutations:
-        """All orders and signs of the factors."""
+    def n_symmetries_of(self, component: int) -> int:
+        """Changes of places and signs of the factors that a component has."""
+        q = self._n_used(component)
+        return 2**q * factorial(q)
+
+    def _n_used(self, component: int) -> int:
+        return self.n_factors_of[component] if self.n_factors_of else self.n_factors
+
+    def kinds(self, n_components: int) -> np.ndarray:
+        """Numbers of factors: components that have as many are of one kind."""
+        return np.array(self.numbers(n_components))
+
+    def symmetries(self, component: int = 0) -> SignedPermutations:
+        """All orders and signs of the factors that a component has."""
         q, d = self.n_factors, self.n_columns
+        n_used = self._n_used(component)
         places = np.zeros((q + 1, q + 1), dtype=int)
         places[np.triu_indices(q + 1)] = np.arange((q + 1) * (q + 2) // 2)
         places = np.maximum(places, places.T)
@@ -418,9 +435,10 @@ class FactorAnalyzer(Emission):
         n_matrices, width = int(self.matrix_of.max()) + 1, len(left)
         first, n_own = n_matrices * width, self.own_cells
         cells, signs = [], []
-        for order in permutations(range(1, q + 1)):
-            for of_factors in product((1.0, -1.0), repeat=q):
-                turned, sign = np.array([0, *order]), np.array([1.0, *of_factors])
+        unused = range(n_used + 1, q + 1)
+        for order in permutations(range(1, n_used + 1)):
+            for of_factors in product((1.0, -1.0), repeat=n_used):
+                turned, sign = np.array([0, *order, *unused]), np.array([1.0, *of_factors, *(1.0 for _ in unused)])
                 cell, of_cell = np.arange(n_own), np.ones(n_own)
                 of_matrix = places[turned[left], turned[right]]
                 cell[:first] = (width * np.arange(n_matrices)[:, None] + of_matrix).ravel()
@@ -435,6 +453,7 @@ class FactorAnalyzer(Emission):
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
         coefficients = point.coefficients.reshape(-1, self.n_columns, 1 + self.n_factors)
+        coefficients = coefficients * self.in_use(len(coefficients))[:, None]
         precision = point.precision[self.layout(len(coefficients)).noise_of_row]
         return coefficients, precision.reshape(-1, self.n_columns)
 

@@ -19,7 +19,7 @@ import numpy as np
 from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
-from skvbem.emissions.factor.step import FactorTable
+from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.independent import Independent
 from skvbem.families import Regression
 
@@ -28,7 +28,7 @@ Numbers = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class FactorGroup:
     """A group of columns whose factors are to be counted.
 
     Parameters
@@ -47,13 +47,13 @@ class Counted:
     @classmethod
     def of(cls, emission: Emission, n_components: int) -> list[Self]:
         """The groups of an emission."""
-        found, first = [], 0
+        groups, first = [], 0
         for place, part in enumerate(getattr(emission, "parts", (emission,))):
             after = first + len(part.component_of_cell(n_components))
-            if isinstance(part, FactorAnalyzer) and part.correlation is not None:
-                found.append(cls(part, place, slice(first, after)))
+            if isinstance(part, FactorAnalyzer) and part.counts_factors:
+                groups.append(cls(part, place, slice(first, after)))
             first = after
-        return found
+        return groups
 
     def table(self, block: Any) -> FactorTable:
         """The rows of the group in a block."""
@@ -62,18 +62,18 @@ class Counted:
 
 def counts_factors(emission: Emission) -> bool:
     """Whether an emission has a group whose factors are to be counted."""
-    return bool(Counted.of(emission, 1))
+    return bool(FactorGroup.of(emission, 1))
 
 
 def numbers_of(emission: Emission, n_components: int) -> Numbers:
     """Factors of each component, of each group whose factors are to be counted."""
-    return tuple(counted.part.numbers(n_components) for counted in Counted.of(emission, n_components))
+    return tuple(group.part.numbers(n_components) for group in FactorGroup.of(emission, n_components))
 
 
 def with_numbers(emission: Emission, numbers: Numbers) -> Emission:
     """The emission with other numbers of factors."""
     others = iter(numbers)
-    places = {counted.place for counted in Counted.of(emission, 1)}
+    places = {group.place for group in FactorGroup.of(emission, 1)}
     parts = [
         part.with_numbers(next(others)) if place in places else part
         for place, part in enumerate(getattr(emission, "parts", (emission,)))
@@ -83,10 +83,12 @@ def with_numbers(emission: Emission, numbers: Numbers) -> Emission:
 
 def most_factors(emission: Emission) -> tuple[int, ...]:
     """Factors that a component may have, of each group: as many as columns."""
-    return tuple(counted.part.n_columns for counted in Counted.of(emission, 1))
+    return tuple(group.part.n_columns for group in FactorGroup.of(emission, 1))
 
 
-def carried(cells: np.ndarray, one: Emission, other: Emission, numbers: Numbers, kept: Callable) -> np.ndarray:
+def with_factors_kept(
+    cells: np.ndarray, one: Emission, other: Emission, numbers: Numbers, kept: Callable
+) -> np.ndarray:
     """Statistics (n_cells,) of an emission as another has them that keeps some factors of each component.
 
     Parameters
@@ -100,14 +102,19 @@ def carried(cells: np.ndarray, one: Emission, other: Emission, numbers: Numbers,
         Of a group and a component, the factors that are kept, in order: the first ones after.
     """
     n_components, parts, first = len(numbers[0]), [], 0
-    for g, (before, after) in enumerate(zip(Counted.of(one, n_components), Counted.of(other, n_components))):
+    for g, (before, after) in enumerate(zip(FactorGroup.of(one, n_components), FactorGroup.of(other, n_components))):
         of_each = [kept(g, k) for k in range(n_components)]
-        parts += [cells[first : before.cells.start], _carried(cells[before.cells], before.part, after.part, of_each)]
+        parts += [
+            cells[first : before.cells.start],
+            _kept_of_group(cells[before.cells], before.part, after.part, of_each),
+        ]
         first = before.cells.stop
     return np.concatenate([*parts, cells[first:]])
 
 
-def _carried(cells: np.ndarray, one: FactorAnalyzer, other: FactorAnalyzer, kept: list[Sequence[int]]) -> np.ndarray:
+def _kept_of_group(
+    cells: np.ndarray, one: FactorAnalyzer, other: FactorAnalyzer, kept: list[Sequence[int]]
+) -> np.ndarray:
     n = len(kept)
     before = _Blocks.of(one.layout(n), cells)
     after = _Blocks.zeros(other.layout(n), before)
@@ -179,10 +186,10 @@ def new_factors(
     expected_rows : sequence of ndarray of shape (n_components, n_rows)
         Of each component at these.
     """
-    n_components, found = len(expected_rows[0]), []
-    for g, counted in enumerate(Counted.of(emission, n_components)):
-        part, tables = counted.part, [counted.table(block) for block in blocks]
-        precision, coefficients = _coefficients(part, natural[counted.cells], n_components)
+    n_components, lacking = len(expected_rows[0]), []
+    for g, group in enumerate(FactorGroup.of(emission, n_components)):
+        part, tables = group.part, [group.table(block) for block in blocks]
+        precision, coefficients = _coefficients(part, natural[group.cells], n_components)
         for k, most in enumerate(part.numbers(n_components)):
             weights = [of_block[k] for of_block in expected_rows]
             n = sum(float(weight.sum()) for weight in weights)
@@ -196,15 +203,15 @@ def new_factors(
             if largest > 1e-6:
                 axis = axes[:, -1] * np.sign(axes[np.abs(axes[:, -1]).argmax(), -1])
                 gain = 0.5 * n * (largest - np.log1p(largest))
-                found.append(NewFactor(g, k, np.sqrt(largest) * axis / root, gain))
-    return sorted(found, key=lambda factor: -factor.gain)
+                lacking.append(NewFactor(g, k, np.sqrt(largest) * axis / root, gain))
+    return sorted(lacking, key=lambda factor: -factor.gain)
 
 
 def _coefficients(part: FactorAnalyzer, natural: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     """Precisions of noises (n_components, d), and coefficients (n_components, d, D), as expected."""
     layout = part.layout(n_components)
     _, sums, _, square = layout.split(natural)
-    precision = -2 * square[layout.noise_of]
+    precision = -2 * square[layout.noise_of_row]
     coefficients = (sums / precision[:, None]).reshape(n_components, part.n_columns, -1)
     return precision.reshape(n_components, -1), coefficients * part.in_use(n_components)[:, None]
 
@@ -223,7 +230,7 @@ def _covariance(tables: Sequence[FactorTable], weights: Sequence[np.ndarray], me
 def with_factor(natural: np.ndarray, one: Emission, other: Emission, numbers: Numbers, factor: NewFactor) -> np.ndarray:
     """Natural parameters (n_cells,) of an emission as one has them that has a factor more, of known loadings."""
     n_components = len(numbers[0])
-    before, after = (Counted.of(emission, n_components)[factor.group] for emission in (one, other))
+    before, after = (FactorGroup.of(emission, n_components)[factor.group] for emission in (one, other))
     layout = before.part.layout(n_components)
     old = _unpaired(layout, natural[before.cells])
     blocks = _Blocks.of(layout, old)
@@ -240,8 +247,8 @@ def with_factor(natural: np.ndarray, one: Emission, other: Emission, numbers: Nu
         new.matrices[k, matrix, place, :width] = new.matrices[k, matrix, :width, place] = crossed
         new.matrices[k, matrix, place, place] = -0.5 * float(weighted[columns] @ factor.loadings[columns])
     new.sums[k][:, place] = weighted
-    own = _unpaired(after.part.layout(n_components), new.cells, inverse=True)
-    return np.concatenate([natural[: before.cells.start], own, natural[before.cells.stop :]])
+    of_group = _unpaired(after.part.layout(n_components), new.cells, inverse=True)
+    return np.concatenate([natural[: before.cells.start], of_group, natural[before.cells.stop :]])
 
 
 def _unpaired(layout: Regression, cells: np.ndarray, *, inverse: bool = False) -> np.ndarray:
@@ -254,14 +261,14 @@ def _unpaired(layout: Regression, cells: np.ndarray, *, inverse: bool = False) -
 
 def least_relevant(emission: Emission, natural: np.ndarray, n_components: int) -> list[tuple[int, int, int]]:
     """The factor of each component, (group, component, factor), whose loadings are least; the least of all first."""
-    found = []
-    for g, counted in enumerate(Counted.of(emission, n_components)):
-        layout = counted.part.layout(n_components)
-        packed, *_ = layout.split(natural[counted.cells])
-        own = packed.reshape(n_components, -1, packed.shape[-1]).sum(axis=1)
-        squares = -np.diagonal(unpack_symmetric(own, layout.n_regressors), axis1=-2, axis2=-1)[:, 1:]
-        for k, most in enumerate(counted.part.numbers(n_components)):
+    weakest = []
+    for g, group in enumerate(FactorGroup.of(emission, n_components)):
+        layout = group.part.layout(n_components)
+        packed, *_ = layout.split(natural[group.cells])
+        by_component = packed.reshape(n_components, -1, packed.shape[-1]).sum(axis=1)
+        squares = -np.diagonal(unpack_symmetric(by_component, layout.n_regressors), axis1=-2, axis2=-1)[:, 1:]
+        for k, most in enumerate(group.part.numbers(n_components)):
             if most:
                 s = int(squares[k, :most].argmin())
-                found.append((float(squares[k, s]), g, k, s))
-    return [(g, k, s) for _, g, k, s in sorted(found)]
+                weakest.append((float(squares[k, s]), g, k, s))
+    return [(g, k, s) for _, g, k, s in sorted(weakest)]

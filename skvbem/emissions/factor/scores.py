@@ -8,7 +8,7 @@ import numpy as np
 
 from skvbem._numerics import unpack_symmetric
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
-from skvbem.emissions.factor.step import FactorTable
+from skvbem.emissions.factor.table import FactorTable
 from skvbem.families import Regression, RegressionPoint
 
 

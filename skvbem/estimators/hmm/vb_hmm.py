@@ -160,6 +160,10 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     n_samples_ : float
         Time steps, each as often as its sequence counts: the n of BIC.
     n_free_parameters_ : int
+    moves_ : list of Move
+        Where factors are counted (``FactorGaussian("auto")``), the moves that raised the bound.
+    n_factors_ : ndarray of int, shape (n_components,)
+        Factors of each state, if there is a group with factors; where there are several, by group.
     groups_ : dict of str to list of str
         Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
     categories_ : dict of str to ndarray

@@ -22,22 +22,24 @@ from skvbem.emissions import Emission
 from skvbem.emissions.factor.numbers import (
     NewFactor,
     Numbers,
-    carried,
     least_relevant,
     most_factors,
     new_factors,
     numbers_of,
     with_factor,
+    with_factors_kept,
     with_numbers,
 )
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.model import EmissionAscent, LabelModel
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import Race, run
-from skvbem.vbem.fit import Fit, FitMethod, FitPlan
+from skvbem.vbem.fit import Fit, FitMethod, FitPlan, continued
 
 # Nats to which moves are run, and by which a bound must be higher: runs that end closer met one optimum.
 NEARLY, MIN_RISE_IN_NATS = 0.01, 0.03
+# Where no number changes, a bound is higher only by so many nats: steps still to come bring less.
+_MIN_RISE_OF_SAME_NUMBERS = 0.3
 # Births that follow a move that raised nothing.
 _N_SECOND = 4
 
@@ -48,8 +50,8 @@ class Move(NamedTuple):
     Parameters
     ----------
     kind : str
-        "start"; "split" or "join" (or drop) of components; "birth" or "delete" of a factor; or several of these in
-        turn, such as "split, join".
+        "start"; "split" or "join" (or drop) of components; "birth" or "delete" of a factor; "order" of components that
+        changed places; or several of these in turn, such as "split, join".
     n_components : int
         After it.
     lower_bound : float
@@ -98,6 +100,11 @@ class State:
         """The bound that another state must reach to be better, nats."""
         return self.bound + max(MIN_RISE_IN_NATS, 1e-9 * abs(self.bound))
 
+    def is_worse_than(self, other: State) -> bool:
+        """Whether another state is better; of the same numbers of factors by what no further step would bring."""
+        is_same = bool(self.numbers) and self.numbers == other.numbers
+        return other.bound > max(self.least_better, self.bound + is_same * _MIN_RISE_OF_SAME_NUMBERS)
+
     def after(self, kind: str) -> str:
         """The moves that led here, and one more."""
         return f"{self.kind}, {kind}" if self.kind else kind
@@ -140,7 +147,7 @@ class Search:
         if is_one and "condensed" not in self._kept:
             self._kept["condensed"] = model.condensed(self.data) if hasattr(model, "condensed") else self.data
         data = self._kept["condensed"] if is_one else self.data
-        ascent = self.method.ascent(model, data, posteriors.VB, self.n_threads)
+        ascent: Any = self.method.ascent(model, data, posteriors.VB, self.n_threads)
         if data is self.data:
             if "rows" not in self._kept:
                 self._kept["rows"] = ascent.rows
@@ -172,12 +179,19 @@ class Search:
     def finished(self, state: State, *, anew: bool) -> tuple[FitPlan, Fit]:
         """The best fit of a state's size, from where it is and, if so said, from new starts."""
         plan = self.plan(state.model)
-        if anew:
-            return plan, plan.refit(state.model, self.data, posteriors.VB, state, self.n_threads, self.stop)
+        if not anew:
+            return self._run_on(plan, state)
+        fit = plan.refit(state.model, self.data, posteriors.VB, state, self.n_threads, self.stop)
+        if not fit.converged and fit.n_iter < self.limits["max_iter"]:  # left by a race that it was about to win
+            fit = continued(fit, self._run_on(plan, replace(state, statistics=fit.statistics))[1])
+        return plan, fit
+
+    def _run_on(self, plan: FitPlan, state: State) -> tuple[FitPlan, Fit]:
+        """The fit that a state leads to, without new starts."""
         plan = FitPlan(plan.method, plan.seed, state.statistics[:, None], self.limits)
         return plan, plan.run(state.model, self.data, posteriors.VB, self.n_threads, self.stop)
 
-    def settled(
+    def run(
         self, states: list[State], moves_from: Callable[[State], Iterator[State]], *, anew: Callable[[State], bool]
     ) -> tuple[Any, FitPlan, Fit, list[Move]]:
         """The model where no move raises the bound any more, how it was fitted, and the moves that raised it.
@@ -193,13 +207,12 @@ class Search:
         """
         moves, state = [each.as_move for each in states], replace(states[-1], kind="")
         while True:
-            least = state.least_better
-            better = next((each for each in moves_from(state) if each.bound > least), None)
+            better = next(filter(state.is_worse_than, moves_from(state)), None)
             if better is None:
                 plan, fit = self.finished(state, anew=anew(state))
-                if self.stopped() or fit.objective <= least:
-                    return state.model, plan, fit, moves
                 better = State(state.model, fit.statistics, fit.objective, "start")
+                if self.stopped() or not state.is_worse_than(better):
+                    return state.model, plan, fit, moves
             moves.append(better.as_move)
             self.tell(moves[-1])
             state = replace(better, kind="")
@@ -220,7 +233,7 @@ class FactorNumbers:
 
     def run(self, emission: Emission) -> tuple[Any, FitPlan, Fit, list[Move]]:
         """The model where no move raises the bound any more, how it was fitted, and the moves that raised it."""
-        return self.search.settled(self.alike(emission), self.moves, anew=lambda state: state.model.n_components > 1)
+        return self.search.run(self.alike(emission), self.moves, anew=lambda state: state.model.n_components > 1)
 
     def alike(self, emission: Emission) -> list[State]:
         """Fits from starts with the same number of factors in all components, each better than the one before.
@@ -256,11 +269,22 @@ class FactorNumbers:
 
     def moves(self, state: State) -> Iterator[State]:
         """What can be reached from a state, cheap and likely moves first."""
+        yield from self._ordered(state)
         tried = []
         for reached in self.births_and_deletions(state):
             yield reached
             tried.append(reached)
         yield from self.second_births(tried)
+
+    def _ordered(self, state: State) -> Iterator[State]:
+        """The components as the prior means them, their numbers of factors with them."""
+        order = state.model.preferred_order(state.statistics)
+        if order is None or np.array_equal(order, np.arange(len(order))):
+            return
+        numbers = tuple(tuple(of_group[k] for k in order) for of_group in state.numbers)
+        model = self.model_of(with_numbers(state.model.emission, numbers))
+        start = state.model.relabeled(state.statistics, order)
+        yield self.search.reached(model, start[:, None], state.after("order"))
 
     def births_and_deletions(self, state: State) -> Iterator[State]:
         """One factor more, or less, in one component."""
@@ -296,7 +320,7 @@ class FactorNumbers:
                 return [s for s in range(state.numbers[g][k]) if (g, k, s) != gone]
 
             first = model.first_emission_cell
-            of_emission = carried(state.statistics[first:], model.emission, less.emission, numbers, kept)
+            of_emission = with_factors_kept(state.statistics[first:], model.emission, less.emission, numbers, kept)
             start = np.concatenate([state.statistics[:first], of_emission])
             yield self.search.reached(less, start[:, None], state.after("delete"))
 

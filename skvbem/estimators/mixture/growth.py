@@ -17,12 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from skvbem.emissions import Emission
-from skvbem.emissions.factor.numbers import Numbers, carried, counts_factors, most_factors, numbers_of, with_numbers
+from skvbem.emissions.factor.numbers import (
+    Numbers,
+    counts_factors,
+    most_factors,
+    numbers_of,
+    with_factors_kept,
+    with_numbers,
+)
 from skvbem.estimators.labels.factor_numbers import FactorNumbers, Move, Search, State
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.moves import Recombinations
@@ -90,9 +96,7 @@ class Growth:
     def run(self) -> tuple[Mixture, FitPlan, Fit, list[Move]]:
         """The mixture where no move raises the bound any more, how it was fitted, and the moves that raised it."""
         first = self._anew(1, numbers_of(self.emission, 1))
-        return self.search.settled(
-            [first], self._moves, anew=lambda state: state.model.n_components <= _MAX_FROM_NOTHING
-        )
+        return self.search.run([first], self._moves, anew=lambda state: state.model.n_components <= _MAX_FROM_NOTHING)
 
     def _moves(self, state: State) -> Iterator[State]:
         """What can be reached from a state, cheap and likely moves first."""
@@ -224,7 +228,7 @@ class Growth:
             return wide
         first = model.first_emission_cell
         emissions = state.model.emission, model.emission
-        of_emission = carried(wide[first:], *emissions, numbers, lambda g, k: range(numbers[g][k]))
+        of_emission = with_factors_kept(wide[first:], *emissions, numbers, lambda g, k: range(numbers[g][k]))
         return np.concatenate([wide[:first], of_emission])
 
     def _model(self, n_components: int, numbers: Numbers) -> Mixture:
@@ -233,7 +237,7 @@ class Growth:
 
     def _factors(self, n_components: int) -> FactorNumbers:
         """Moves of factors of so many components."""
-        return FactorNumbers(partial(self.model_of, n_components=n_components), self.search)
+        return FactorNumbers(lambda emission: self.model_of(emission, n_components), self.search)
 
     def _pruned(self, state: State) -> State:
         """A state without factors that its components do not need."""

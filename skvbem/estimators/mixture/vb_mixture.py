@@ -131,7 +131,10 @@ class VBMixture(MixtureEstimator):
     n_free_parameters_ : int
     n_components_ : int
     moves_ : list of Move
-        With ``n_components="auto"``, the moves that raised the bound: kind, number of components and bound after each.
+        With ``n_components="auto"``, and where factors are counted (``FactorGaussian("auto")``), the moves that raised
+        the bound: kind, number of components, bound and numbers of factors after each.
+    n_factors_ : ndarray of int, shape (n_components,)
+        Factors of each component, if there is a group with factors; where there are several, by group.
     groups_ : dict of str to list of str
         Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
     categories_ : dict of str to ndarray

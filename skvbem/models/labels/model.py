@@ -135,6 +135,10 @@ class LabelModel(LatentModel):
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
 
+    def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
+        """The order of the components (n_components,) that the prior means, if it means any."""
+        return None
+
     @abstractmethod
     def divergences(self, natural: np.ndarray, data: Any) -> np.ndarray:
         """How unlike the rows find components at natural parameters (n_cells,), (n_components, n_components), nats."""
