@@ -17,8 +17,8 @@ with the classical test?
 # %%
 # Rows with the printed covariances
 # ---------------------------------
-# A factor analysis depends on complete rows through means and covariances alone. So a few weighted rows with the printed
-# ones stand for the 112 people.
+# A factor analysis depends on complete rows through means and covariances alone. So a few weighted rows with the
+# printed ones stand for the 112 people.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,8 +46,8 @@ plt.show()
 # %%
 # What the classical test says
 # ----------------------------
-# The test compares as many factors with any covariance matrix. It refuses one factor (:math:`\chi^2 = 75` on 9 degrees of
-# freedom) and has nothing against two. Of three there is no freedom left to test.
+# The test compares as many factors with any covariance matrix. It refuses one factor (:math:`\chi^2 = 75` on 9
+# degrees of freedom) and has nothing against two. Of three there is no freedom left to test.
 
 fits = {q: VBFactorAnalysis(q, rotation="promax", random_state=0).fit(X, sample_weight=weight) for q in (1, 2)}
 indices = {q: fit.fit_indices(X, weight) for q, fit in fits.items()}
@@ -59,28 +59,21 @@ columns = ["factors", "bound", "chi2", "df", "p", "RMSEA", "CFI", "SRMR", "BIC"]
 print(pd.DataFrame(rows, columns=columns).round(3).to_string(index=False))
 
 # %%
-# Why do they differ, if they do? A bound asks how probable the data are under all loadings that the prior allows; the
-# test asks whether the best loadings leave anything. What one factor leaves unexplained is the pair of verbal tests.
+# They agree, each in its own way: the bound asks how probable the data are under all loadings that the prior allows,
+# the test whether the best loadings leave anything. What one factor leaves are correlations of blocks with pictures and
+# mazes.
 
 ResidualsDisplay.from_estimator(fits[1], X, sample_weight=weight)
 plt.show()
 
 # %%
-# How sure is that? The bound lacks more of the evidence where more is hidden. Sampled evidences have no such bias, but an
-# error bar.
-
-for q, fit in fits.items():
-    sampled = fit.log_evidence(X, sample_weight=weight, kind="ais", n_steps=1024, n_chains=64)
-    print(f"{q}: bound {fit.lower_bound_:.1f}, sampled {sampled.value:.1f} ± {sampled.standard_error:.1f}")
-
-# %%
 # The two abilities
 # -----------------
-# Promax lets factors be correlated. One is verbal: reading and vocabulary. The other is shown by what hands and eyes do.
-# Intervals are by linear response: weighted rows that stand for people cannot be drawn one by one.
+# Promax lets factors be correlated. One is verbal: reading and vocabulary. The other is shown by what hands and eyes
+# do. Intervals are by q(theta), somewhat too narrow: rows that stand for people cannot be drawn one by one.
 
 LoadingsDisplay.from_estimator(fits[2], draws=fits[2].sample_posterior(
-    X, 2000, method="linear_response", sample_weight=weight
+    X, 2000, method="vb", sample_weight=weight
 ))  # fmt: skip
 plt.show()
 print("correlation of the factors:", fits[2].factor_correlations_[0, 1].round(2))

@@ -39,7 +39,8 @@ print(f"{holes.sum()} of {holes.size} answers are missing; {(~holes.any(axis=1))
 # %%
 # How many traits?
 # ----------------
-# Leaving out people with gaps would leave a handful. Missing cells are summed out instead, and the bound counts factors.
+# Leaving out people with gaps would leave a handful. Missing cells are summed out instead, and the bound counts
+# factors.
 
 model = VBFactorAnalysis(rotation="promax", random_state=0).fit(X)
 print("factors:", model.n_factors_)
@@ -51,7 +52,7 @@ for move in model.moves_:
 # ----------------------------
 # Promax finds correlated factors. Loadings whose interval holds 0 are gray.
 
-draws = model.sample_posterior(X, 1000, method="linear_response")
+draws = model.sample_posterior(X, 1000)
 LoadingsDisplay.from_estimator(model, draws=draws)
 plt.show()
 print(model.factor_correlations_.round(2))

@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import Bunch
 
-from skvbem.emissions.factor.analyzer import simplex
+from skvbem.emissions.factor.second_moments import corners_of
 from skvbem.graphs.names import shown
 
 
@@ -67,4 +67,4 @@ def make_rows_with_moments(mean, covariance, n_rows):
             f"Got one whose least eigenvalue is {variances[0]:g}."
         )
     root = axes * np.sqrt(np.maximum(variances, 0.0))
-    return Bunch(data=mean + simplex(d) @ root.T, sample_weight=np.full(d + 1, n_rows / (d + 1)))
+    return Bunch(data=mean + corners_of(root), sample_weight=np.full(d + 1, n_rows / (d + 1)))

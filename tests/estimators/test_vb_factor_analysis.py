@@ -120,6 +120,20 @@ def test_likelihoods_of_another_program_are_met(X, q, log_likelihood, of_one_noi
     np.testing.assert_allclose(model.noise_variance_, noise, atol=1e-5)
 
 
+def test_the_likelihood_of_a_tiny_table_is_met():
+    """One noise is at its floor, 0.005 of the variance of its column."""
+    rows = (
+        "-0.2,0.3,0.1 0,0.4,-0.2 -0.3,1.4,1.5 -0.2,-2.7,-2.2 0,2.1,2.5 0.1,0.4,-0.8 -0.3,0.7,0.1 0.1,0,-0.6 "
+        "0.7,-0.2,-0.2 0.2,1.2,0 0.3,1.6,0.3 0.2,-0.5,0.1 -0.2,-0.3,-0.1 -0.4,1.4,1 0.2,-1.7,-0.7 0.2,-2.6,-1.9 "
+        "0.6,1.5,-0.2 0.4,-0.9,-1 -0.6,-2.5,-3.5 0.3,-0.7,-2"
+    )
+    Y = np.array([[float(cell) for cell in row.split(",")] for row in rows.split()])
+    model = VBFactorAnalysis(1, method="ml", tol=1e-9, random_state=0)
+    warned(DataWarning, "next to no noise", model.fit, Y)
+    assert model.log_likelihood_ == approx(-62.222479386, abs=1e-8)
+    assert model.fit_indices(Y).n_free_parameters == 9
+
+
 # Under the names of scikit-learn --------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,7 @@ from sklearn.decomposition import PCA, FactorAnalysis
 
 from skvbem import VBMixture
 from skvbem.emissions import FactorGaussian
-from skvbem.emissions.factor.analyzer import simplex
+from skvbem.emissions.factor.second_moments import corners_of
 
 #: The record of 200 tables.
 RESULTS = Path(__file__).with_name("number_of_factors_results.jsonl")
@@ -63,7 +63,7 @@ def by_bound(X):
 def condensed(X):
     """d + 1 rows with the means and covariances of all: maximum likelihood asks nothing else."""
     variance, axes = np.linalg.eigh(np.cov(X.T, bias=True))
-    return simplex(X.shape[1]) @ (axes * np.sqrt(np.maximum(variance, 0.0))).T
+    return corners_of(axes * np.sqrt(np.maximum(variance, 0.0)))
 
 
 def by_bic(X):

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
-from skvbem._numerics import log_rising, unpack_symmetric
+from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
@@ -354,51 +354,6 @@ class FactorAnalyzer(Emission):
             filled[:, gone] = self.origin[gone] + self.unit[gone] * completed
             values[rows] = filled
         return values
-
-    def factors(self, block: FactorTable, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Factors of rows under natural parameters (n_cells,) of one component: means (n, q), covariances (n, q, q).
-
-        Of rows with the same cells missing the covariances are one matrix, seen many times where no cell is missing.
-        """
-        step, n, q = self.step(natural, block), len(block), self.n_factors
-        shared = step.factors_of(block)
-        covariances = unpack_symmetric(np.moveaxis(shared.covariance[0], -1, 0), q)
-        if len(shared.pattern):
-            covariances = covariances[shared.pattern]
-        return step.means(block)[0].T, np.broadcast_to(covariances, (n, q, q))
-
-    def variances(
-        self, posterior: Regression | RegressionPoint, means: np.ndarray, covariances: np.ndarray
-    ) -> np.ndarray:
-        r"""Variances of cells given the factors of their rows, in the units of the data, (n_rows, d), of one component.
-
-        At a point those of the noise and of what is not known of the factors; under a posterior also those of means
-        and loadings, :math:`\langle 1/\tau_j\rangle (1 + \operatorname{tr} V_j \langle\tilde x\tilde x^\top\rangle)
-        + \bar\lambda_j^\top \operatorname{Cov}(x) \bar\lambda_j`.
-        """
-        if isinstance(posterior, RegressionPoint):
-            coefficients, precision = self._by_component(posterior)
-            loadings, noise = coefficients[0, :, 1:], 1 / precision[0]
-            times = np.ones((len(means), self.n_columns))
-        else:
-            loadings = posterior.mean[:, 1:]
-            with np.errstate(divide="ignore"):  # infinite where the shape is 1
-                noise = (posterior.rate / np.maximum(posterior.shape - 1, 0.0))[posterior.noise_of_row]
-            regressors = np.column_stack([np.ones(len(means)), means])
-            of_rows = np.einsum("jab,na,nb->nj", posterior.covariance[posterior.precision_of], regressors, regressors)
-            of_factors = posterior.covariance[posterior.precision_of][:, 1:, 1:]
-            times = 1 + of_rows + np.einsum("jab,nab->nj", of_factors, covariances)
-        return self.unit**2 * (noise * times + np.einsum("ja,nab,jb->nj", loadings, covariances, loadings))
-
-    def point_of(self, parameters: dict[str, np.ndarray]) -> RegressionPoint:
-        """The point that means, loadings and variances of noise in the units of the data stand for, by name."""
-        n_components = len(parameters["means"])
-        noise_of = self.layout(n_components).noise_of_row
-        first = (parameters["means"] - self.origin) / self.unit
-        coefficients = np.concatenate([first[..., None], parameters["loadings"] / self.unit[:, None]], axis=-1)
-        noise = (np.broadcast_to(parameters["noise_variances"], first.shape) / self.unit**2).ravel()
-        of_noise = np.bincount(noise_of, noise) / np.bincount(noise_of)
-        return RegressionPoint(coefficients.reshape(-1, coefficients.shape[-1]), 1 / of_noise)
 
     def is_conjugate(self, table: FactorTable) -> bool:
         """Whether nothing is hidden in a row of a known component: where there are no factors."""

@@ -19,7 +19,7 @@ import numpy as np
 from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
-from skvbem.emissions.factor.step import FactorTable
+from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.independent import Independent
 from skvbem.families import Regression
 

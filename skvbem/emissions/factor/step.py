@@ -16,7 +16,7 @@ columns together. So the factors are normal with precision :math:`P = I - 2 M_{x
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 

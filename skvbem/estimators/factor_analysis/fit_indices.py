@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, pi, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import chi2, ncx2
 
 from skvbem.emissions import Gaussian
-from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.mixture.fitting import MixtureMethod
 from skvbem.models.mixture.model import Mixture
@@ -192,8 +192,9 @@ def saturated_model(reading: TableReading, caller: str) -> tuple[float, np.ndarr
     """
     group, ((values, weight),) = reading.columns.groups[0], reading.blocks
     specification = Gaussian("full")
-    emission: DenseGaussian = specification.for_data(values[0], weight)
-    prior = emission.default_prior(1, **specification.prior_options(emission, group.names))
+    emission = specification.for_data(values[0], weight)
+    options: dict[str, Any] = specification.prior_options(emission, group.names)
+    prior = emission.default_prior(1, **options)
     model = Mixture(emission, FiniteWeights(np.ones(1)), prior)
     data = reading.compiled(model)
     start = model.statistics_of(np.ones((len(data), 1)), data)[:, None]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
+from skvbem.emissions.factor.analyzer import FactorAnalyzer
+from skvbem.emissions.factor.scores import factors_of, mean_noise, variances_of
 from skvbem.estimators.factor_analysis.rotations import (
     ROTATIONS,
     explained_variance,
@@ -49,6 +51,11 @@ class FittedFactorAnalysis(FittedMixture):
     def continues(self, columns, model) -> bool:
         """Whether another model has as many factors of the same columns."""
         return super().continues(columns, model) and self.n_factors == model.emission.n_factors
+
+    @property
+    def emission(self) -> FactorAnalyzer:
+        """The factor analyzer."""
+        return cast(FactorAnalyzer, self.model.emission)
 
     @property
     def n_factors(self) -> int:
@@ -130,12 +137,10 @@ class FittedFactorAnalysis(FittedMixture):
         if not self.form.density:
             return np.full(self.loadings.shape, np.nan)
         posterior, unit = self.posterior.blocks[-1], self.emission.unit
-        with np.errstate(divide="ignore"):
-            noise = posterior.rate / np.maximum(posterior.shape - 1, 0.0)
         covariance = posterior.covariance[posterior.precision_of][:, 1:, 1:]
         back = np.linalg.inv(self.turn).T if self.n_factors else np.zeros((0, 0))
         squares = np.einsum("as,jab,bs->js", back, covariance, back)
-        return unit[:, None] * np.sqrt(noise[posterior.noise_of][:, None] * squares)
+        return unit[:, None] * np.sqrt(mean_noise(posterior)[posterior.noise_of_row][:, None] * squares)
 
     # Draws ------------------------------------------------------------------------------------------------------------
 
@@ -235,10 +240,10 @@ class FittedFactorAnalysis(FittedMixture):
     def variances(self, values: list[np.ndarray]) -> np.ndarray:
         """Variances of the cells of rows if they were missing, given the observed ones, (n, d)."""
         block = self.posterior.blocks[-1] if self.form.density else self.point[-1]
-        return self.emission.variances(block, *self._factors(values))
+        return variances_of(self.emission, block, *self._factors(values))
 
     def _factors(self, values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Means and covariances of the factors that were found."""
         natural = self.posterior.expected_natural() if self.form.density else self.model.prior.natural(self.point)
         table = self.emission.prepare(self.groups.as_emission_takes(values))
-        return self.emission.factors(table, self.model.prior.split(natural)[-1])
+        return factors_of(self.emission, table, self.model.prior.split(natural)[-1])

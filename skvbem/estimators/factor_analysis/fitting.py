@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
+from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 
 # Share of the variance of columns that drawn loadings explain, on average.
@@ -37,7 +39,7 @@ class FactorStarts:
     def __call__(self, ascent: MixtureAscent) -> np.ndarray:
         """Statistics, (n_cells, n_starts)."""
         model = ascent.model
-        emission, prior = model.emission, model.prior.blocks[-1]
+        emission, prior = cast(FactorAnalyzer, model.emission), model.prior.blocks[-1]
         loadings = []
         for number, kind in enumerate(self.kinds):
             rng = np.random.default_rng([*self.seed, number])

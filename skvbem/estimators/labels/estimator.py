@@ -106,8 +106,8 @@ class EmissionEstimator(ReportingEstimator):
         """
         nested = {name: value for name, value in params.items() if name.startswith("emission__")}
         direct = {name: value for name, value in params.items() if name not in nested}
-        own = self.get_params(deep=False)
-        where = moved(type(self).__name__, direct.keys() - own.keys()) if "emission" in own else ""
+        names = self.get_params(deep=False).keys()
+        where = moved(type(self).__name__, direct.keys() - names) if "emission" in names else ""
         if where:
             raise ValueError(where)
         super().set_params(**direct)

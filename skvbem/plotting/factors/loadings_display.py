@@ -49,7 +49,7 @@ class LoadingsDisplay:
     >>> model = VBFactorAnalysis(2, rotation="promax", random_state=0)
     >>> display = LoadingsDisplay.from_estimator(model.fit(tests.data, sample_weight=tests.sample_weight))
     >>> [display.feature_names[j] for j in display.order_]
-    ['x4', 'x5', 'x2', 'x1', 'x3', 'x0']
+    ['x4', 'x5', 'x2', 'x1', 'x0', 'x3']
     """
 
     def __init__(self, loadings, uniquenesses, feature_names, *, intervals=None, words=""):
@@ -67,7 +67,7 @@ class LoadingsDisplay:
         ----------
         estimator : fitted VBFactorAnalysis
         X : array-like of shape (n_samples, n_features), default=None
-            The data of the fit: intervals are then those of linear response, or of standard errors.
+            The data of the fit: intervals are then those of draws from the posterior, or of standard errors.
         draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
             What `sample_posterior`, `bootstrap` or `standard_errors` returned, for their intervals.
         level : float or None, default=0.95
@@ -82,6 +82,8 @@ class LoadingsDisplay:
         need_matplotlib(cls.__name__)
         fitted_factors(estimator, cls.__name__)
         check_mass(level, cls.__name__)
+        if draws is None and X is not None and level is not None and estimator.fitted.form.density:
+            draws = estimator.sample_posterior(X)
         drawn = intervals_to_draw(estimator, X, draws, level)
         ends = None if drawn is None else next(iter(drawn.ends.values()))["standardized_loadings"]
         return cls(

@@ -9,7 +9,7 @@ from skvbem.plotting.labels import INK
 from skvbem.plotting.requirements import need_matplotlib
 
 # Columns of which cells have numbers, and the least reach of the colors.
-_MAX_COLUMNS_WITH_NUMBERS, _LEAST_REACH = 16, 0.1
+_MAX_COLUMNS_WITH_NUMBERS, _MIN_REACH = 16, 0.1
 
 
 class ResidualsDisplay:
@@ -100,7 +100,7 @@ class ResidualsDisplay:
         if ax is None:
             size = 2.2 + 0.42 * min(d, 24)
             _, ax = plt.subplots(figsize=(size + 0.8, size), layout="constrained")
-        reach = max(float(np.abs(residuals).max()), _LEAST_REACH)
+        reach = max(float(np.abs(residuals).max()), _MIN_REACH)
         shown = np.where(np.tri(d, k=-1, dtype=bool), residuals, np.nan)
         image = ax.imshow(shown, cmap="PuOr_r", vmin=-reach, vmax=reach)
         if d <= _MAX_COLUMNS_WITH_NUMBERS:

@@ -37,8 +37,8 @@ ERRORS = {
     ],
     "variances of imputed cells forget what is not known of the factors": [
         (
-            'return self.unit**2 * (noise * times + np.einsum("ja,nab,jb->nj", loadings, covariances, loadings))',
-            "return self.unit**2 * (noise * times)",
+            'return emission.unit**2 * (noise * times + np.einsum("ja,nab,jb->nj", loadings, covariances, loadings))',
+            "return emission.unit**2 * (noise * times)",
         )
     ],
     "scores are not turned with the loadings": [
