@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import permutations, product
 from math import factorial
 from typing import Any, Self
 
@@ -32,6 +31,7 @@ from scipy.special import stdtrit
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
+from skvbem.emissions.factor.orders import turned_factors
 from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
 from skvbem.emissions.factor.step import FactorStep
 from skvbem.emissions.factor.table import FactorTable
@@ -426,29 +426,8 @@ class FactorAnalyzer(Emission):
 
     def symmetries(self, component: int = 0) -> SignedPermutations:
         """All orders and signs of the factors that a component has."""
-        q, d = self.n_factors, self.n_columns
-        n_used = self._n_used(component)
-        places = np.zeros((q + 1, q + 1), dtype=int)
-        places[np.triu_indices(q + 1)] = np.arange((q + 1) * (q + 2) // 2)
-        places = np.maximum(places, places.T)
-        left, right = np.triu_indices(q + 1)
-        n_matrices, width = int(self.matrix_of.max()) + 1, len(left)
-        first, n_own = n_matrices * width, self.own_cells
-        cells, signs = [], []
-        unused = range(n_used + 1, q + 1)
-        for order in permutations(range(1, n_used + 1)):
-            for of_factors in product((1.0, -1.0), repeat=n_used):
-                turned, sign = np.array([0, *order, *unused]), np.array([1.0, *of_factors, *(1.0 for _ in unused)])
-                cell, of_cell = np.arange(n_own), np.ones(n_own)
-                of_matrix = places[turned[left], turned[right]]
-                cell[:first] = (width * np.arange(n_matrices)[:, None] + of_matrix).ravel()
-                of_cell[:first] = np.tile(sign[left] * sign[right], n_matrices)
-                rows = (1 + q) * np.arange(d)[:, None] + turned
-                cell[first : first + rows.size] = first + rows.ravel()
-                of_cell[first : first + rows.size] = np.tile(sign, d)
-                cells.append(cell)
-                signs.append(of_cell)
-        return SignedPermutations(np.array(cells), np.array(signs))
+        n_matrices = int(self.matrix_of.max()) + 1
+        return turned_factors(self._n_used(component), self.n_factors, self.n_columns, n_matrices, self.own_cells)
 
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
