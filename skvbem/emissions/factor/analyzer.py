@@ -254,9 +254,9 @@ class FactorAnalyzer(Emission):
 
         All components have the loadings of the principal components of the data.
         """
-        k = prior_layout(prior).n_components
+        family = prior.base if isinstance(prior, Hierarchical) else prior
+        k, noise_of = family.n_components, family.noise_of_row
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
-        noise_of = prior_layout(prior).noise_of_row
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
         of_noise = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
         return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
@@ -435,10 +435,3 @@ class FactorAnalyzer(Emission):
         coefficients = coefficients * self.in_use(len(coefficients))[:, None]
         precision = point.precision[self.layout(len(coefficients)).noise_of_row]
         return coefficients, precision.reshape(-1, self.n_columns)
-
-
-def prior_layout(prior: Any) -> Regression:
-    """The family of a prior, hierarchical or not."""
-    layout = prior.base if isinstance(prior, Hierarchical) else prior
-    assert isinstance(layout, Regression)
-    return layout

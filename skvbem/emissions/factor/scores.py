@@ -14,12 +14,12 @@ from skvbem.families import Regression, RegressionPoint
 
 def factors_of(emission: FactorAnalyzer, block: FactorTable, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Factors of rows under natural parameters (n_cells,) of one component: means (n, q), covariances (n, q, q)."""
-    step, n, q = emission.step(natural, block), len(block), emission.n_factors
-    factors = step.factors_of(block)
+    n, q = len(block), emission.n_factors
+    factors, regressors, _ = emission.step(natural, block)._located(block)
     covariances = unpack_symmetric(np.moveaxis(factors.covariance[0], -1, 0), q)
     if len(factors.pattern):
         covariances = covariances[factors.pattern]
-    return step.means(block)[0].T, np.broadcast_to(covariances, (n, q, q))
+    return regressors[0, 1:].T, np.broadcast_to(covariances, (n, q, q))
 
 
 def variances_of(
