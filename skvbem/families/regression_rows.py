@@ -54,8 +54,8 @@ class RegressionRows:
         second = first + n_rows * n_regressors
         each, rest = divmod(n_rows, n_precisions)
         equal = not rest and bool(np.all(precision_of == np.arange(n_rows) // each))
-        own = noise_of is not None and np.array_equal(noise_of, np.arange(n_rows))
-        return cls(n_precisions, n_noises, (first, second, second + n_noises), n_sharing, on_noise, equal, own)
+        alone = noise_of is not None and np.array_equal(noise_of, np.arange(n_rows))
+        return cls(n_precisions, n_noises, (first, second, second + n_noises), n_sharing, on_noise, equal, alone)
 
 
 def joined_cells(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:

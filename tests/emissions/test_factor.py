@@ -552,8 +552,8 @@ def test_random_models_keep_the_laws(rng):
         assert again.lower_bound_ == approx(model.lower_bound_, abs=2e-3), number
         n_cells = weight @ ~np.isnan(X)
         assert scaled.lower_bound_ + n_cells @ np.log(scale) == approx(model.lower_bound_, abs=2e-3), number
-        if number % 15 == 0:
+        if number < 75 and k * q <= 2:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                evidence = model.log_evidence(X, sample_weight=weight, kind="auto", random_state=0)
+                evidence = model.log_evidence(X, sample_weight=weight, kind="importance_gibbs", random_state=0)
             assert model.lower_bound_ < evidence.value + 4 * (evidence.standard_error or 0.0) + 1e-6, number

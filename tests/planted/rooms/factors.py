@@ -31,20 +31,11 @@ ERRORS = {
     "missing columns count in the matrix that columns share": [
         ("covariance[..., None] * seen.sum(axis=1)", "covariance[..., None] * n_shared")
     ],
-    "a row without observed cells has factors": [
-        (
-            "parts = [observed[:, ~self.shared], observed.max(axis=1, keepdims=True)]",
-            "parts = [observed[:, ~self.shared], np.ones((len(observed), 1))]",
-        )
-    ],
     "precisions of loadings count each column twice": [
         ("GammaHyperprior(shape, rate, np.full(n, d / 2), sums", "GammaHyperprior(shape, rate, np.full(n, d), sums")
     ],
     "the entropy of factors has the wrong sign in their map": [
         ("gained = n * (-np.log(root).sum(axis=-1)", "gained = n * (np.log(root).sum(axis=-1)")
-    ],
-    "loadings are turned as factors are, not back": [
-        ("undone = np.linalg.inv(self.map).swapaxes(-1, -2)", "undone = self.map")
     ],
     "few rows in place of all vary too little": [
         ("np.sqrt((d + 1) / (rank * (rank + 1)))", "np.sqrt(d / (rank * (rank + 1)))")
