@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import gammaln
-from sklearn.utils import check_array
 
 # Eigenvalues below this share of the largest are rounding.
 _ROUNDING = 1e-13
@@ -51,12 +50,26 @@ def minka_evidence(X) -> np.ndarray:
     >>> int(minka_evidence(load_iris().data).argmax()) + 1
     3
     """
-    table = check_array(X, dtype=float, ensure_min_samples=3, ensure_min_features=2)
+    table = _complete_table(X)
     n, d = table.shape
     singular = np.linalg.svd(table - table.mean(axis=0), compute_uv=False)
     variance = np.zeros(d)
     variance[: len(singular)] = singular**2 / (n - 1)
     return np.array([_of_rank(variance, k, n) for k in range(1, min(n, d))])
+
+
+def _complete_table(X) -> np.ndarray:
+    """X as floats, of three rows and two columns at least; nothing of it is missing."""
+    table = np.asarray(X, dtype=float)
+    if table.ndim != 2 or table.shape[0] < 3 or table.shape[1] < 2:
+        raise ValueError(
+            f"X of minka_evidence must have at least three rows and two columns. Got an array of shape {table.shape}."
+        )
+    if not np.isfinite(table).all():
+        raise ValueError(
+            "X of minka_evidence must have no missing or infinite cells. VBFactorAnalysis takes missing ones."
+        )
+    return table
 
 
 def _of_rank(variance: np.ndarray, k: int, n: int) -> float:

@@ -28,3 +28,9 @@ def test_components_without_variance_are_refused(rng):
 
 def test_more_columns_than_rows(rng):
     assert minka_evidence(rng.normal(size=(5, 8))).shape == (4,)
+
+
+@pytest.mark.parametrize(("X", "message"), [(np.ones((2, 3)), "three rows"), ([[1.0, np.nan]] * 4, "no missing")])
+def test_tables_that_have_no_such_evidence_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        minka_evidence(X)

@@ -254,7 +254,7 @@ class FactorAnalyzer(Emission):
 
         All components have the loadings of the principal components of the data.
         """
-        family = prior.base if isinstance(prior, Hierarchical) else prior
+        family: Any = prior.base if isinstance(prior, Hierarchical) else prior
         k, noise_of = family.n_components, family.noise_of_row
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
