@@ -268,7 +268,7 @@ class VBFactorAnalysis(MixtureEstimator):
         return self._model_with(reading, reading.emission(), 1)
 
     def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
-        return self._mixture(reading, emission, FiniteWeights(np.ones(n_components)))
+        return self._mixture(reading, emission, n_components, lambda n: FiniteWeights(np.ones(n)))
 
     def _check_together(self, X) -> None:
         super()._check_together(X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -112,11 +112,12 @@ class MixtureEstimator(EmissionEstimator):
         columns, values = self._learned_columns(table)
         return TableReading(columns, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
 
-    def _mixture(self, reading: TableReading, emission: Emission, weights: Weights) -> Mixture:
-        """The mixture of components of an emission whose weights have some prior."""
-        n_components = weights.n_components
+    def _mixture(
+        self, reading: TableReading, emission: Emission, n_components: int, weights: Callable[[int], Weights]
+    ) -> Mixture:
+        """The mixture of so many components of an emission, whose weights have some prior."""
         check_size(emission, n_components, self._n_starts(), self.max_memory, type(self).__name__)
-        return Mixture(emission, weights, resolve_emission_prior(reading.groups, emission, n_components))
+        return Mixture(emission, weights(n_components), resolve_emission_prior(reading.groups, emission, n_components))
 
     def _drawn_like(self, like: TableReading, model: Mixture, point, rng: np.random.Generator):
         ((values, _),) = like.blocks

@@ -225,7 +225,8 @@ class VBMixture(MixtureEstimator):
 
     def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
         kind, concentration = self.weight_concentration_prior_type, self.weight_concentration_prior
-        return self._mixture(reading, emission, resolve_weights(kind, concentration, n_components, type(self).__name__))
+        weights = partial(resolve_weights, kind, concentration, owner=type(self).__name__)
+        return self._mixture(reading, emission, n_components, weights)
 
     def _best_fit(self, model, data, reading, report) -> tuple[Mixture, FitPlan, Fit, dict]:
         if self.n_components != "auto":
