@@ -50,6 +50,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "abort_on_example_error": True,
     "capture_repr": (),
+    "parallel": True,  # as many as sphinx-build -j
     "reset_modules": ("matplotlib", "examples_as_tests.warn_as_for_newcomers"),
     "reset_modules_order": "both",
 }

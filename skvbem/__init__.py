@@ -16,7 +16,7 @@ except ImportError as error:
 
 from skvbem._show_versions import show_versions
 from skvbem.blocks import Blocks, blocks_of
-from skvbem.estimators import VBHMM, VBDiscreteDAG, VBLinearDynamicalSystem, VBMixture
+from skvbem.estimators import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture
 from skvbem.graphs.dag import DAG
 from skvbem.search import StructureSearchCV
 from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
@@ -36,6 +36,7 @@ __all__ = [
     "ListSpace",
     "StructureSearchCV",
     "VBDiscreteDAG",
+    "VBFactorAnalysis",
     "VBHMM",
     "VBLinearDynamicalSystem",
     "VBMixture",

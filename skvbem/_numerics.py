@@ -119,6 +119,12 @@ def pairings(d: int) -> np.ndarray:
 
 
 @cache
+def diagonal_places(d: int) -> np.ndarray:
+    """Where the diagonal stands among the packed cells of a symmetric matrix, (d,)."""
+    return np.flatnonzero(pairings(d) == 1.0)
+
+
+@cache
 def _triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(d)
 

@@ -45,15 +45,18 @@ SHAPES = {
     "load_faithful": (272, 2),
     "load_earthquakes": (107, 1),
     "load_fetal_lamb": (240, 1),
+    "load_ability_tests": (7, 6),
 }
 DTYPES = {
     "load_cheating": float,
     "load_soybean_large": float,
     "load_faithful": float,
+    "load_ability_tests": float,
     "load_lizards": object,
     "load_car": object,
 }
 SHA256 = {  # first twelve digits
+    "ability_tests.csv": "4ebb6974cdd0",
     "alice_27symbols.txt": "8dfb33fbe0b7",
     "car.csv": "0023b86e0dd3",
     "carcinoma.csv": "3f356b8dbb34",
@@ -154,7 +157,7 @@ def test_frames_hold_the_arrays(name):
         expected = arrays.data[:, j]
         assert values.isna().tolist() == (expected != expected).tolist()
         assert values.dropna().tolist() == expected[expected == expected].tolist()
-        if name in ("load_faithful", "load_earthquakes", "load_fetal_lamb"):
+        if name in ("load_faithful", "load_earthquakes", "load_fetal_lamb", "load_ability_tests"):
             assert values.dtype.kind in "if"
         else:
             assert isinstance(values.dtype, pd.CategoricalDtype)

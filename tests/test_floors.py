@@ -70,6 +70,7 @@ FLOORS_WITHIN = {
         "network": 3,
         "mixture": 3,
         "hmm": 3,
+        "factor_analysis": 4,
         "linear_dynamical_system": 3,
     },
     "search": {"strategies": 1, "structure_search_cv": 2},

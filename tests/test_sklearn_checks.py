@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBLinearDynamicalSystem, VBMixture
+from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture
 from skvbem.emissions import COVARIANCE_TYPES
 
 # The checks' own data are what these warnings are for: fractions, negative values, constant columns, one row.
@@ -53,6 +53,11 @@ MIXTURES = {
     ),
     "categories": VBMixture(2, emission="categorical", n_init=2, random_state=0),
     "mixture, two threads": VBMixture(2, n_init=2, n_jobs=2, random_state=0),
+}
+FACTOR_ANALYSES = {
+    "factor analysis": VBFactorAnalysis(random_state=0),
+    "two factors, oblimin": VBFactorAnalysis(2, rotation="oblimin", n_init=2, random_state=0),
+    "principal components by ml": VBFactorAnalysis(1, noise="spherical", method="ml", n_init=1, random_state=0),
 }
 # In the row form: the checks' tables are one sequence each.
 HMMS = {
@@ -108,6 +113,9 @@ WITHOUT_Y = (
 )
 OF_A_SEQUENCE = "The rows of a table are one sequence: a state hangs on those before and after, a score on all of them."
 OF_ROWS = "Sequences count as a whole: weights that differ between the rows of one are refused."
+OF_NUMBERS = (
+    "A mapping in a cell is refused by a ValueError that names the column; the check asks for NumPy's TypeError."
+)
 # The four that rows which hang together cannot pass.
 OF_SEQUENCES = {
     "check_methods_sample_order_invariance": OF_A_SEQUENCE,
@@ -120,6 +128,8 @@ OF_SEQUENCES = {
 def expected_failures(estimator):
     if isinstance(estimator, (VBHMM, VBLinearDynamicalSystem)):
         return OF_SEQUENCES
+    if isinstance(estimator, VBFactorAnalysis):
+        return {"check_dtype_object": OF_NUMBERS}
     if not isinstance(estimator, VBDiscreteDAG):
         needs_y = isinstance(getattr(estimator, "estimator", None), (Ridge, LogisticRegression))
         return {"check_requires_y_none": WITHOUT_Y} if needs_y else {}
@@ -131,7 +141,14 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [*ESTIMATORS.values(), *MIXTURES.values(), *HMMS.values(), *SYSTEMS.values(), *SEARCHES.values()],
+    [
+        *ESTIMATORS.values(),
+        *MIXTURES.values(),
+        *FACTOR_ANALYSES.values(),
+        *HMMS.values(),
+        *SYSTEMS.values(),
+        *SEARCHES.values(),
+    ],
     expected_failed_checks=expected_failures,
     **STRICT,
 )
@@ -168,6 +185,7 @@ EXTRA_CHECKS = [
 TRANSFORMERS = (
     ESTIMATORS
     | MIXTURES
+    | FACTOR_ANALYSES
     | HMMS
     | SYSTEMS
     | {name: each for name, each in SEARCHES.items() if get_tags(each).transformer_tags is not None}

@@ -1,13 +1,15 @@
 """Real data with published answers, and generators whose truth is known.
 
 A ``load_...`` function reads a table that is part of the package; nothing is downloaded. Codes of categories are the
-source's own (often 1 and 2, not 0 and 1), and a missing cell is NaN. A ``make_...`` function draws rows from a network
-with hidden variables and returns the network along with them. Where each table comes from, and under which license, is
-said in its loader's docstring and in ``ATTRIBUTION.md`` beside the files.
+source's own (often 1 and 2, not 0 and 1), and a missing cell is NaN. A ``make_...`` function makes rows: from a network
+with hidden variables, which it returns along with them, or with given moments. Where each table comes from, and under
+which license, is said in its loader's docstring and in ``ATTRIBUTION.md`` beside the files.
 """
 
+from skvbem.datasets._moments import make_rows_with_moments
 from skvbem.datasets._networks import make_bipartite, make_latent_class
 from skvbem.datasets._tables import (
+    load_ability_tests,
     load_alice,
     load_car,
     load_carcinoma,
@@ -41,6 +43,7 @@ __all__ = [
     "load_car",
     # measurements
     "load_faithful",
+    "load_ability_tests",
     # sequences
     "load_earthquakes",
     "load_fetal_lamb",
@@ -48,4 +51,5 @@ __all__ = [
     # generators
     "make_bipartite",
     "make_latent_class",
+    "make_rows_with_moments",
 ]

@@ -13,6 +13,8 @@ from importlib.resources import files
 import numpy as np
 from sklearn.utils import Bunch
 
+from skvbem.datasets._moments import make_rows_with_moments
+
 
 @dataclass(frozen=True)
 class _Table:
@@ -37,6 +39,7 @@ _TABLES = {
     "faithful": _Table("faithful.csv", categorical=False),
     "earthquakes": _Table("earthquakes.csv", index="year", categorical=False),
     "fetal_lamb": _Table("fetal_lamb.csv", categorical=False),
+    "ability_tests": _Table("ability_tests.csv", categorical=False),
 }
 
 
@@ -630,6 +633,66 @@ def load_fetal_lamb(*, as_frame=False):
     ((240, 1), 86)
     """
     return _load(load_fetal_lamb, as_frame)
+
+
+def load_ability_tests(*, as_frame=False):
+    """Six tests of ability that 112 people took, of which only covariances were printed: weighted rows with these.
+
+    ======= ===============================================
+    general a measure of general intelligence without words
+    picture a picture-completion test
+    blocks  block design
+    maze    mazes
+    reading reading comprehension
+    vocab   vocabulary
+    ======= ===============================================
+
+    The rows are not people: they are seven rows of one weight, 16, with mean 0 and the printed covariances (divisor n).
+    Whatever depends on rows through moments alone is as it would be for the people. Published, maximum likelihood of
+    one and of two factors: chi-square 75.18 on 9 and 6.11 on 4 degrees of freedom.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (7, 6) of float, `sample_weight` (7,), `covariance` (6, 6), `frame` (the data frame, or None),
+        `feature_names`, `DESCR`, `filename`, `data_module`.
+
+    See Also
+    --------
+    make_rows_with_moments : rows of other means and covariances.
+
+    Notes
+    -----
+    License: published measurements, facts and free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] G. A. Smith and G. Stanley (1983). Clocking g: relating intelligence and measures of timed performance.
+       Intelligence 7, 353-368.
+    .. [2] D. J. Bartholomew (1987). Latent Variable Models and Factor Analysis. Griffin.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_ability_tests
+    >>> tests = load_ability_tests()
+    >>> tests.data.shape, float(tests.sample_weight.sum()), float(tests.covariance[0, 0])
+    ((7, 6), 112.0, 24.641)
+    """
+    printed = _load(load_ability_tests, False)
+    rows = make_rows_with_moments(np.zeros(len(printed.data)), printed.data, 112)
+    table = _TABLES["ability_tests"]
+    columns = dict(zip(printed.feature_names, rows.data.T))
+    frame = _frame(columns, None, table, load_ability_tests) if as_frame else None
+    return Bunch(
+        **printed | {"data": rows.data if frame is None else frame, "frame": frame},
+        sample_weight=rows.sample_weight,
+        covariance=printed.data,
+    )
 
 
 def load_alice():

@@ -147,10 +147,24 @@ class Emission(ABC):
 
     @property
     def n_symmetries(self) -> int:
-        """Changes of what rows of one component hide besides it that no likelihood and no prior tells; 1 if none."""
+        """Changes of what rows of one component hide besides it that no likelihood and no prior tells; 1 if none.
+
+        Where components differ in it, those of the component that has most.
+        """
         return 1
 
-    def symmetries(self) -> SignedPermutations:
+    def kinds(self, n_components: int) -> np.ndarray:
+        """Numbers of kinds of components, (n_components,): the emission tells those of two kinds apart; all alike here.
+
+        Components of one kind may change places, if the prior lets them.
+        """
+        return np.zeros(n_components, dtype=int)
+
+    def n_symmetries_of(self, component: int) -> int:
+        """Changes of what rows of one component hide besides it."""
+        return self.n_symmetries
+
+    def symmetries(self, component: int = 0) -> SignedPermutations:
         """All of them, as changes of the cells that are a component's own."""
         return nothing_changed(self.own_cells)
 

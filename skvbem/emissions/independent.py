@@ -143,14 +143,23 @@ class Independent(Emission):
         """Natural parameters of the groups for a start."""
         return np.concatenate([part.start_natural(of_part) for part, of_part in zip(self.parts, prior.blocks)])
 
+    def n_symmetries_of(self, component: int) -> int:
+        """As many as the groups have together for a component."""
+        return prod(part.n_symmetries_of(component) for part in self.parts)
+
     @property
     def n_symmetries(self) -> int:
         """As many as the groups have together."""
         return prod(part.n_symmetries for part in self.parts)
 
-    def symmetries(self) -> SignedPermutations:
+    def kinds(self, n_components: int) -> np.ndarray:
+        """Numbers of kinds of components: no group tells those of one kind apart."""
+        of_groups = np.stack([part.kinds(n_components) for part in self.parts])
+        return np.unique(of_groups, axis=1, return_inverse=True)[1].reshape(-1)
+
+    def symmetries(self, component: int = 0) -> SignedPermutations:
         """All changes of some groups."""
-        return combined([part.symmetries() for part in self.parts])
+        return combined([part.symmetries(component) for part in self.parts])
 
     @property
     def cells_per_component(self) -> int:

@@ -13,7 +13,8 @@ import numpy as np
 
 from skvbem.blocks import Blocks
 
-_BLOCK = 4096
+# Rows at once at most, and cells, so that what is made of them stays in cache.
+_MAX_ROWS, _MAX_CELLS = 4096, 2**17
 
 
 class Moments(NamedTuple):
@@ -81,9 +82,9 @@ def weighted_means(values: np.ndarray | Blocks, weight: np.ndarray | None) -> np
     size = _largest(values, np.zeros(d))
     total, n = np.zeros(d), np.zeros(d)
     for cells, w in blocks_of_floats(values, weight):
-        observed = ~np.isnan(cells)
-        total += w @ np.where(observed, cells / size, 0.0)
-        n += w @ observed
+        scaled, n_observed = _observed(cells / size, w)
+        total += w @ scaled
+        n += n_observed
     return np.divide(total, n, out=np.zeros(d), where=n > 0) * size
 
 
@@ -93,13 +94,14 @@ def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> 
     reach, d = _largest(values, origin), len(origin)  # in units of which no square leaves the floats
     mean, n, cross = np.zeros(d), np.zeros(d), np.zeros((d, d))
     for cells, w in blocks_of_floats(values, weight):
-        observed = ~np.isnan(cells)
-        mean += w @ np.where(observed, (cells - origin) / reach, 0.0)
-        n += w @ observed
+        above, n_observed = _observed((cells - origin) / reach, w)
+        mean += w @ above
+        n += n_observed
     mean /= np.where(n > 0, n, 1.0)
     for cells, w in blocks_of_floats(values, weight):
-        above = np.where(np.isnan(cells), 0.0, (cells - origin) / reach - mean)
-        cross += (w[:, None] * above).T @ above
+        above = _observed((cells - origin) / reach - mean, w)[0]
+        above *= np.sqrt(w)[:, None]
+        cross += above.T @ above
     n_rows = sum(float(len(part) if w is None else np.sum(w)) for part, w in _tables(values, weight))
     deviation = reach * np.sqrt(np.diagonal(cross) / np.where(n > 0, n, 1.0))
     constant = deviation <= 4 * np.finfo(float).eps * np.abs(origin)
@@ -110,6 +112,15 @@ def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> 
     correlation[constant] = correlation[:, constant] = 0.0
     np.fill_diagonal(correlation, 1.0)
     return Moments(origin, reach * mean, deviation, correlation, n_rows)
+
+
+def _observed(cells: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cells with 0 in place of what is missing, in place, and the weight of the observed ones of each column."""
+    missing = np.isnan(cells)
+    if not missing.any():
+        return cells, np.full(cells.shape[1], w.sum())
+    cells[missing] = 0.0
+    return cells, w @ ~missing
 
 
 def _largest(values: np.ndarray | Blocks, origin: np.ndarray) -> np.ndarray:
@@ -128,6 +139,7 @@ def _tables(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterable[
 def blocks_of_floats(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Some rows at a time as floats, and their weights."""
     for part, w in _tables(values, weight):
-        for at in range(0, len(part), _BLOCK):
-            cells = np.asarray(part[at : at + _BLOCK], dtype=float)
-            yield cells, np.ones(len(cells)) if w is None else np.asarray(w[at : at + _BLOCK], dtype=float)
+        size = min(max(_MAX_CELLS // max(part.shape[1], 1), 64), _MAX_ROWS)
+        for at in range(0, len(part), size):
+            cells = np.asarray(part[at : at + size], dtype=float)
+            yield cells, np.ones(len(cells)) if w is None else np.asarray(w[at : at + size], dtype=float)

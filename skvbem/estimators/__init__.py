@@ -1,11 +1,13 @@
 """Thin scikit-learn faces: validate, build the model, fit it, publish what was found."""
 
 from skvbem.estimators.bootstrap import BootstrapDraws
+from skvbem.estimators.factor_analysis.fit_indices import FitIndices
+from skvbem.estimators.factor_analysis.vb_factor_analysis import VBFactorAnalysis
 from skvbem.estimators.hmm.fitted import Forecast
 from skvbem.estimators.hmm.vb_hmm import VBHMM
+from skvbem.estimators.labels.factor_numbers import Move
 from skvbem.estimators.linear_dynamical_system.fitted import LDSForecast
 from skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system import VBLinearDynamicalSystem
-from skvbem.estimators.mixture.growth import Move
 from skvbem.estimators.mixture.vb_mixture import VBMixture
 from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
@@ -17,6 +19,7 @@ from skvbem.tables import LabeledTable
 
 __all__ = [
     "BootstrapDraws",
+    "FitIndices",
     "Forecast",
     "GoodnessOfFit",
     "LDSForecast",
@@ -29,6 +32,7 @@ __all__ = [
     "StandardErrors",
     "Summary",
     "VBDiscreteDAG",
+    "VBFactorAnalysis",
     "VBHMM",
     "VBLinearDynamicalSystem",
     "VBMixture",

@@ -43,6 +43,11 @@ def has_posterior(estimator) -> bool:
     return True
 
 
+def predicts(estimator) -> bool:
+    """Whether rows have labels to predict."""
+    return hasattr(estimator, "predict")
+
+
 class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
     """Common face of models fitted by VBEM, MAP-EM or ML-EM.
 
@@ -157,8 +162,12 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         if self._learns_prior():
             fit, model = plan.learned_prior(model, data, fit, stopped=lambda: report.stopped, **self._options(report))
             note = "given the optimized prior"
-        fitted = self._fitted_type(reading.columns, model, self._form(), fit.statistics, plan.seed)
+        fitted = self._fitted_type(reading.columns, model, self._form(), fit.statistics, plan.seed, **self._shown())
         return Solved(fitted, data, FittedRun(fit, plan, note), state)
+
+    def _shown(self) -> dict[str, Any]:
+        """What of this estimator says how a fit is shown, as fields of it; it changes no fit."""
+        return {}
 
     def _best_fit(self, model, data, reading: Any, report: IterationReport) -> tuple[Any, FitPlan, Fit, dict]:
         """The model, the plan of its fit, the best fit, and attributes that tell of the way there."""
@@ -264,9 +273,9 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     def _check_y(self, y, reading: Any) -> None:
         """Refuse what is ignored as y and cannot be meant so."""
 
-    def _plan(self, model, data, reading: Any) -> FitPlan:
+    def _plan(self, model, data, reading: Any, seed: tuple[int, ...] | None = None) -> FitPlan:
         """Where to start and when to stop; with `warm_start` from the last solution, if it is one of such a model."""
-        seed, limits = self._seed(self.random_state), self._limits_of_run()
+        seed, limits = self._seed(self.random_state) if seed is None else seed, self._limits_of_run()
         last = getattr(self, "_fitted_", None) if self.warm_start else None
         if last is not None and last.continues(reading.columns, model):
             start = self._start_from(last, model.with_known_hyperparameters(), data, reading)
@@ -301,6 +310,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         return self._fitted_
 
+    @available_if(predicts)
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit, then return what `predict` says of the same rows.
 

@@ -91,21 +91,25 @@ class Fitted:
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """The parameters of the fit as tables for readers, with intervals by group and name, if there are any."""
 
+    def judged(self, natural: np.ndarray) -> np.ndarray:
+        """Numbers (n_numbers, n_draws) by which chains of natural parameters (n_cells, n_draws) are judged."""
+        return natural
+
     def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
         """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
         points = self.model.prior.from_natural(natural)
-        each = [self.named_parameters(_of_draw(points, k)) for k in range(natural.shape[1])]
+        each = [self.named_parameters(of_draw(points, k)) for k in range(natural.shape[1])]
         return {
             group: {name: np.stack([one[group][name] for one in each]) for name in of_group}
             for group, of_group in each[0].items()
         }
 
 
-def _of_draw(points: Any, k: int) -> Any:
+def of_draw(points: Any, k: int) -> Any:
     """The point of one draw, of points whose last axis is draws."""
     if not isinstance(points, tuple):
         return points[..., k]
-    parts = [_of_draw(each, k) for each in points]
+    parts = [of_draw(each, k) for each in points]
     return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
 
 

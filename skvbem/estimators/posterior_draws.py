@@ -95,11 +95,16 @@ def posterior_draws(
     if method == "linear_response":
         natural = LinearResponse.of(evaluation.model, evaluation.data, fitted.statistics).draws(n_draws, rng)
     else:
-        many = fitted.model.prior + np.repeat(fitted.statistics[:, None], n_draws, axis=1)
-        natural = fitted.model.prior.natural(many.sample(rng))
+        natural = drawn_from_q(fitted, n_draws, rng)
     parameters = fitted.parameters_of_draws(natural)
     ess = _each(parameters, lambda values: np.full(values.shape[1:], float(n_draws)))
     return PosteriorDraws(parameters, ess, _each(ess, np.ones_like), method, natural)
+
+
+def drawn_from_q(fitted: Fitted, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Natural parameters of draws from q(theta), (n_cells, n_draws)."""
+    many = fitted.model.prior + np.repeat(fitted.statistics[:, None], n_draws, axis=1)
+    return fitted.model.prior.natural(many.sample(rng))
 
 
 def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> PosteriorDraws:
@@ -120,6 +125,7 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
         evaluation.capability("annealing", "sample_posterior"),
         evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, MAX_LISTED),
         evaluation.data,
+        fitted.judged,
     )
     starts = optima[:, starts_by_weight(weights, n_chains)]
     drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(_STREAM, _OF_CHAINS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,6 +39,9 @@ class ReportedIntervals:
 
 class ReportingEstimator(EvidenceEstimator):
     """An estimator that reports what it found."""
+
+    #: What intervals are from where rows cannot be drawn.
+    _without_rows: ClassVar[str] = "linear_response"
 
     def summary(self, X=None, *, level=0.95, method="auto", draws=None, sample_weight=None, random_state=None, **where):
         """A report of the fit: what was fitted, how well it went, states in use, and all parameters with intervals.
@@ -100,7 +103,7 @@ class ReportingEstimator(EvidenceEstimator):
         drawn = self.sample_posterior(
             reading,
             2000,
-            method="draws" if drawable else "linear_response",
+            method="draws" if drawable else self._without_rows,
             random_state=options["random_state"],
         )
         return ReportedIntervals(drawn.intervals(level), drawn.method, drawn.doubts)

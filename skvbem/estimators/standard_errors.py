@@ -146,7 +146,9 @@ def standard_errors(fitted: Fitted, evaluation: Evaluation, max_states: int) -> 
     along = _derivatives(at, free, inside)
     errors = np.linalg.norm(along @ root, axis=1)
     at_edge = _at_edge(at, free, along, edge)
-    unknown = np.linalg.norm(along @ silent, axis=1) > _SOME * np.linalg.norm(along, axis=1)
+    slopes = np.linalg.norm(along, axis=1)
+    constant = slopes <= _NONE * np.abs(_flat(parameters))  # but for rounding
+    unknown = (np.linalg.norm(along @ silent, axis=1) > _SOME * slopes) & ~constant
     errors[at_edge | unknown] = np.nan
     spread = inside @ root
     return StandardErrors(
@@ -217,7 +219,7 @@ def _doubts(n_at_edge: int, n_unknown: int, n_silent: int) -> tuple[str, ...]:
             f"{n_at_edge} parameters stand at the edge of what they can be, such as a probability of 0 or 1: they have "
             "no standard error, and the others have those given them."
         )
-    if n_silent:
+    if n_unknown:
         doubts.append(
             f"In {n_silent} directions the data say nothing, or the fit has not converged: {n_unknown} parameters that "
             "depend on them have no standard error."

@@ -6,6 +6,7 @@ better, with every constant kept. Users ask estimators (`log_evidence`), or for 
 
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
+from skvbem.evidence.principal_components import minka_evidence
 from skvbem.evidence.registry import DEFAULT_SCORE, SCORES, get_score, register_score, score_of
 from skvbem.evidence.user_functions import EvidenceScorer, EvidenceTable, certify_evidence, evidence_table, scorer
 
@@ -20,6 +21,7 @@ __all__ = [
     "certify_evidence",
     "evidence_table",
     "get_score",
+    "minka_evidence",
     "register_score",
     "score_of",
     "scorer",

@@ -29,7 +29,7 @@ from skvbem.evidence.chains import check_at_least, check_time_budget
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
 from skvbem.evidence.growing_data import MIN_LINES, Population, check_error, grown, of_populations
-from skvbem.evidence.importance import importance, importance_gibbs
+from skvbem.evidence.importance import are_nearly_equal, importance, importance_gibbs
 
 KIND = "auto"
 _IMPORTANCE, _POPULATION, _CHAINS = "importance_gibbs", "smc_data", "ais"
@@ -39,8 +39,6 @@ _NEAR, _FAR = 2.0, 2.5
 _VAGUE = 0.6
 # The error, nats, that makes a witness sharp enough.
 _SHARP = 0.25
-# Weights worth this part of their number are nearly equal: whatever the shape of their tail, there is little in it.
-_NEARLY_EQUAL = 0.5
 # Weights whose tail has a Pareto shape above this have no variance, so that their standard error is no estimate.
 _NO_VARIANCE = 0.5
 # A standard error below this is of rounding.
@@ -313,17 +311,12 @@ def _is_doubted(evidence: Evidence) -> bool:
     """Whether a sampler doubts itself with reason: the tail of weights that are nearly equal is not one."""
     if not evidence.doubts or evidence.details.get("n_relabelings", 1) is None:
         return bool(evidence.doubts)
-    return "pareto_k" not in evidence.details or not _are_nearly_equal(evidence)
-
-
-def _are_nearly_equal(evidence: Evidence) -> bool:
-    """Whether weights are worth most of their number."""
-    return evidence.details["effective_sample_size"] >= _NEARLY_EQUAL * len(evidence.details["log_weights"])
+    return "pareto_k" not in evidence.details or not are_nearly_equal(evidence)
 
 
 def _has_no_variance(evidence: Evidence) -> bool:
     """Whether weights vary, and have a tail too heavy for a variance."""
-    return evidence.details["pareto_k"] > _NO_VARIANCE and not _are_nearly_equal(evidence)
+    return evidence.details["pareto_k"] > _NO_VARIANCE and not are_nearly_equal(evidence)
 
 
 def _is_certain(evidence: Evidence) -> bool:

@@ -26,6 +26,6 @@ def dimension_of(evaluation: Evaluation, which: str) -> int:
     if which not in DIMENSIONS:
         raise ValueError(f"A dimension must be 'free' or 'identifiable'. Got {which!r} instead.")
     if which == "free":
-        return evaluation.model.prior.n_free_parameters
+        return evaluation.model.n_free_parameters
     identifiable = evaluation.capability("dimension", "dimension='identifiable'")
     return identifiable(evaluation.hidden, evaluation.data)

@@ -30,6 +30,11 @@ class ScoredModel(Protocol):
 
     prior: Any
 
+    @property
+    def n_free_parameters(self) -> int:
+        """Parameters that are free."""
+        ...
+
     def expect(self, natural: np.ndarray, data: Any) -> Any:
         """Expected statistics (n_cells, n_lanes) and ln Z of q(x), and whether this is exact."""
         ...

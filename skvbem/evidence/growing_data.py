@@ -33,7 +33,7 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.smc import systematic
 
 # Sweeps after each resampling, and the share of its number that a population may be worth before it is drawn again.
-_N_SWEEPS, _LEAST_WORTH = 2, 0.3
+_N_SWEEPS, _MIN_WORTH = 2, 0.3
 #: Name of the score.
 KIND = "smc_data"
 #: A population that descends from fewer of its first particles than this has an error that is no estimate.
@@ -258,7 +258,7 @@ def _population(evaluation: Evaluation, n_particles: int, number: int, fewest_li
         log_evidence += log_mean_ratio
         n_seen, n_more = n_next, max(2 * (n_next - n_seen), 1)
         trace.append((n_seen, log_evidence))
-        if n_seen < len(order) and _worth(log_weights) < 2 * _LEAST_WORTH * n_particles:
+        if n_seen < len(order) and _worth(log_weights) < 2 * _MIN_WORTH * n_particles:
             chosen = systematic(np.exp(log_weights), rng)
             first_of, n_resamplings = first_of[chosen], n_resamplings + 1
             n_lines = len(np.unique(first_of))
@@ -301,7 +301,7 @@ class _Particles:
 
     def next_portion(self, order, n_seen: int, n_more: int, log_weights: np.ndarray) -> tuple[int, np.ndarray]:
         """How many units to see next, most of `n_more` that leave the population its worth; ln of the ratios."""
-        least = _LEAST_WORTH * len(log_weights)
+        least = _MIN_WORTH * len(log_weights)
         while True:
             n_next = min(n_seen + n_more, len(order))
             log_likelihoods = self._seen(order, n_next)

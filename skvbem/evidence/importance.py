@@ -15,6 +15,7 @@ variables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -22,7 +23,7 @@ from scipy.special import logsumexp
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.evidence.psis import pareto_smoothed
+from skvbem.evidence.psis import error_factor, pareto_smoothed
 from skvbem.evidence.starts import Starts, log_hyperparameters, make_starts
 
 _DRAWS_AT_ONCE = 512
@@ -35,6 +36,8 @@ _N_CHAINS, _BURN_IN, _SWEEPS_BETWEEN = 16, 100, 5
 _KEPT = 0.8
 # Of a mixture of completions, the fraction of components that keep weights bounded.
 _DEFENSE = 0.1
+# Weights worth this part of their number are nearly equal.
+_NEARLY_EQUAL = 0.5
 _REMEDY = "more draws, or 'ais'"
 
 
@@ -202,7 +205,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
             f"standard error are not to be trusted. Take {_REMEDY}."
         )
     trace = np.vstack([np.zeros(len(log_weights)), log_weights])
-    return summary(
+    evidence = summary(
         evaluation,
         kind,
         [Stratum(None, np.array([0.0, 1.0]), trace, log_weights)],
@@ -215,3 +218,11 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         n_components=len(statistics),
         n_relabelings=starts.n_relabelings,
     )
+    if are_nearly_equal(evidence) or evidence.standard_error is None:
+        return evidence
+    return replace(evidence, standard_error=evidence.standard_error * error_factor(shape, len(log_weights)))
+
+
+def are_nearly_equal(evidence: Evidence) -> bool:
+    """Whether weights are worth most of their number: whatever the shape of their tail, there is little in it."""
+    return evidence.details["effective_sample_size"] >= _NEARLY_EQUAL * len(evidence.details["log_weights"])

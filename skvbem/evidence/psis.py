@@ -11,6 +11,8 @@ import numpy as np
 # Pulls k to 1/2 as much as this many further tail weights would.
 _PRIOR_WEIGHT, _PRIOR_SHAPE = 10.0, 0.5
 _FEWEST_IN_TAIL = 5
+# Weights whose tail has a larger shape have no variance.
+_LARGEST_WITH_VARIANCE = 0.5
 
 
 def pareto_smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
@@ -44,6 +46,15 @@ def pareto_smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     smoothed = log_weights.copy()
     smoothed[order[-n_tail:]] = np.minimum(np.log(threshold + quantiles), 0.0) + largest
     return smoothed, shape
+
+
+def error_factor(shape: float, n: int) -> float:
+    """How many times larger the error of a mean of n weights is than one that takes their variance to be finite.
+
+    Above a shape of 1/2 the error of a mean falls as n to the power k - 1, not as its square root: the factor is n to
+    the power k - 1/2.
+    """
+    return float(n ** np.clip(shape - _LARGEST_WITH_VARIANCE, 0.0, 0.5))
 
 
 def generalized_pareto(excess: np.ndarray) -> tuple[float, float]:

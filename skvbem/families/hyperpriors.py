@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -94,7 +95,11 @@ class GammaHyperprior(Hyperprior):
         """Expected rates under their Gamma posteriors, as statistics, and ln Z of q(nu), nats."""
         shape, rate = self.posterior(natural)
         grown = shape * np.log(rate / self._like(self.rate, natural))
-        return self.loadings.T @ (shape / rate), self._log_gain - grown.sum(axis=0)
+        return self._by_cell @ (shape / rate), self._log_gain - grown.sum(axis=0)
+
+    @cached_property
+    def _by_cell(self) -> Any:
+        return self.loadings.T if isinstance(self.loadings, np.ndarray) else csr_array(self.loadings.T)
 
     @cached_property
     def _log_gain(self) -> float:
@@ -110,18 +115,18 @@ class GammaHyperprior(Hyperprior):
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of rates drawn from their Gamma posteriors."""
         shape, rate = self.posterior(natural)
-        return self.loadings.T @ (rng.standard_gamma(shape) / rate)
+        return self._by_cell @ (rng.standard_gamma(shape) / rate)
 
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of rates drawn from their Gamma priors, of the shape of an array (n_cells, ...)."""
         size = (len(self.shape), *like.shape[1:])
         shape, rate = (np.broadcast_to(self._like(x, like), size) for x in (self.shape, self.rate))
-        return self.loadings.T @ (rng.standard_gamma(shape) / rate)
+        return self._by_cell @ (rng.standard_gamma(shape) / rate)
 
     @property
     def prior_statistics(self) -> np.ndarray:
         """Statistics of the rates at their prior means, (n_cells,)."""
-        return self.loadings.T @ (self.shape / self.rate)
+        return self._by_cell @ (self.shape / self.rate)
 
     @staticmethod
     def _like(of_groups: np.ndarray, natural: np.ndarray) -> np.ndarray:

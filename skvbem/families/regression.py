@@ -27,34 +27,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
+from skvbem._kernels import _factors
 from skvbem._numerics import (
     digamma,
     log_det_one_plus,
     log_gamma,
     log_rising,
-    pack_symmetric,
     pairings,
-    safe_cholesky,
     unpack_symmetric,
 )
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.families.regression_rows import (
+    RegressionPoint,
+    RegressionRows,
+    batch_first,
+    batch_last,
+    joined_cells,
+    natural_cells,
+    summed_over,
+)
 
 _LOG_2PI = np.log(2 * np.pi)
 # The share of its inverse from which a precision counts as stopped by the floor of variances.
 _NEARLY = 0.999
-
-
-class RegressionPoint(NamedTuple):
-    """Coefficients (n_rows, n_regressors, ...) and precisions of the noise (n_noises, ...)."""
-
-    coefficients: np.ndarray
-    precision: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +133,14 @@ class Regression(FlatFamily):
         total = (precision[..., precision_of, :, :] @ mean[..., None])[..., 0]
         if noise_of is None:
             empty = np.zeros((*mean.shape[:-2], 0))
-            return cls(_joined(precision, total, empty, empty), mean.shape[-1], precision_of, None, n_components, floor)
+            return cls(
+                joined_cells(precision, total, empty, empty), mean.shape[-1], precision_of, None, n_components, floor
+            )
         noise_of = np.asarray(noise_of)
         a, b = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (shape, rate))
-        square = 2 * b + _summed((total * mean).sum(axis=-1), noise_of, a.shape[-1])
+        square = 2 * b + summed_over((total * mean).sum(axis=-1), noise_of, a.shape[-1])
         return cls(
-            _joined(precision, total, 2 * a, square), mean.shape[-1], precision_of, noise_of, n_components, floor
+            joined_cells(precision, total, 2 * a, square), mean.shape[-1], precision_of, noise_of, n_components, floor
         )
 
     @property
@@ -148,12 +151,17 @@ class Regression(FlatFamily):
     @property
     def n_precisions(self) -> int:
         """Number of precision matrices."""
-        return int(self.precision_of.max()) + 1
+        return self._rows.n_precisions
 
     @property
     def n_noises(self) -> int:
         """Number of noises whose precision is not known."""
-        return 0 if self.noise_of is None else int(self.noise_of.max()) + 1
+        return self._rows.n_noises
+
+    def __add__(self, statistics: np.ndarray) -> Self:
+        added = super().__add__(statistics)
+        vars(added)["_rows"] = self._rows
+        return added
 
     @property
     def n_free_parameters(self) -> int:
@@ -190,7 +198,7 @@ class Regression(FlatFamily):
         """Whether precision matrices are definite, shapes and rates positive; of the shape of the batch."""
         a, b = self._gamma
         with np.errstate(divide="ignore", invalid="ignore"):
-            definite = np.isfinite(self._factor).all(axis=(-3, -2, -1)) & np.isfinite(self._mean).all(axis=(-2, -1))
+            definite = np.isfinite(self._log_det).all(axis=-1) & np.isfinite(self._mean).all(axis=(-2, -1))
             return np.asarray(definite & (a > 0).all(axis=-1) & (b > 0).all(axis=-1))
 
     @property
@@ -203,9 +211,9 @@ class Regression(FlatFamily):
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over rows; NaN where the coordinates are not those of a density."""
         a, b = self._gamma
-        of_rows = 0.5 * (self.n_regressors * _LOG_2PI - self._log_det[..., self.precision_of]).sum(axis=-1)
+        of_rows = 0.5 * (self.n_regressors * self.n_rows * _LOG_2PI - self._log_det @ self._rows.n_sharing)
         if self.noise_of is None:
-            _, total, *_ = self.split(self.coordinates)
+            total = self._parts[1]
             return of_rows + 0.5 * (total * self._mean).sum(axis=(-2, -1))
         return of_rows + (log_gamma(a) - a * (np.log(b) + _LOG_2PI)).sum(axis=-1)
 
@@ -220,13 +228,13 @@ class Regression(FlatFamily):
         added = (self._mean * (total + residual)).sum(axis=-1)
         added = added + (residual * posterior._at_rows(posterior._covariance, residual)).sum(axis=-1)
         growth = log_det_one_plus(self._inverse_factor @ products @ self._inverse_factor.swapaxes(-1, -2))
-        of_rows = -0.5 * growth[..., self.precision_of].sum(axis=-1)
+        of_rows = -0.5 * growth @ self._rows.n_sharing
         if self.noise_of is None:
             return of_rows + 0.5 * added.sum(axis=-1)
         a, b = self._gamma
         half = 0.5 * n
         with np.errstate(divide="ignore", invalid="ignore"):
-            lifted = np.log1p(0.5 * (square - self._by_noise(added)) / b)
+            lifted = np.log1p(0.5 * (square - self.by_noise(added)) / b)
         of_noises = log_rising(a, half) - half * (np.log(b) + _LOG_2PI) - (a + half) * lifted
         return of_rows + of_noises.sum(axis=-1)
 
@@ -235,16 +243,16 @@ class Regression(FlatFamily):
         a, b = self._gamma
         rho = a / b
         of_rows = self._of_rows(rho)
-        n_sharing = np.bincount(self.precision_of)[:, None, None]
+        n_sharing = self._rows.n_sharing[:, None, None]
         products = self._by_precision(of_rows, self._mean) + n_sharing * self._covariance
-        return self._natural(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
+        return natural_cells(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
 
     def natural(self, point: RegressionPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
-        coefficients, rho = _lead(point)
+        coefficients, rho = batch_first(point)
         of_rows = self._of_rows(rho)
         products = self._by_precision(of_rows, coefficients)
-        return self._natural(products, of_rows[..., None] * coefficients, np.log(rho), rho)
+        return natural_cells(products, of_rows[..., None] * coefficients, np.log(rho), rho)
 
     def mode(self, basis: str = "natural") -> RegressionPoint:
         """The point of highest density with respect to the natural measure, or to coefficients and precisions.
@@ -256,11 +264,11 @@ class Regression(FlatFamily):
         """
         a, b = self._gamma
         if basis != "natural":
-            a = a + self._n_coefficients / 2 - 1
+            a = a + self._rows.n_coefficients / 2 - 1
             if np.any(a <= 0):
-                least = 1 - self._n_coefficients.max() / 2
+                least = 1 - self._rows.n_coefficients.max() / 2
                 raise no_interior_mode("Normal-Gamma", "shape", float(self._gamma[0].min()), f"more than {least:g}")
-        return _trail(self._mean, a / b)
+        return batch_last(self._mean, a / b)
 
     def most_likely(self, statistics: np.ndarray) -> RegressionPoint:
         """Coefficients by least squares, of least length where several are; 0 and 1 where there are no data.
@@ -270,9 +278,9 @@ class Regression(FlatFamily):
         products, total, n, square = self.split(statistics)
         inverse = np.linalg.pinv(unpack_symmetric(products, self.n_regressors), hermitian=True)
         coefficients = self._at_rows(inverse, total)
-        left = square - self._by_noise((coefficients * total).sum(axis=-1))
+        left = square - self.by_noise((coefficients * total).sum(axis=-1))
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
-        return _trail(coefficients, 1 / np.maximum(variance, self.floor))
+        return batch_last(coefficients, 1 / np.maximum(variance, self.floor))
 
     @property
     def noise_of_row(self) -> np.ndarray:
@@ -284,7 +292,7 @@ class Regression(FlatFamily):
         """Which components have a noise at its floor, (n_components, ...); None if the noise is known."""
         if self.noise_of is None:
             return None
-        _, rho = _lead(self.most_likely(statistics))
+        _, rho = batch_first(self.most_likely(statistics))
         flat = np.asarray(rho > _NEARLY / self.floor)[..., self.noise_of]
         by_component = flat.reshape(*flat.shape[:-1], self.n_components, -1)
         return np.moveaxis(np.asarray(by_component.any(axis=-1)), -1, 0)
@@ -298,11 +306,11 @@ class Regression(FlatFamily):
             rho = np.maximum(np.moveaxis(rng.standard_gamma(np.moveaxis(a, -1, 0)), 0, -1), 1e-300) / b
         noise = np.moveaxis(rng.standard_normal((self.n_rows, self.n_regressors, *batch)), [0, 1], [-2, -1])
         turned = self._at_rows(self._inverse_factor.swapaxes(-1, -2), noise)
-        return _trail(self._mean + turned / np.sqrt(self._of_rows(rho))[..., None], rho)
+        return batch_last(self._mean + turned / np.sqrt(self._of_rows(rho))[..., None], rho)
 
     def to_unconstrained(self, point: RegressionPoint) -> np.ndarray:
         """Coefficients in units of their noise, then log precisions, (n_free_parameters, ...)."""
-        coefficients, rho = _lead(point)
+        coefficients, rho = batch_first(point)
         scaled = np.sqrt(self._of_rows(rho))[..., None] * coefficients
         free = np.concatenate([scaled.reshape(*scaled.shape[:-2], -1), np.log(rho)], axis=-1)
         return np.moveaxis(free, -1, 0)
@@ -312,17 +320,17 @@ class Regression(FlatFamily):
         flat = np.moveaxis(free, 0, -1)
         scaled, log_rho = np.split(flat, [self.n_rows * self.n_regressors], axis=-1)
         scaled, rho = scaled.reshape(*flat.shape[:-1], self.n_rows, -1), np.exp(log_rho)
-        return _trail(scaled / np.sqrt(self._of_rows(rho))[..., None], rho)
+        return batch_last(scaled / np.sqrt(self._of_rows(rho))[..., None], rho)
 
     def from_natural(self, natural: np.ndarray) -> RegressionPoint:
         """The point with these natural parameters."""
         _, total, _, square = self.split(natural)
         rho = -2 * square
-        return _trail(total / self._of_rows(rho)[..., None], rho)
+        return batch_last(total / self._of_rows(rho)[..., None], rho)
 
     def jacobian(self, point: RegressionPoint) -> np.ndarray:
         """Derivatives of natural parameters by coefficients in units of their noise, and by log precisions."""
-        coefficients, rho = _lead(point)
+        coefficients, rho = batch_first(point)
         packed, sums, counts, squares = self.split(np.arange(len(self.coordinates)))
         of_rows, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
         z = of_rows[:, None] * coefficients
@@ -341,7 +349,7 @@ class Regression(FlatFamily):
         self, point: RegressionPoint, coordinates: np.ndarray, free: np.ndarray | None = None
     ) -> np.ndarray:
         """Information: the precision matrix of coefficients; at a log precision, and between both, sums and squares."""
-        coefficients, rho = _lead(point)
+        coefficients, rho = batch_first(point)
         products, total, _, square = self.split(coordinates)
         root, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
         curvature = np.zeros((self.n_free_parameters,) * 2)
@@ -351,7 +359,7 @@ class Regression(FlatFamily):
             drawn = 0.5 * root[:, None] * total
             of_row = logs[self.noise_of][:, None]
             curvature[places, of_row] = curvature[of_row, places] = -drawn
-            of_logs = self._by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
+            of_logs = self.by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
             curvature[logs, logs] = 0.5 * square * rho - of_logs
         return principal_submatrix(curvature, free)
 
@@ -359,44 +367,58 @@ class Regression(FlatFamily):
     def probability_shift(self) -> np.ndarray:
         """What to add to the coordinates: to a count the number of coefficients that stand on its noise, less 2."""
         shift = np.zeros(len(self.coordinates))
-        shift[self.split(np.arange(len(shift)))[2]] = self._n_coefficients - 2
+        shift[self.split(np.arange(len(shift)))[2]] = self._rows.n_coefficients - 2
         return shift
 
     def _log_natural_measure(self, point: RegressionPoint) -> np.ndarray:
-        return ((self._n_coefficients / 2 - 1) * np.log(_lead(point)[1])).sum(axis=-1)
+        return ((self._rows.n_coefficients / 2 - 1) * np.log(batch_first(point)[1])).sum(axis=-1)
 
     # Parts ------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _factor(self) -> np.ndarray:
-        return safe_cholesky(unpack_symmetric(self.split(self.coordinates)[0], self.n_regressors))
+    def _rows(self) -> RegressionRows:
+        return RegressionRows.of(self.n_regressors, self.precision_of, self.noise_of)
+
+    @cached_property
+    def _parts(self) -> list[np.ndarray]:
+        return self.split(self.coordinates)
+
+    @cached_property
+    def _inverted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of precision matrices (..., n_precisions) packed roots and covariances, (cells, n), and ln det of roots."""
+        packed = self._parts[0]
+        cells = np.ascontiguousarray(packed.reshape(-1, packed.shape[-1]).T)[None]
+        root, covariance, log_root = np.empty(cells.shape), np.empty(cells.shape), np.empty((1, cells.shape[-1]))
+        _factors.invert(cells, root, covariance, log_root)
+        return root[0], covariance[0], log_root.reshape(packed.shape[:-1])
 
     @cached_property
     def _inverse_factor(self) -> np.ndarray:
-        return np.linalg.inv(self._factor)
+        return np.tril(self._unpacked(self._inverted[0]))
 
     @cached_property
     def _covariance(self) -> np.ndarray:
-        return self._inverse_factor.swapaxes(-1, -2) @ self._inverse_factor
+        return self._unpacked(self._inverted[1])
 
-    @cached_property
+    def _unpacked(self, cells: np.ndarray) -> np.ndarray:
+        """Symmetric matrices (..., n_precisions, D, D) of packed cells (cells, n)."""
+        return unpack_symmetric(cells.T, self.n_regressors).reshape(
+            *self._parts[0].shape[:-1], *[self.n_regressors] * 2
+        )
+
+    @property
     def _log_det(self) -> np.ndarray:
-        return 2 * np.log(np.diagonal(self._factor, axis1=-2, axis2=-1)).sum(axis=-1)
+        return -2 * self._inverted[2]
 
     @cached_property
     def _mean(self) -> np.ndarray:
-        return self._at_rows(self._covariance, self.split(self.coordinates)[1])
+        return self._at_rows(self._covariance, self._parts[1])
 
     @cached_property
     def _gamma(self) -> tuple[np.ndarray, np.ndarray]:
         """Shapes and rates, batch axes first."""
-        _, total, count, square = self.split(self.coordinates)
-        return count / 2, (square - self._by_noise((total * self._mean).sum(axis=-1))) / 2
-
-    @cached_property
-    def _n_coefficients(self) -> np.ndarray:
-        """Coefficients that stand on each noise."""
-        return np.zeros(0) if self.noise_of is None else self.n_regressors * np.bincount(self.noise_of)
+        _, total, count, square = self._parts
+        return count / 2, (square - self.by_noise((total * self._mean).sum(axis=-1))) / 2
 
     @property
     def _free_places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -405,15 +427,9 @@ class Regression(FlatFamily):
         of_coefficients, logs = np.split(places, [self.n_rows * self.n_regressors])
         return of_coefficients.reshape(self.n_rows, -1), logs
 
-    @cached_property
-    def _has_equal_blocks(self) -> bool:
-        """Whether each matrix serves as many rows, one after the other."""
-        n_sharing, rest = divmod(self.n_rows, self.n_precisions)
-        return not rest and bool(np.all(self.precision_of == np.arange(self.n_rows) // n_sharing))
-
     def _at_rows(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Matrices (..., n_precisions, D, D) times each row (..., n_rows, D) that has them."""
-        if self._has_equal_blocks:
+        if self._rows.has_equal_blocks:
             blocks = rows.reshape(*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
             product = blocks @ matrices.swapaxes(-1, -2)
             return product.reshape(*product.shape[:-3], *rows.shape[-2:])
@@ -422,60 +438,33 @@ class Regression(FlatFamily):
     def _by_precision(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Sums of weighted squares of rows that share a matrix, (..., n_precisions, D, D)."""
         weighted = weight[..., None] * rows
-        if self._has_equal_blocks:
+        if self._rows.has_equal_blocks:
             shape = (*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
             return weighted.reshape(shape).swapaxes(-1, -2) @ rows.reshape(shape)
         squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)
-        return np.moveaxis(_summed(squares, self.precision_of, self.n_precisions), -1, -3)
+        return np.moveaxis(summed_over(squares, self.precision_of, self.n_precisions), -1, -3)
 
-    def _by_noise(self, of_rows: np.ndarray) -> np.ndarray:
-        """Sums over the rows of each noise, (..., n_noises)."""
-        return of_rows[..., :0] if self.noise_of is None else _summed(of_rows, self.noise_of, self.n_noises)
+    def by_noise(self, of_rows: np.ndarray) -> np.ndarray:
+        """Sums over the rows (..., n_rows) of each noise, (..., n_noises)."""
+        if self.noise_of is None:
+            return of_rows[..., :0]
+        return of_rows if self._rows.has_own_noises else summed_over(of_rows, self.noise_of, self.n_noises)
 
     def _of_rows(self, rho: np.ndarray) -> np.ndarray:
         """The precision of the noise of each row, (..., n_rows)."""
-        return np.ones((*rho.shape[:-1], self.n_rows)) if self.noise_of is None else rho[..., self.noise_of]
-
-    def _natural(self, products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
-        """Natural parameters as flat cells, from those of matrices, rows and noises."""
-        d = self.n_regressors
-        return _flat(-0.5 * pairings(d) * pack_symmetric(products), total, 0.5 * (log_rho - _LOG_2PI), -0.5 * rho)
+        if self.noise_of is None:
+            return np.ones((*rho.shape[:-1], self.n_rows))
+        return rho if self._rows.has_own_noises else rho[..., self.noise_of]
 
     def split(self, cells: np.ndarray) -> list[np.ndarray]:
         """Packed matrices (..., n_precisions, cells), sums (..., n_rows, D), counts and squares (..., n_noises)."""
-        d, n = self.n_regressors, self.n_precisions
         cells = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1)
-        a = n * d * (d + 1) // 2
-        b, n_noises = a + self.n_rows * d, self.n_noises
-        packed, total = cells[..., :a], cells[..., a:b]
+        first, second, third = self._rows.ends
+        packed, total = cells[..., :first], cells[..., first:second]
         batch = cells.shape[:-1]
-        noises = [cells[..., b : b + n_noises], cells[..., b + n_noises :]]
-        return [packed.reshape(*batch, n, -1), total.reshape(*batch, -1, d), *noises]
-
-
-def _joined(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """Coordinates of regressions as flat cells, batch axes last."""
-    return _flat(pack_symmetric(precision), total, count, square)
-
-
-def _flat(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
-    batch = packed.shape[:-2]
-    flat = np.concatenate([packed.reshape(*batch, -1), total.reshape(*batch, -1), count, square], axis=-1)
-    return flat.T if flat.ndim < 3 else np.moveaxis(flat, -1, 0)
-
-
-def _summed(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
-    """Sums of values (..., n) over groups, (..., n_groups)."""
-    if n_groups == len(group_of) and np.array_equal(group_of, np.arange(n_groups)):
-        return values
-    return values @ (group_of[:, None] == np.arange(n_groups))
-
-
-def _lead(point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients and precisions, batch axes first."""
-    return np.moveaxis(point.coefficients, [0, 1], [-2, -1]), np.moveaxis(point.precision, 0, -1)
-
-
-def _trail(coefficients: np.ndarray, precision: np.ndarray) -> RegressionPoint:
-    """A point, batch axes last."""
-    return RegressionPoint(np.moveaxis(coefficients, [-2, -1], [0, 1]), np.moveaxis(precision, -1, 0))
+        return [
+            packed.reshape(*batch, self.n_precisions, -1),
+            total.reshape(*batch, -1, self.n_regressors),
+            cells[..., second:third],
+            cells[..., third:],
+        ]

@@ -134,6 +134,11 @@ class LatentModel(ABC):
         """Numbers that statistics take."""
         return len(self.prior.coordinates)
 
+    @property
+    def n_free_parameters(self) -> int:
+        """Parameters that are free: those that the data can tell apart, where a turn of others changes nothing."""
+        return self.prior.n_free_parameters
+
 
 def in_words(log_n: float) -> str:
     """A number of any size, from its logarithm, for a message."""

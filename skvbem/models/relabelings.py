@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import permutations
-from math import factorial, lgamma
+from math import factorial, lgamma, prod
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -200,42 +200,50 @@ def listed(relabelings: Relabelings | None, n_cells: int, limit: int) -> np.ndar
 class SignedRelabelings(Relabelings):
     r"""Orders of labels, and within each label changes that nothing tells, such as signs of factors.
 
-    A sum over the changes of each label stands in the place of :math:`N_k \cdot \ln\theta_l`.
+    A sum over the changes of each label stands in the place of :math:`N_k \cdot \ln\theta_l`. Labels that change
+    places have the same changes.
 
     Parameters
     ----------
     cells : ndarray of int, shape (n_labels, n_own)
         Of each label, those of a label's own that `changes` are of.
-    changes : SignedPermutations
+    changes : list of SignedPermutations
+        Of each label.
     orders : ndarray of int, shape (n_orders, n_labels)
         Orders of the labels, the first of which leaves all as it is.
     cells_in_order : ndarray of int, shape (n_orders, n_cells)
         The cell that takes each cell's place under each order.
     """
 
-    def __init__(self, cells: np.ndarray, changes: SignedPermutations, orders: np.ndarray, cells_in_order: np.ndarray):
+    def __init__(
+        self, cells: np.ndarray, changes: Sequence[SignedPermutations], orders: np.ndarray, cells_in_order: np.ndarray
+    ):
         self.cells, self.changes, self.orders, self.cells_in_order = cells, changes, orders, cells_in_order
-        self.n = len(orders) * len(changes.cells) ** len(cells)
-        self.cost = float(cells_in_order.size + len(cells) * cells.size * len(changes.cells))
+        sizes = [len(each.cells) for each in changes]
+        self.n, self.most_changes = len(orders) * prod(sizes), max(sizes)
+        self.cost = float(cells_in_order.size + len(cells) * cells.size * self.most_changes)
+        self.are_changed = np.zeros((len(cells),) * 2, dtype=bool)
+        for order in orders:
+            self.are_changed[np.arange(len(cells)), order] = True
         self.others = np.setdiff1d(np.arange(cells_in_order.shape[1]), cells)
 
     def _products(self, statistics: np.ndarray, log_points: np.ndarray, k: int, label: int) -> np.ndarray:
         """statistics of label k . every change of a label of points, (n_changes, n_statistics, n_points)."""
-        n_changes = len(self.changes.cells)
+        n_changes = len(self.changes[k].cells)
         # changing the statistics instead of the points runs through the inverses, which are the same group
-        changed = self.changes(statistics[:, self.cells[k]].T).transpose(0, 2, 1)
+        changed = self.changes[k](statistics[:, self.cells[k]].T).transpose(0, 2, 1)
         products = changed.reshape(n_changes * len(statistics), -1) @ log_points[self.cells[label]]
         return products.reshape(n_changes, len(statistics), -1)
 
     def _of_orders(self, statistics: np.ndarray, log_points: np.ndarray, over: Callable[..., np.ndarray]) -> np.ndarray:
         """For every order the sum over its labels of one number for all changes, (n_orders, n_statistics, n_points)."""
-        n, at_once = len(self.cells), max(1, _CHUNK // (len(self.changes.cells) * len(statistics)))
+        n, at_once = len(self.cells), max(1, _CHUNK // (self.most_changes * len(statistics)))
         parts = []
         for first in range(0, log_points.shape[1], at_once):
             points = log_points[:, first : first + at_once]
-            entries = np.array(
-                [[over(self._products(statistics, points, k, label)) for label in range(n)] for k in range(n)]
-            )
+            entries = np.zeros((n, n, len(statistics), points.shape[1]))
+            for k, label in np.argwhere(self.are_changed):
+                entries[k, label] = over(self._products(statistics, points, k, label))
             of_labels = np.array([entries[np.arange(n), order].sum(axis=0) for order in self.orders])
             of_others = [statistics[:, self.others] @ points[order[self.others]] for order in self.cells_in_order]
             parts.append(of_labels + np.array(of_others))
@@ -250,19 +258,19 @@ class SignedRelabelings(Relabelings):
         one, point = statistics[None], log_point[:, None]
         which = _choice(self._of_orders(one, point, log_sum_exp)[:, 0, 0], rng)
         drawn = log_point[self.cells_in_order[which]]
-        for cells in self.cells:
-            products = self.changes(drawn[cells]) @ statistics[cells]
-            drawn[cells] = self.changes(drawn[cells])[_choice(products, rng)]
+        for cells, changes in zip(self.cells, self.changes):
+            products = changes(drawn[cells]) @ statistics[cells]
+            drawn[cells] = changes(drawn[cells])[_choice(products, rng)]
         return drawn
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """Points under the best order, and of each label under the best change."""
         best = self._of_orders(statistics[None], log_points, lambda products: products.max(axis=0))[:, 0].argmax(axis=0)
         aligned = np.take_along_axis(log_points, self.cells_in_order[best].T, axis=0)
-        for cells in self.cells:
-            for at in range(0, aligned.shape[1], max(1, _CHUNK // self.changes.cells.size)):
-                points = slice(at, at + max(1, _CHUNK // self.changes.cells.size))
-                changed = self.changes(aligned[cells, points])
+        for cells, changes in zip(self.cells, self.changes):
+            for at in range(0, aligned.shape[1], max(1, _CHUNK // changes.cells.size)):
+                points = slice(at, at + max(1, _CHUNK // changes.cells.size))
+                changed = changes(aligned[cells, points])
                 products = np.einsum("gcp,c->gp", changed, statistics[cells])
                 aligned[cells, points] = np.take_along_axis(changed, products.argmax(axis=0)[None, None], axis=0)[0]
         return aligned

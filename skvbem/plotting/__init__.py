@@ -7,6 +7,10 @@ can be changed further; its ``plot`` draws again elsewhere. matplotlib is needed
 
 from skvbem.plotting.components.class_profile_display import ClassProfileDisplay
 from skvbem.plotting.components.components_display import ComponentsDisplay
+from skvbem.plotting.factors.factor_number_display import FactorNumberDisplay
+from skvbem.plotting.factors.loadings_display import LoadingsDisplay
+from skvbem.plotting.factors.residuals_display import ResidualsDisplay
+from skvbem.plotting.factors.scores_display import ScoresDisplay
 from skvbem.plotting.networks.dag_display import DAGDisplay
 from skvbem.plotting.networks.shared_parent_display import SharedParentDisplay
 from skvbem.plotting.search.bound_display import BoundDisplay
@@ -20,7 +24,11 @@ __all__ = [
     "ClassProfileDisplay",
     "ComponentsDisplay",
     "DAGDisplay",
+    "FactorNumberDisplay",
+    "LoadingsDisplay",
     "RankDisplay",
+    "ResidualsDisplay",
+    "ScoresDisplay",
     "SharedParentDisplay",
     "StatePathDisplay",
     "StructureSearchDisplay",

@@ -39,7 +39,7 @@ def intervals_to_draw(estimator, X, draws, level: float | None) -> DrawnInterval
 
     Parameters
     ----------
-    estimator : fitted VBDiscreteDAG, VBMixture or VBHMM
+    estimator : fitted VBDiscreteDAG, VBMixture, VBHMM or VBFactorAnalysis
     X : array-like, default=None
         The data of the fit: intervals are those of linear response, after ``method="map"`` and "ml" those of standard
         errors.

@@ -14,6 +14,7 @@ the run becomes twice as long and the distances twice as wide.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,12 +100,15 @@ class GibbsChains:
     relabelings : Relabelings or None
         None where there are too many: then labels stay as they come.
     data : object
+    judged : callable of ndarray (n_cells, n_draws), optional
+        The numbers (n_numbers, n_draws) by which chains are judged; natural parameters by default.
     """
 
     points: Points
     annealing: Annealing
     relabelings: Relabelings | None
     data: Any
+    judged: Callable[[np.ndarray], np.ndarray] = np.asarray
 
     def draw(
         self, anchor: np.ndarray, starts: np.ndarray, n_draws: int, max_sweeps: int, rng: np.random.Generator
@@ -132,7 +136,8 @@ class GibbsChains:
                 points = np.concatenate([each.after(spacing) for each in lanes], axis=1)
                 kept.append(aligned(self.relabelings, anchor, points))
             chains = np.stack(kept[n_kept:], axis=2)
-            sizes, r_hat = effective_sizes(chains)
+            numbers = self.judged(chains.reshape(len(chains), -1))
+            sizes, r_hat = effective_sizes(numbers.reshape(-1, *chains.shape[1:]))
             converged = bool(sizes.min() >= _WORTH * n_draws and r_hat.max() <= _LARGEST_R_HAT)
             if converged or 4 * n_kept * spacing > max_sweeps:
                 break

@@ -167,3 +167,11 @@ PROBLEMS = {
 
 #: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.
 CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied"}]
+
+
+def with_nothing_hidden(name, rng, **options):
+    """Rows of an emission of which nothing is hidden but their components."""
+    problem = PROBLEMS[name](rng, **options)
+    while not problem.conjugate:
+        problem = PROBLEMS[name](rng, **options)
+    return problem

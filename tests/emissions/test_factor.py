@@ -1,5 +1,6 @@
 """Factor analyzers: bounds of an independent program, exact evidences, closed forms, and other emissions."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,11 @@ from sklearn.decomposition import FactorAnalysis
 
 from skvbem import VBHMM, VBMixture
 from skvbem.emissions import FactorGaussian, Gaussian
-from skvbem.emissions.factor.analyzer import FactorAnalyzer, simplex
+from skvbem.emissions.factor.analyzer import FactorAnalyzer
+from skvbem.emissions.factor.expansion import FactorExpansion
+from skvbem.emissions.factor.second_moments import corners_of
+from skvbem.errors import EvidenceWarning
+from skvbem.evidence.aliasing import alias_correction
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing import check_emission
@@ -193,7 +198,7 @@ def of_an_extinct_factor(n, d, c0, d0):
 
 def test_a_factor_that_explains_nothing_costs_what_its_formula_says():
     """Of a table without any correlation, for each factor: 14 nats of 200 rows of 6 columns."""
-    Y = np.sqrt(200 / 6) * simplex(5)[:, :5] * np.sqrt(6 / 200)
+    Y = np.sqrt(200 / 6) * corners_of(np.eye(5))[:, :5] * np.sqrt(6 / 200)
     Y = np.tile(Y, (40, 1))  # uncorrelated columns of variance 1, 240 rows
     n, d = Y.shape
     bounds = [VBMixture(1, emission=FactorGaussian(q), tol=1e-10, random_state=0).fit(Y).lower_bound_ for q in range(3)]
@@ -236,8 +241,8 @@ def test_corners_of_a_simplex_stand_for_all_rows(rng):
         patch.setattr(FactorAnalyzer, "condensed", lambda self, blocks: None)
         bound = every.fit(Y).lower_bound_
     assert few.fit(Y).lower_bound_ == approx(bound, abs=1e-6)
-    assert simplex(4).sum(axis=0) == approx(np.zeros(4))
-    assert simplex(4).T @ simplex(4) / 5 == approx(np.eye(4))
+    assert corners_of(np.eye(4)).sum(axis=0) == approx(np.zeros(4))
+    assert corners_of(np.eye(4)).T @ corners_of(np.eye(4)) / 5 == approx(np.eye(4))
 
 
 def test_the_map_of_factors_changes_no_optimum(rng):
@@ -331,3 +336,224 @@ def of_units(values, n_factors, spherical=False, tied=False):
     """The emission of a table in its own units, that starts from its principal direction."""
     axes = np.linalg.svd(values - values.mean(axis=0))[2]
     return analyzer(values, n_factors, axes[:n_factors].T, spherical=spherical, tied=tied)
+
+
+# Evidence -------------------------------------------------------------------------------------------------------------
+
+
+class AsGiven(FactorGaussian):
+    """Factors of measurements in their own units, from zero, as the exact evidences below take them."""
+
+    def for_data(self, values, weight=None):
+        found = super().for_data(values, weight)
+        return analyzer(np.asarray(values), self.n_factors, found.loadings, spherical=self.noise == "spherical")
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "exact"),
+    [
+        (T1, {"relevance": "fixed"}, -9.202585717),
+        (T1, {}, -9.3604),
+        (T1, {"noise": "spherical", "relevance": "fixed"}, -8.912130697),
+        (T1, {"noise": "spherical"}, -9.053805),
+        (B, {"noise": "spherical"}, -49.382687386),
+    ],
+)
+def test_the_recommended_score_meets_evidences_by_quadrature(rows, options, exact):
+    """Within a few standard errors, which are small: what factors hide leaves nothing of measurements certain."""
+    Y = table(rows)
+    model = VBMixture(1, emission=AsGiven(1, **options), random_state=0).fit(Y)
+    for seed in range(2):
+        evidence = model.log_evidence(Y, kind="auto", random_state=seed)
+        assert evidence.value == approx(exact, abs=4 * evidence.standard_error)
+        assert evidence.standard_error < 0.05
+        assert not evidence.doubts
+    assert model.lower_bound_ < exact
+
+
+def test_the_mean_log_weight_is_a_bound_above_that_of_the_fit():
+    """In the mean over draws from q(theta): it lies between the bound and the evidence."""
+    Y = table(A)
+    model = VBMixture(1, emission=AsGiven(1), random_state=0).fit(Y)
+    with pytest.warns(EvidenceWarning, match="Pareto shape"):  # which is why the evidence is sought in other ways
+        evidence = model.log_evidence(Y, kind="importance", fractions=(1.0,), n_draws=16384, random_state=0)
+    assert model.lower_bound_ == approx(-81.18827554, abs=1e-3)
+    # q(theta) and its mirror image, which hardly overlap, gain ln 2 together
+    assert evidence.details["mean_log_weight"] - np.log(2) == approx(-79.819, abs=0.06)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_nothing_of_rows_with_factors_is_certain(share, rng):
+    """A start that keeps nothing of a fit is the prior, whatever cells were observed."""
+    Y = rng.normal(size=(30, 3))
+    Y[rng.random(Y.shape) < share] = np.nan
+    for emission in (FactorGaussian(1), FactorGaussian(1, relevance="fixed")):
+        model = VBMixture(1, emission=emission, random_state=0).fit(Y)
+        evaluation = model.evaluation(Y, random_state=0)
+        certain = evaluation.capability("points").certain_statistics(evaluation.data, rng)
+        assert not certain[evaluation.model.first_emission_cell :].any()
+
+
+def test_aliases_are_the_signs_and_the_orders_of_factors(rng):
+    """2^q q! of each component, times the orders of components."""
+    Y = rng.normal(size=(40, 4))
+    for k, q, expected in [(1, 1, 2), (1, 2, 8), (2, 1, 2 * 4), (2, 2, 2 * 64)]:
+        model = VBMixture(k, emission=FactorGaussian(q), n_init=1, random_state=0).fit(Y)
+        assert alias_correction(model.evaluation(Y)) == approx(np.log(expected))
+
+
+# Laws of bounds -------------------------------------------------------------------------------------------------------
+
+
+def test_one_number_with_one_factor(rng):
+    """Bounds of another program; without the factor it is the evidence."""
+    Y = np.array([[0.3]])
+    assert fitted(Y, 1, rng, tol=1e-10).objective.max() == approx(-1.608992348, abs=1e-8)
+    assert fitted(Y, 0, rng).objective.max() == approx(-1.105746099, abs=1e-8)
+
+
+def test_a_row_without_cells_changes_nothing(rng):
+    Y = table(C)
+    bounds = []
+    for rows in (Y, np.vstack([Y[:7], np.full((2, 4), np.nan), Y[7:]])):
+        ascent = ascent_of(rows, 1, loadings=np.full((4, 1), 0.5))
+        start = ascent.model.statistics_of(np.ones((len(rows), 1)), ascent.data)[:, None]
+        bounds.append(run(ascent, start, tol=1e-9, max_iter=20_000).objective[0])
+    assert bounds[0] == approx(bounds[1], abs=1e-8)
+
+
+@pytest.mark.parametrize("rows", [A, C])
+def test_weights_are_repeats(rows, rng):
+    Y = table(rows)
+    weight = rng.integers(0, 4, len(Y)).astype(float)
+    loadings, bounds = rng.normal(size=(Y.shape[1], 2)), []
+    for of_rows, of_weight in ((Y, weight), (np.repeat(Y, weight.astype(int), axis=0), None)):
+        ascent = ascent_of(of_rows, 2, loadings=loadings, weight=of_weight)
+        start = ascent.model.statistics_of(np.ones((len(of_rows), 1)), ascent.data)[:, None]
+        bounds.append(ascent.advance(start, 30)[:, 0])
+    assert bounds[0] == approx(bounds[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("relevance", [1.0, (1.0, 1.0)])
+def test_what_turns_of_factors_leave_as_it_is(relevance, rng):
+    """With one known precision of loadings all turns, with a precision of each factor signs and orders."""
+    ascent = ascent_of(table(E), 2, relevance_prior=relevance, loadings=rng.normal(size=(4, 2)))
+    at = ascent.model.statistics_of(np.ones((24, 1)), ascent.data)[:, None].copy()
+    ascent.advance(at, 5)
+    first, bounds = ascent.model.first_emission_cell, []
+    a = 0.4
+    turns = [
+        np.eye(2),
+        np.array([[0.0, -1.0], [1.0, 0.0]]),
+        np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]),
+    ]
+    for turn in turns:
+        of_regressors = np.eye(3)
+        of_regressors[1:, 1:] = turn
+        map = FactorExpansion(ascent.model.emission.layout(1), of_regressors[None, None], np.zeros(1))
+        bounds.append(ascent.advance(np.concatenate([at[:first], map.statistics(at[first:])]), 1)[0, 0])
+    assert bounds[1] == approx(bounds[0], abs=1e-9)
+    assert abs(bounds[2] - bounds[0]) < 1e-9 if relevance == 1.0 else abs(bounds[2] - bounds[0]) > 1e-4
+
+
+def test_predictive_densities_integrate_to_one_and_lie_above_their_bound(rng):
+    X = rng.normal(size=(25, 1)) @ rng.normal(size=(1, 2)) + 0.5 * rng.normal(size=(25, 2))
+    model = VBMixture(1, emission=FactorGaussian(1), random_state=0).fit(X)
+    axis = np.linspace(-15.0, 15.0, 161)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    assert np.exp(model.score_samples(grid)).sum() * (axis[1] - axis[0]) ** 2 == approx(1.0, abs=0.01)
+    evaluation = model.evaluation(X)
+    emission, posterior = evaluation.model.emission, evaluation.model.prior + evaluation.fit("vb").statistics
+    block = emission.prepare(X)
+    bound = emission.expected_log_likelihood(block, posterior.blocks[1].expected_natural())[:, 0]
+    assert (bound < model.score_samples(X) + 0.05).all()
+    assert bound.mean() < model.score_samples(X).mean()
+
+
+def of_another_form(Y, emission, posterior):
+    """The bound of one component without gaps as a sum of expectations and entropies, each by its definition."""
+    n, d = Y.shape
+    q = emission.n_factors
+    family, hyper = posterior.blocks[1], emission.default_prior(1, relevance_prior=(1.0, 1.0)).hyperprior
+    mean, V, a, b = family.mean, family.covariance[0], family.shape, family.rate
+    tau, log_tau = a / b, digamma(a) - np.log(b)
+    natural = family.expected_natural()
+    c, rate = hyper.posterior(natural)
+    nu, log_nu = c / rate, digamma(c) - np.log(rate)
+    loadings, mu = mean[:, 1:], mean[:, 0]
+    P = np.eye(q) + (tau[:, None, None] * loadings[:, :, None] * loadings[:, None]).sum(axis=0) + d * V[1:, 1:]
+    S = np.linalg.inv(P)
+    x = ((Y - mu) * tau @ loadings - d * V[0, 1:]) @ S
+    r = np.column_stack([np.ones(n), x])
+    second = r[:, :, None] * r[:, None]
+    second[:, 1:, 1:] += S
+    of_coefficients = tau[:, None, None] * mean[:, :, None] * mean[:, None] + V  # <tau w w'>
+    square = tau * Y**2 - 2 * tau * Y * (r @ mean.T) + np.einsum("nab,jab->nj", second, of_coefficients)
+    log_2pi = np.log(2 * np.pi)
+    data = 0.5 * (log_tau - log_2pi - square).sum()
+    of_x = -0.5 * (q * log_2pi * n + np.trace(second[:, 1:, 1:].sum(axis=0)))
+    entropy_x = 0.5 * n * (q * (log_2pi + 1) + np.linalg.slogdet(S)[1])
+    precision = np.concatenate([[1.0], nu])
+    of_w = 0.5 * (-(q + 1) * log_2pi + (q + 1) * log_tau + log_nu.sum()).sum()
+    of_w -= 0.5 * (np.einsum("jaa->ja", of_coefficients) * precision).sum()
+    entropy_w = 0.5 * ((q + 1) * (log_2pi + 1) - (q + 1) * log_tau + np.linalg.slogdet(V)[1]).sum()
+    of_tau = (np.log(0.5) + 0.0 * log_tau - 0.5 * tau).sum()  # Gamma(1, 1/2)
+    entropy_tau = (a - np.log(b) + gammaln(a) + (1 - a) * digamma(a)).sum()
+    of_nu = (-nu).sum()  # Gamma(1, 1)
+    entropy_nu = (c - np.log(rate) + gammaln(c) + (1 - c) * digamma(c)).sum()
+    return data + of_x + entropy_x + of_w + entropy_w + of_tau + entropy_tau + of_nu + entropy_nu
+
+
+def test_the_bound_is_the_sum_of_its_terms(rng):
+    """Expected logarithms of all densities, and the entropies of all factors of q, anywhere on the way."""
+    Y = table(E)
+    ascent = ascent_of(Y, 2, loadings=rng.normal(size=(4, 2)))
+    at = ascent.model.statistics_of(np.ones((24, 1)), ascent.data)[:, None].copy()
+    for _ in range(4):
+        posterior = ascent.model.prior + at[:, 0]
+        expected = of_another_form(Y, ascent.model.emission, posterior)
+        assert ascent.advance(at, 1)[0, 0] == approx(expected, abs=1e-8)
+
+
+def test_maximum_likelihood_of_a_small_table_with_one_noise(rng):
+    Y = table(B) - table(B).mean(axis=0)
+    ascent = ascent_of(Y, 1, form=ML, spherical=True)
+    assert run(ascent, starts_of(ascent, rng), tol=1e-10, max_iter=20_000).objective.max() == approx(
+        -38.712994695, abs=1e-7
+    )
+
+
+@pytest.mark.slow
+def test_random_models_keep_the_laws(rng):
+    """Of 300: bounds never fall, weights are repeats, no unit and no thread makes a difference; F <= evidence of 20."""
+    for number in range(300):
+        d, k, q = (int(rng.integers(low, high)) for low, high in ((2, 6), (1, 4), (0, 4)))
+        X = rng.normal(size=(int(rng.integers(8, 30)), q + 1)) @ rng.normal(size=(q + 1, d))
+        X += rng.normal(size=X.shape)
+        X[rng.random(X.shape) < rng.choice([0.0, 0.2])] = np.nan
+        X[0] = rng.normal(size=d)
+        X[1] = rng.normal(size=d)
+        weight = rng.integers(1, 3, len(X))
+        options = {
+            "noise": str(rng.choice(["diag", "spherical"])),
+            "tied": bool(rng.integers(2)),
+            "relevance": str(rng.choice(["ard", "fixed"])),
+        }
+        fit = partial(VBMixture, k, emission=FactorGaussian(q, **options), random_state=0, max_iter=30)
+        shares = rng.dirichlet(np.full(k, 0.3), len(X))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit(init=shares).fit(X, sample_weight=weight)
+            again = fit(init=np.repeat(shares, weight, axis=0), n_jobs=2).fit(np.repeat(X, weight, axis=0))
+            scale = 10.0 ** rng.uniform(-2, 2, d)
+            scaled = fit(init=shares).fit(X * scale + 3.0, sample_weight=weight)
+        trace = np.array(model.lower_bounds_)
+        assert np.all(np.diff(trace) >= -1e-9 * (1 + abs(trace[-1]))), number
+        assert again.lower_bound_ == approx(model.lower_bound_, abs=2e-3), number
+        n_cells = weight @ ~np.isnan(X)
+        assert scaled.lower_bound_ + n_cells @ np.log(scale) == approx(model.lower_bound_, abs=2e-3), number
+        if number < 75 and k * q <= 2:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                evidence = model.log_evidence(X, sample_weight=weight, kind="importance_gibbs", random_state=0)
+            assert model.lower_bound_ < evidence.value + 4 * (evidence.standard_error or 0.0) + 1e-6, number

@@ -12,8 +12,13 @@ from scipy import optimize
 
 from skvbem import VBMixture, datasets
 from skvbem.emissions import Gaussian
-from skvbem.estimators.mixture.growth import Growth, State
-from skvbem.models.mixture.starts import _joined
+from skvbem.estimators.labels.factor_numbers import Search, State
+from skvbem.estimators.labels.fitting import LabelStarts
+from skvbem.estimators.mixture.fitting import MixtureMethod
+from skvbem.estimators.mixture.growth import Growth
+from skvbem.models.mixture.components import Components
+from skvbem.models.mixture.starts import _joined, starts_of
+from skvbem.vbem.fit import FitPlan
 
 approx = pytest.approx
 SHARED = {
@@ -304,6 +309,15 @@ def test_joined_starts_where_rows_are_many_or_few(rng):
 # Single moves ---------------------------------------------------------------------------------------------------------
 
 
+def growth_of(estimator, reading, limits, **options):
+    """A search for the number of components of a reading."""
+    emission, model_of = reading.emission(), partial(estimator._model_with, reading)
+    starts = LabelStarts("k-means++", 2, (0,), starts_of)
+    plan = FitPlan(MixtureMethod(), (0,), starts, limits, explore=True)
+    search = Search(MixtureMethod(), reading.compiled(model_of(emission, 1)), lambda model: plan, limits, **options)
+    return Growth(model_of, emission, search, (0,))
+
+
 @pytest.fixture
 def growth(rng):
     """A search over three clumps, and a state with three of six components that halve a clump, or that are empty."""
@@ -316,9 +330,9 @@ def growth(rng):
         run = estimator.fit(X)._run_
         limits = {"tol": 1e-5, "max_iter": 1000}
         reading = estimator.read(X)
-        model_of = partial(estimator._mixture, reading, reading.emission())
-        search = Growth(model_of, reading.compiled(model_of(1)), n_init=2, init="k-means++", seed=(0,), limits=limits)
-        return search, State(model_of(6), run.fit.statistics, run.fit.objective, "")
+        search = growth_of(estimator, reading, limits)
+        model = estimator._model_with(reading, search.emission, 6)
+        return search, State(model, run.fit.statistics, run.fit.objective, "")
 
     return make
 
@@ -338,7 +352,7 @@ def test_one_empty_component_is_dropped(growth):
     (joined,) = search._joined(state, search._parts(state))
     assert joined.model.n_components == 5
     assert joined.bound > state.bound
-    assert sorted(joined.components.counts) == approx([0, 0, 30, 30, 30], abs=0.1)
+    assert sorted(Components.of(joined.model, joined.statistics).counts) == approx([0, 0, 30, 30, 30], abs=0.1)
 
 
 def test_empty_components_are_dropped_together(growth):
@@ -350,13 +364,13 @@ def test_empty_components_are_dropped_together(growth):
 
 def test_components_split_together_and_one_by_one(growth):
     search, _ = growth(halved=False)
-    one = search._anew(1)
+    one = search._anew(1, ())
     parts = search._parts(one)
     assert parts.gain[0] > 0
     (two,) = search._one_split(one, parts)
     assert two.model.n_components == 2
     assert list(search._many_split(one, parts)) == []  # one component is not several
-    three = search._anew(3)
+    three = search._anew(3, ())
     parts = search._parts(three)
     assert parts.gain.max() < 0  # clumps are not worth splitting
     assert list(search._many_split(three, parts)) == []
@@ -364,7 +378,7 @@ def test_components_split_together_and_one_by_one(growth):
 
 def test_two_moves_in_a_row_are_named_so(growth):
     search, _ = growth(halved=False)
-    three = replace(search._anew(3), kind="")
+    three = replace(search._anew(3, ()), kind="")
     kinds = {(found.kind, found.model.n_components) for found in search._moves(three)}
     assert {("split", 4), ("join", 2), ("split, join", 3), ("split, split", 5), ("join, split", 3)} <= kinds
     assert {("start", 2), ("start", 4)} <= kinds
@@ -382,17 +396,8 @@ def test_a_search_that_is_stopped_ends_with_a_fit(rng):
     X = clumps(rng, 4)
     estimator = VBMixture()
     reading = estimator.read(X)
-    model_of = partial(estimator._mixture, reading, reading.emission())
-    search = Growth(
-        model_of,
-        reading.compiled(model_of(1)),
-        n_init=2,
-        init="k-means++",
-        seed=(0,),
-        limits={"tol": 1e-5, "max_iter": 1000},
-        stop=stop,
-        stopped=lambda: stop.calls > 3,
-    )
+    limits = {"tol": 1e-5, "max_iter": 1000}
+    search = growth_of(estimator, reading, limits, stop=stop, stopped=lambda: stop.calls > 3)
     _, _, fit, moves = search.run()
     assert np.isfinite(fit.objective)
     assert moves[0].kind == "start"

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from emissions.defined import DEFINED, as_emission_takes
-from emissions.members import CONJUGATE, PROBLEMS
+from emissions.members import CONJUGATE, PROBLEMS, with_nothing_hidden
 from evidence.test_hmms import evaluation_of, evaluation_with
 from evidence.test_mixture_scores import hessian, log_posterior
 from laws.chains import hmm, lengths_of, random_prior, symmetric
@@ -165,7 +165,7 @@ def covariance_over_paths(problem, model, data, natural):
 def test_the_covariance_of_scores_is_that_over_all_paths(name, rng, monkeypatch):
     """Masks, weights, missing steps; all steps at once, or few."""
     for k in range(4):
-        problem = PROBLEMS[name](rng, n_rows=8, gaps=0.3 * (k % 2) * (name in CONJUGATE))
+        problem = with_nothing_hidden(name, rng, n_rows=8, gaps=0.3 * (k % 2) * (name in CONJUGATE))
         prior, lengths = random_prior(rng, 2 + (k == 1)), lengths_of(rng, 8)
         weight = rng.uniform(0.0, 3.0, len(lengths)) if k > 1 else None
         model, data = hmm(problem, prior, lengths, weight)

@@ -1,10 +1,11 @@
 """Rows of every emission, and what models with one hidden label per row share: starts, and the evidence of groups."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from emissions.defined import DEFINED, as_emission_takes
-from emissions.members import CONJUGATE, PROBLEMS
+from emissions.members import CONJUGATE, PROBLEMS, with_nothing_hidden
 
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.testing.emission_examples import n_rows, rows_of, seen
@@ -85,9 +86,8 @@ class OfGroups:
 
 def by_prediction(name, rng, n, gaps, conjugate):
     """Columns and prior as `emissions.members` draws them; evidences predicted row by row, where this is asked for."""
-    problem = PROBLEMS[name](rng, n_rows=n, gaps=gaps)
-    while conjugate and not problem.conjugate:
-        problem = PROBLEMS[name](rng, n_rows=n, gaps=gaps)
+    make = partial(with_nothing_hidden, name) if conjugate else PROBLEMS[name]
+    problem = make(rng, n_rows=n, gaps=gaps)
     emission, values = problem.emission, problem.values
     order = emission.row_order(emission.prepare(values))
     values = values if order is None else rows_of(values, order)

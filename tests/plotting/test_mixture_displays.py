@@ -222,7 +222,11 @@ def whiskers(ax):
 
 
 def test_every_family_is_drawn(mixed):
-    assert set(mixed.groups_) == set(EMISSIONS)
+    """Factor analyzers beside the columns of others, of which they are measurements."""
+    assert {*mixed.groups_, "factor"} == set(EMISSIONS)
+    factors = VBMixture(2, emission="factor", n_init=1, random_state=0).fit(table()[["height", "weight"]])
+    display = ClassProfileDisplay.from_estimator(factors)
+    assert rows_of(display.axes_.ravel()[0]) == ["height", "weight"]
 
 
 def test_bars_are_probabilities_with_their_intervals(mixed):

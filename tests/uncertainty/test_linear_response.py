@@ -68,7 +68,8 @@ def check_against_moved_priors(model, data, start, rng, rel=1e-6, size=1e-3):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_covariances_are_derivatives_by_the_prior(name, rng):
-    instance = MODELS[name].dozens(rng, 1)
+    # factors may turn, along which the bound hardly falls: linear response is refused there
+    instance = MODELS[name].alike(rng, 1) if name.endswith("factor") else MODELS[name].dozens(rng, 1)
     data = instance.compile(weight=rng.uniform(0.5, 2.0, instance.n_units))
     starts = instance.random_starts(data, rng, 4)
     ran = run(instance.ascent(instance.model, data, posteriors.VB), starts, tol=1e-9, max_iter=20_000)

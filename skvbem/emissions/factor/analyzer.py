@@ -18,20 +18,23 @@ back to it. So rows are completed for a start by the principal components of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import permutations, product
 from math import factorial
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
-from skvbem.emissions.factor.step import FactorStep, FactorTable
+from skvbem.emissions.factor.orders import turned_factors
+from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
+from skvbem.emissions.factor.step import FactorStep
+from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.gaussian.dense_step import missing_patterns
 from skvbem.emissions.moments import blocks_of_floats, weighted_moments
 from skvbem.emissions.symmetries import SignedPermutations
@@ -41,6 +44,8 @@ from skvbem.families.hyperpriors import GammaHyperprior
 
 # Draws of the parameters that a predictive density is a mean over, and their seed.
 _N_DRAWS, _SEED = 64, 0
+# Cells of the sums that hidden precisions of loadings ask for, above which they are a sparse matrix.
+_MAX_DENSE = 2**16
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
 
@@ -67,6 +72,8 @@ class FactorAnalyzer(Emission):
         Of the data, rows.
     n_factors_of : tuple of int
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
+    correlation : ndarray of shape (d, d), or empty
+        Of the data, where the numbers of factors are to be counted: starts of any number are made of it.
     """
 
     origin: np.ndarray
@@ -78,6 +85,7 @@ class FactorAnalyzer(Emission):
     tied: bool = False
     total_weight: float = 1.0
     n_factors_of: tuple[int, ...] = ()
+    correlation: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def for_data(
@@ -85,18 +93,38 @@ class FactorAnalyzer(Emission):
         values: np.ndarray | Blocks,
         weight: np.ndarray | None = None,
         *,
-        n_factors: int,
+        n_factors: int | None,
         spherical: bool = False,
         tied: bool = False,
     ) -> Self:
-        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,)."""
+        """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,).
+
+        Without `n_factors` it has none yet: how many is to be chosen (`with_numbers`).
+        """
         moments = weighted_moments(values, weight)
         has_gaps = np.zeros(len(moments.origin), dtype=bool)
         for cells, _ in blocks_of_floats(values, weight):
             has_gaps |= np.isnan(cells).any(axis=0)
-        loadings = principal_loadings(moments.correlation, n_factors)
+        loadings = principal_loadings(moments.correlation, n_factors or 0)
         mean = moments.mean / moments.deviation
-        return cls(moments.origin, moments.deviation, mean, has_gaps, loadings, spherical, tied, moments.total_weight)
+        units = moments.origin, moments.deviation, mean
+        correlation = moments.correlation if n_factors is None else np.empty((0, 0))
+        return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation)
+
+    @property
+    def counts_factors(self) -> bool:
+        """Whether the numbers of factors are to be counted."""
+        return self.correlation.size > 0
+
+    def with_numbers(self, numbers: Sequence[int]) -> Self:
+        """The emission with another number of factors in each component; all the same where these are."""
+        of_each = () if len(set(numbers)) == 1 else tuple(map(int, numbers))
+        loadings = principal_loadings(self.correlation, int(max(numbers)))
+        return replace(self, loadings=loadings, n_factors_of=of_each)
+
+    def numbers(self, n_components: int) -> tuple[int, ...]:
+        """Factors of each of so many components."""
+        return self.n_factors_of or (self.n_factors,) * n_components
 
     @property
     def n_columns(self) -> int:
@@ -110,8 +138,23 @@ class FactorAnalyzer(Emission):
 
     @property
     def doubles_per_row(self) -> int:
-        """Doubles that a block holds for each row."""
-        return 2 * self.n_columns + self.n_factors + 1
+        """Doubles that a block holds for each row, whatever the number of components."""
+        return 2 * self.n_columns
+
+    def block_rows(self, n_components: int, n_lanes: int = 1) -> int:
+        """Rows of a block that stays in cache, with factors of each component, and matrices of each pattern of gaps."""
+        n_regressors = 1 + self.n_factors
+        of_component = 2 * n_regressors + bool(self.has_gaps.any()) * 2 * n_regressors * (n_regressors + 1)
+        return super().block_rows(n_components * (1 + of_component), n_lanes)
+
+    def n_components(self, n_cells: int) -> int:
+        """Components of statistics of so many cells."""
+        one, two = self._n_cells_of_one_and_two
+        return 1 + (n_cells - one) // (two - one)
+
+    @cached_property
+    def _n_cells_of_one_and_two(self) -> tuple[int, int]:
+        return len(self.layout(1).coordinates), len(self.layout(2).coordinates)
 
     @cached_property
     def matrix_of(self) -> np.ndarray:
@@ -121,11 +164,19 @@ class FactorAnalyzer(Emission):
 
     def in_use(self, n_components: int) -> np.ndarray:
         """Which regressors each component has, (n_components, 1 + q): the constant, and its factors."""
-        most = np.array(self.n_factors_of or self.n_factors)
-        return np.arange(1 + self.n_factors) <= np.broadcast_to(most, n_components)[:, None]
+        return np.arange(1 + self.n_factors) <= np.array(self.numbers(n_components))[:, None]
 
     def layout(self, n_components: int) -> Regression:
         """Which rows of coefficients share matrices and noises, for so many components; of no density."""
+        if n_components not in self._layouts:
+            self._layouts[n_components] = self._laid_out(n_components)
+        return self._layouts[n_components]
+
+    @cached_property
+    def _layouts(self) -> dict[int, Regression]:
+        return {}
+
+    def _laid_out(self, n_components: int) -> Regression:
         d, n_matrices, k = self.n_columns, int(self.matrix_of.max()) + 1, np.arange(n_components)[:, None]
         of_column = np.zeros(d, dtype=int) if self.spherical else np.arange(d)
         n_noises = int(of_column.max()) + 1
@@ -195,19 +246,19 @@ class FactorAnalyzer(Emission):
         loadings = loadings[self.in_use(layout.n_components)[:, 1:]]
         n = len(loadings)
         shape, rate = (np.full(n, float(x)) for x in prior)
-        return GammaHyperprior(shape, rate, np.full(n, d / 2), loadings, constant)
+        sums = loadings if loadings.size <= _MAX_DENSE else csr_array(loadings)
+        return GammaHyperprior(shape, rate, np.full(n, d / 2), sums, constant)
 
     def start_natural(self, prior: Any) -> np.ndarray:
         """Natural parameters (n_cells,) under which rows are completed where their components are known for a start.
 
         All components have the loadings of the principal components of the data.
         """
-        d, k = self.n_columns, prior_layout(prior).n_components
+        family: Any = prior.base if isinstance(prior, Hierarchical) else prior
+        k, noise_of = family.n_components, family.noise_of_row
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
-        layout = prior_layout(prior)
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
-        of_noise = np.bincount(layout.noise_of_row, np.tile(noise, k)) / np.bincount(layout.noise_of_row)
-        assert len(coefficients) == k * d
+        of_noise = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
         return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
 
     def survey(self, values: np.ndarray, before: FactorTable | None = None) -> FactorTable:
@@ -231,14 +282,14 @@ class FactorAnalyzer(Emission):
             if block.pattern is not None:
                 return None
             n += float(weight.sum())
-            total += block.measured @ weight
-            products += (block.measured * weight) @ block.measured.T
+            rows = block.in_units
+            total += weight @ rows
+            rows *= np.sqrt(weight)[:, None]
+            products += rows.T @ rows
         if n <= 0:
             return None
         mean = total / n
-        variance, axes = np.linalg.eigh(products / n - mean[:, None] * mean)
-        root = axes * np.sqrt(np.maximum(variance, 0.0))
-        values = mean + simplex(d) @ root.T
+        values = mean + corners_of(root_of(products / n - mean[:, None] * mean))
         whole = FactorTable(np.zeros(d), np.ones(d), values, None, np.zeros((0, d), dtype=bool))
         return whole, np.full(d + 1, n / (d + 1))
 
@@ -265,13 +316,13 @@ class FactorAnalyzer(Emission):
 
     def _log_predictive_without_factors(self, block: FactorTable, posterior: Regression) -> np.ndarray:
         """Student t log densities in closed form, jointly over columns that share a noise."""
-        k, d = posterior.n_components, self.n_columns
+        k, d, noise_of = posterior.n_components, self.n_columns, posterior.noise_of_row
         kappa = np.linalg.inv(np.moveaxis(posterior.covariance, [0, 1, 2], [-3, -2, -1]))[..., 0, 0]
         share = (kappa / (kappa + 1))[posterior.precision_of].reshape(k, 1, d)
-        a, rate = (np.asarray(x)[posterior.noise_of_row].reshape(k, d) for x in (posterior.shape, posterior.rate))
+        a, rate = (np.asarray(x)[noise_of].reshape(k, d) for x in (posterior.shape, posterior.rate))
         mean, seen = posterior.mean[:, 0].reshape(k, 1, d), ~np.isnan(block.values)
         squares = np.where(seen, share * (block.measured.T - mean) ** 2, 0.0)
-        groups = posterior.noise_of_row[:d, None] == np.unique(posterior.noise_of_row[:d])
+        groups = noise_of[:d, None] == np.unique(noise_of[:d])
         first = groups.argmax(axis=0)
         a, rate, squares, n = a[:, None, first], rate[:, None, first], squares @ groups, seen @ groups.astype(float)
         of_noises = (
@@ -293,13 +344,12 @@ class FactorAnalyzer(Emission):
         coefficients, _ = self._by_component(point)
         layout = self.layout(len(coefficients))
         step = self.step(layout.natural(point), block)
-        values = np.array(block.values, dtype=float)
+        values, x = np.array(block.values, dtype=float), step.means(block)
         for rows, missing in block.runs:
             if not missing:
                 continue
-            x = step.means(block, rows, step._given(*missing))
             filled, gone = values[rows], list(missing)
-            means = coefficients[:, gone, :1] + coefficients[:, gone, 1:] @ x
+            means = coefficients[:, gone, :1] + coefficients[:, gone, 1:] @ x[..., rows]
             completed = np.einsum("nk,kjn->nj", responsibilities[rows], means)
             filled[:, gone] = self.origin[gone] + self.unit[gone] * completed
             values[rows] = filled
@@ -362,61 +412,26 @@ class FactorAnalyzer(Emission):
         """Factors change their places and their signs."""
         return 2**self.n_factors * factorial(self.n_factors)
 
-    def symmetries(self) -> SignedPermutations:
-        """All orders and signs of the factors."""
-        q, d = self.n_factors, self.n_columns
-        places = np.zeros((q + 1, q + 1), dtype=int)
-        places[np.triu_indices(q + 1)] = np.arange((q + 1) * (q + 2) // 2)
-        places = np.maximum(places, places.T)
-        left, right = np.triu_indices(q + 1)
-        n_matrices, width = int(self.matrix_of.max()) + 1, len(left)
-        first, n_own = n_matrices * width, self.own_cells
-        cells, signs = [], []
-        for order in permutations(range(1, q + 1)):
-            for of_factors in product((1.0, -1.0), repeat=q):
-                turned, sign = np.array([0, *order]), np.array([1.0, *of_factors])
-                cell, of_cell = np.arange(n_own), np.ones(n_own)
-                of_matrix = places[turned[left], turned[right]]
-                cell[:first] = (width * np.arange(n_matrices)[:, None] + of_matrix).ravel()
-                of_cell[:first] = np.tile(sign[left] * sign[right], n_matrices)
-                rows = (1 + q) * np.arange(d)[:, None] + turned
-                cell[first : first + rows.size] = first + rows.ravel()
-                of_cell[first : first + rows.size] = np.tile(sign, d)
-                cells.append(cell)
-                signs.append(of_cell)
-        return SignedPermutations(np.array(cells), np.array(signs))
+    def n_symmetries_of(self, component: int) -> int:
+        """Changes of places and signs of the factors that a component has."""
+        q = self._n_used(component)
+        return 2**q * factorial(q)
+
+    def _n_used(self, component: int) -> int:
+        return self.n_factors_of[component] if self.n_factors_of else self.n_factors
+
+    def kinds(self, n_components: int) -> np.ndarray:
+        """Numbers of factors: components that have as many are of one kind."""
+        return np.array(self.numbers(n_components))
+
+    def symmetries(self, component: int = 0) -> SignedPermutations:
+        """All orders and signs of the factors that a component has."""
+        n_matrices = int(self.matrix_of.max()) + 1
+        return turned_factors(self._n_used(component), self.n_factors, self.n_columns, n_matrices, self.own_cells)
 
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
         coefficients = point.coefficients.reshape(-1, self.n_columns, 1 + self.n_factors)
+        coefficients = coefficients * self.in_use(len(coefficients))[:, None]
         precision = point.precision[self.layout(len(coefficients)).noise_of_row]
         return coefficients, precision.reshape(-1, self.n_columns)
-
-
-def prior_layout(prior: Any) -> Regression:
-    """The family of a prior, hierarchical or not."""
-    layout = prior.base if isinstance(prior, Hierarchical) else prior
-    assert isinstance(layout, Regression)
-    return layout
-
-
-def simplex(d: int) -> np.ndarray:
-    """Corners (d + 1, d) of a regular simplex, of mean 0 and of the identity as mean of their squares."""
-    corners = np.zeros((d + 1, d))
-    for k in range(d):  # contrasts of Helmert
-        corners[: k + 1, k] = 1.0
-        corners[k + 1, k] = -(k + 1.0)
-        corners[:, k] *= np.sqrt((d + 1) / ((k + 1.0) * (k + 2.0)))
-    return corners
-
-
-def principal_loadings(correlation: np.ndarray, n_factors: int) -> np.ndarray:
-    """Loadings (d, n_factors) of probabilistic principal components of a correlation matrix [Tipping & Bishop 1999]."""
-    variance, axes = np.linalg.eigh(correlation)
-    order = np.argsort(-variance)
-    kept, rest = order[:n_factors], order[n_factors:]
-    noise = variance[rest].mean() if len(rest) else 0.0
-    scale = np.sqrt(np.maximum(variance[kept] - noise, 0.01))
-    loadings = np.zeros((len(correlation), n_factors))
-    loadings[:, : len(kept)] = axes[:, kept] * scale
-    return loadings

@@ -15,168 +15,53 @@ columns together. So the factors are normal with precision :math:`P = I - 2 M_{x
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Self
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem._kernels import _factors
+from skvbem._numerics import diagonal_places, pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_row
-from skvbem.emissions.gaussian.dense_step import covariance_of_products, runs_of_patterns
+from skvbem.emissions.factor.expansion import FactorExpansion
+from skvbem.emissions.factor.table import FactorTable
+from skvbem.emissions.gaussian.dense_step import covariance_of_products
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
 
-# Cells of a table whose measured values are kept from step to step.
-_MAX_KEPT = 2**21
-# Patterns of missing cells of which factors' precisions are kept for a step.
-_N_PATTERNS = 2**12
 
-
-@dataclass(frozen=True, eq=False)
-class FactorTable:
-    """Rows of measurements.
+class PatternFactors(NamedTuple):
+    """What rows with the same cells observed share, by lane and component (members), packed, patterns last.
 
     Parameters
     ----------
-    origin, unit : ndarray of shape (d,)
-        In which the emission measures.
-    values : ndarray of shape (n_rows, d)
-        NaN where a cell is missing.
-    pattern : ndarray of int, shape (n_rows,), or None
-        Which of the patterns of missing cells each row has; None if no cell of the table is missing.
-    patterns : ndarray of bool, shape (n_patterns, d)
-        Which cells are missing.
-    """
-
-    origin: np.ndarray
-    unit: np.ndarray
-    values: np.ndarray
-    pattern: np.ndarray | None
-    patterns: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, rows: slice) -> Self:
-        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
-            return self  # whose measured values are kept from step to step
-        pattern = None if self.pattern is None else self.pattern[rows]
-        block = replace(self, values=self.values[rows], pattern=pattern)
-        if self.values.size <= _MAX_KEPT:  # what is measured once serves all steps
-            vars(block).update(measured=self.measured[:, rows], squares=self.squares[:, rows])
-        return block
-
-    @cached_property
-    def measured(self) -> np.ndarray:
-        """Rows in the emission's units, (d, n_rows), 0 where missing."""
-        measured = np.array((self.values - self.origin).T, dtype=float, order="C")
-        measured /= self.unit[:, None]
-        if self.pattern is not None:
-            np.nan_to_num(measured, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return measured
-
-    @cached_property
-    def squares(self) -> np.ndarray:
-        """Squares of the measured rows, (d, n_rows)."""
-        return self.measured**2
-
-    @cached_property
-    def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
-        """Rows with the same missing columns, and these columns."""
-        return runs_of_patterns(self.pattern, self.patterns)
-
-
-class Factors(NamedTuple):
-    """What rows with the same cells observed share: (n_lanes, n_components, ...).
-
-    Parameters
-    ----------
-    columns : ndarray of int
-        That are observed.
-    constant : ndarray of shape (n_lanes, n_components)
+    pattern : ndarray of int32, shape (n_rows,)
+        Which of the patterns each row has; empty if there is one alone.
+    observed : ndarray of shape (n_patterns, d)
+        1 where a cell is observed, 0 where it is missing.
+    matrices : ndarray of shape (n_members, (1 + q) (2 + q) / 2, n_patterns)
+        Natural parameters of the regressors (1, x), of all observed columns together.
+    constant : ndarray of shape (n_members, n_patterns)
         What does not depend on the row, nats.
-    root : ndarray of shape (n_lanes, n_components, q, q)
-        A root of the covariance of the factors, the inverse of the Cholesky factor of their precision.
-    shift : ndarray of shape (n_lanes, n_components, q)
-        h of a row whose measurements are 0.
+    root, covariance : ndarray of shape (n_members, q (q + 1) / 2, n_patterns)
+        Of the factors; see `skvbem._kernels._factors.invert`. Factors that are not in use have none. Roots are there
+        where factors are drawn.
+    matrices_seen : ndarray of shape (n_patterns, n_matrices + 1)
+        1 for each matrix that observed columns have, and where there are any.
     """
 
-    columns: np.ndarray
+    pattern: np.ndarray
+    observed: np.ndarray
+    matrices: np.ndarray
     constant: np.ndarray
     root: np.ndarray
-    shift: np.ndarray
+    covariance: np.ndarray
+    matrices_seen: np.ndarray
 
-
-# The least share of their variance, in some direction, that factors must have to be whitened.
-_MIN_VARIANCE_SHARE = 1e-10
-
-
-class FactorExpansion:
-    r"""Factors in other coordinates, :math:`x \to R (x - \bar x)`, with coefficients that undo it.
-
-    With a flat prior the best R is known: factors are white, :math:`R S R^\top = n I` for their scatter S, and loadings
-    orthogonal, :math:`R^{-\top} L R^{-1}` diagonal for :math:`L = \sum_j \langle\tau\lambda\lambda^\top\rangle`.
-    With a prior it is near the best, and taken where the bound rises [Luttinen & Ilin 2010].
-
-    Parameters
-    ----------
-    layout : Regression
-    map : ndarray of shape (n_lanes, n_components, D, D)
-        Of the regressors (1, x).
-    gain : ndarray of shape (n_lanes,)
-        Of the entropy of factors and their expected log density, nats.
-    """
-
-    def __init__(self, layout: Regression, map: np.ndarray, gain: np.ndarray):
-        self.layout, self.map, self.gain = layout, map, gain
-
-    @classmethod
-    def whitening(cls, layout: Regression, of_rows: np.ndarray, loadings: np.ndarray) -> Self:
-        """The map for sums (n_lanes, n_components, D, D) of products of regressors, and squares of loadings."""
-        n = of_rows[..., 0, 0]
-        share = np.where(n > 0, n, 1.0)[..., None]
-        mean, second = of_rows[..., 0, 1:] / share, of_rows[..., 1:, 1:] / share[..., None]
-        scatter = second - mean[..., :, None] * mean[..., None, :]
-        variance, axes = np.linalg.eigh(scatter)
-        usable = (n > 0) & (variance[..., 0] > _MIN_VARIANCE_SHARE * variance[..., -1])
-        root = np.sqrt(np.where(usable[..., None], variance, 1.0))
-        half = (axes * root[..., None, :]) @ axes.swapaxes(-1, -2)
-        _, turn = np.linalg.eigh(half @ loadings @ half)
-        white = turn[..., ::-1].swapaxes(-1, -2) @ (axes / root[..., None, :]) @ axes.swapaxes(-1, -2)
-        # of either sign of a factor, the one that keeps it: extrapolations go on from step to step
-        white *= np.where(np.diagonal(white, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[..., None]
-        q = mean.shape[-1]
-        map = np.zeros(of_rows.shape)
-        map[..., 0, 0] = 1.0
-        map[..., 1:, 1:] = np.where(usable[..., None, None], white, np.eye(q))
-        map[..., 1:, 0] = np.where(usable[..., None], -(white @ mean[..., None])[..., 0], 0.0)
-        # white factors have second moments I: ln|R| and what it does to minus half of them
-        gained = n * (-np.log(root).sum(axis=-1) - 0.5 * (q - np.trace(second, axis1=-2, axis2=-1)))
-        return cls(layout, map, np.where(usable, gained, 0.0).sum(axis=-1))
-
-    def statistics(self, cells: np.ndarray) -> np.ndarray:
-        """Statistics (n_cells, n_lanes) after the map."""
-        packed, total, count, square = self.layout.split(cells)
-        of_matrices = unpack_symmetric(packed, self.layout.n_regressors)
-        return self._joined(self.map, of_matrices, total, count, square, 1.0)
-
-    def natural(self, cells: np.ndarray) -> np.ndarray:
-        """Natural parameters (n_cells, n_lanes) after the map."""
-        packed, total, count, square = self.layout.split(cells)
-        halves = pairings(self.layout.n_regressors)
-        of_matrices = unpack_symmetric(packed / halves, self.layout.n_regressors)
-        undone = np.linalg.inv(self.map).swapaxes(-1, -2)
-        return self._joined(undone, of_matrices, total, count, square, halves)
-
-    def _joined(self, map, matrices, total, count, square, halves) -> np.ndarray:
-        """Flat cells of matrices M -> T M T^T and rows s -> s T^T."""
-        shape = (*total.shape[:-2], self.layout.n_components, -1)
-        d = self.layout.n_regressors
-        turned = map[..., None, :, :] @ matrices.reshape(*shape, d, d) @ map.swapaxes(-1, -2)[..., None, :, :]
-        rows = total.reshape(*shape, d) @ map.swapaxes(-1, -2)
-        parts = [pack_symmetric(turned) * halves, rows, count, square]
-        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=-1).T
+    def at(self, packed: np.ndarray, row: int) -> np.ndarray:
+        """Symmetric matrices (n_members, q, q) of the pattern that a row has."""
+        of_pattern = packed[..., self.pattern[row] if len(self.pattern) else 0]
+        return unpack_symmetric(of_pattern, int(np.sqrt(2 * of_pattern.shape[-1])))
 
 
 class FactorStep(Step):
@@ -204,18 +89,14 @@ class FactorStep(Step):
         self.n_lanes, self.n_components, self.n_columns = lanes.shape[1], n_components, d
         n_regressors = layout.n_regressors
         shape = (self.n_lanes, n_components)
-        self.matrices = unpack_symmetric(packed / pairings(n_regressors), n_regressors).reshape(
-            *shape, -1, n_regressors, n_regressors
-        )
+        self.packed = (packed / pairings(n_regressors)).reshape(*shape, -1, packed.shape[-1])
         self.sums = total.reshape(*shape, d, n_regressors)
         self.in_use = None if in_use.all() else in_use
         if self.in_use is not None:  # what is not in use is as its prior says, and changes no row
-            self.matrices = self.matrices * (in_use[:, None, :, None] & in_use[:, None, None])
+            self.packed = self.packed * pack_symmetric(in_use[:, :, None] & in_use[:, None])[:, None]
             self.sums = self.sums * in_use[:, None]
-        self.at_origin = count[..., layout.noise_of].reshape(*shape, d) - np.log(unit)
-        self.square = square[..., layout.noise_of].reshape(*shape, d)
-        self._matrix_of_column = layout.precision_of[:d]
-        self._given = lru_cache(maxsize=_N_PATTERNS)(self._of_pattern)
+        self.at_origin = count[..., layout.noise_of_row].reshape(-1, d) - np.log(unit)
+        self.square = square[..., layout.noise_of_row].reshape(-1, d)
 
     @property
     def n_factors(self) -> int:
@@ -227,116 +108,133 @@ class FactorStep(Step):
         """Components of all lanes."""
         return self.n_lanes * self.n_components
 
-    def _of_pattern(self, *missing: int) -> Factors:
-        """Factors of rows with these columns missing."""
-        observed = np.ones(self.n_columns, dtype=bool)
-        observed[list(missing)] = False
-        matrix = self._matrix_of(observed)
-        precision = np.eye(self.n_factors) - 2 * matrix[..., 1:, 1:]
-        factor = safe_cholesky(precision)
-        root = np.linalg.inv(factor)
-        log_det = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
-        constant = self.at_origin[..., observed].sum(axis=-1) + matrix[..., 0, 0] - log_det
-        return Factors(np.flatnonzero(observed), constant, root, 2 * matrix[..., 0, 1:])
+    @property
+    def n_matrices(self) -> int:
+        """Matrices of a component."""
+        return self.packed.shape[2]
 
-    def _matrix_of(self, observed: np.ndarray) -> np.ndarray:
-        """Natural parameters of the matrices of some columns together, (n_lanes, n_components, D, D)."""
-        columns = np.flatnonzero(~self.shared)
+    @cached_property
+    def _of_regressors(self) -> np.ndarray:
+        """What measurements are multiplied by, (n_members (1 + q), d)."""
+        by_column = self.sums.reshape(self._n_members, self.n_columns, -1)
+        return np.ascontiguousarray(by_column.swapaxes(-1, -2)).reshape(-1, self.n_columns)
+
+    def _factors_of(self, block: FactorTable, with_roots: bool) -> PatternFactors:
+        """What the rows of each pattern of a block share."""
+        if block.pattern is None:
+            return self._whole
+        chosen, pattern = block.distinct_patterns
+        return self._of_patterns((~block.patterns[chosen]).astype(float), pattern, with_roots)
+
+    @cached_property
+    def _whole(self) -> PatternFactors:
+        """What rows without missing cells share."""
+        return self._of_patterns(np.ones((1, self.n_columns)), np.empty(0, dtype=np.int32))
+
+    def _of_patterns(self, observed: np.ndarray, pattern: np.ndarray, with_roots: bool = True) -> PatternFactors:
+        n, q, n_patterns = self._n_members, self.n_factors, len(observed)
+        matrices = np.ascontiguousarray(self._matrices_of(observed))
+        precision = -2.0 * matrices[:, 1 + q :]
+        precision[:, diagonal_places(q)] += 1.0
+        root = np.empty((n if with_roots else 0, *precision.shape[1:]))
+        covariance, constant = np.empty(precision.shape), np.empty((n, n_patterns))
+        _factors.invert(precision, root, covariance, constant)
+        constant += self.at_origin @ observed.T + matrices[:, 0]
+        if self.in_use is not None:
+            used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])[..., None]
+            for of_members in (root, covariance):
+                of_members *= np.tile(used, (len(of_members) // self.n_components, 1, 1))
+        seen = self._matrices_seen(observed)
+        return PatternFactors(pattern, observed, matrices, constant, root, covariance, seen)
+
+    def _matrices_of(self, observed: np.ndarray) -> np.ndarray:
+        """Natural parameters of the regressors of patterns, (n_members, (1 + q) (2 + q) / 2, n_patterns)."""
+        packed = self.packed.reshape(self._n_members, self.n_matrices, -1)
         n_shared = int(self.shared.sum())
         first = int(n_shared > 0)
-        matrix = self.matrices[..., first:, :, :][..., observed[columns], :, :].sum(axis=-3)
+        matrix = packed[:, first:].swapaxes(-1, -2) @ observed[:, ~self.shared].T
         if not n_shared:
             return matrix
-        seen = observed[self.shared]
+        seen = observed[:, self.shared]
         if seen.all():
-            return matrix + self.matrices[..., 0, :, :]
+            return matrix + packed[:, 0, :, None]
         # of columns that share a matrix each has its mean by its sum and square, and the same covariance as all
-        sums, square = self.sums[..., self.shared, :], self.square[..., self.shared]
-        squares = 0.25 * sums[..., :, None] * sums[..., None, :] / square[..., None, None]
-        covariance = (self.matrices[..., 0, :, :] - squares.sum(axis=-3)) / n_shared
-        return matrix + squares[..., seen, :, :].sum(axis=-3) + seen.sum() * covariance
+        sums, square = self.sums[..., self.shared, :], self.square[:, self.shared]
+        halved = 0.5 * sums.reshape(*square.shape, -1)
+        squares = pack_symmetric(halved[..., :, None] * (halved / square[..., None])[..., None, :])
+        covariance = (packed[:, 0] - squares.sum(axis=1)) / n_shared
+        return matrix + squares.swapaxes(-1, -2) @ seen.T + covariance[..., None] * seen.sum(axis=1)
 
     def log_likelihood(self, block: FactorTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats, their factors integrated out."""
-        log_likelihood = np.zeros((self._n_members, len(block)))
-        for rows, missing in block.runs:
-            if len(missing) < self.n_columns:
-                log_likelihood[:, rows] = self._of_rows(block, rows, self._given(*missing))
+        factors, regressors, log_likelihood = self._located(block)
+        vars(block)["_located"] = self, factors, regressors
         return by_row(log_likelihood, self.n_components, self.single)
 
-    def _of_rows(self, block: FactorTable, rows: Any, factors: Factors) -> np.ndarray:
-        """Log likelihoods (n_lanes x n_components, n_rows) of rows with the same cells observed."""
-        columns, n = factors.columns, self._n_members
-        y, squares = block.measured[columns][:, rows], block.squares[columns][:, rows]
-        of_origin = self.sums[..., columns, 0].reshape(n, -1) @ y + self.square[..., columns].reshape(n, -1) @ squares
-        turned = self._turned(factors, y)
-        return factors.constant.reshape(n, 1) + of_origin + 0.5 * np.einsum("kqn,kqn->kn", turned, turned)
+    def _located(self, block: FactorTable, with_roots: bool = False) -> tuple[PatternFactors, np.ndarray, np.ndarray]:
+        """What patterns share, regressors (n_members, 1 + q, n_rows), and log likelihoods (n_members, n_rows), nats."""
+        factors = self._factors_of(block, with_roots)
+        shape = (self._n_members, self.layout.n_regressors, len(block))
+        regressors = (self._of_regressors @ block.measured).reshape(shape)
+        log_likelihood = self.square @ block.squares
+        _factors.locate(
+            factors.pattern, factors.matrices, factors.covariance, factors.constant, regressors, log_likelihood
+        )
+        return factors, regressors, log_likelihood
 
-    def _turned(self, factors: Factors, y: np.ndarray) -> np.ndarray:
-        """Means of factors in units of their own spread, (n_lanes x n_components, q, n_rows)."""
-        by_column = factors.root @ self.sums[..., factors.columns, 1:].swapaxes(-1, -2)
-        at_zero = (factors.root @ factors.shift[..., None]).reshape(self._n_members, self.n_factors, 1)
-        return by_column.reshape(self._n_members, self.n_factors, len(factors.columns)) @ y + at_zero
-
-    def means(self, block: FactorTable, rows: Any, factors: Factors) -> np.ndarray:
-        """Means of the factors of rows with the same cells observed, (n_lanes x n_components, q, n_rows)."""
-        turned = self._turned(factors, block.measured[factors.columns][:, rows])
-        return factors.root.reshape(self._n_members, self.n_factors, self.n_factors).swapaxes(-1, -2) @ turned
-
-    def covariance(self, factors: Factors) -> np.ndarray:
-        """Covariances of factors, (n_lanes, n_components, q, q); 0 of those that are not in use."""
-        covariance = factors.root.swapaxes(-1, -2) @ factors.root
-        if self.in_use is None:
-            return covariance
-        return covariance * (self.in_use[:, 1:, None] & self.in_use[:, None, 1:])
+    def means(self, block: FactorTable) -> np.ndarray:
+        """Means of the factors of rows, (n_members, q, n_rows)."""
+        return self._located(block)[1][:, 1:]
 
     def zeros(self) -> np.ndarray:
         """An empty sum of each lane and component: as its statistics, with counts and squares of columns."""
-        n_matrices, d, n_regressors = self.matrices.shape[2], self.n_columns, self.layout.n_regressors
+        n_matrices, d, n_regressors = self.n_matrices, self.n_columns, self.layout.n_regressors
         width = (n_matrices + 1) * n_regressors * (n_regressors + 1) // 2 + d * n_regressors + 2 * d
         return np.zeros((self.n_lanes, self.n_components, width))
 
     def add(self, block: FactorTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
         """Add the statistics of a block to a sum."""
-        weights = as_matrix(responsibilities)
-        for rows, missing in block.runs:
-            if len(missing) < self.n_columns:
-                factors = self._given(*missing)
-                self._add(block, rows, factors, weights[:, rows], self.means(block, rows, factors), total)
+        owner, *located = vars(block).pop("_located", (None,))
+        factors, regressors = located if owner is self else self._located(block)[:2]
+        self._add(block, as_matrix(responsibilities), factors, regressors, factors.covariance, total)
 
     def _add(
         self,
         block: FactorTable,
-        rows: Any,
-        factors: Factors,
         weights: np.ndarray,
-        x: np.ndarray,
+        factors: PatternFactors,
+        regressors: np.ndarray,
+        covariance: np.ndarray,
         total: np.ndarray,
-        *,
-        known: bool = False,
     ) -> None:
-        """Add rows with the same cells observed, whose factors have means x, and are `known` or vary about them."""
-        n, columns, d = len(weights), factors.columns, self.n_columns
-        regressors = np.concatenate([np.ones((n, 1, x.shape[-1])), x], axis=1)
+        """Add rows as often as they count, whose factors have these covariances about their means; none if known."""
+        n, n_regressors, n_rows = regressors.shape
+        d, observed = self.n_columns, factors.observed
         weighted = weights[:, None] * regressors
-        products = weighted @ regressors.swapaxes(-1, -2)
-        counts = weights.sum(axis=-1)
-        if not known:
-            covariance = self.covariance(factors).reshape(n, self.n_factors, self.n_factors)
-            products[:, 1:, 1:] += counts[:, None, None] * covariance
-        packed = pack_symmetric(products)
-        y, squares = block.measured[columns][:, rows], block.squares[columns][:, rows]
-        flat = total.reshape(n, -1)
-        n_matrices, width = self.matrices.shape[2], packed.shape[-1]
-        for matrix in np.unique(self._matrix_of_column[columns]):
-            flat[:, matrix * width : (matrix + 1) * width] += packed
-        at = n_matrices * width
-        sums = flat[:, at : at + d * self.layout.n_regressors].reshape(n, d, -1)
-        sums[:, columns] += y @ weighted.swapaxes(-1, -2)
-        at += d * self.layout.n_regressors
-        flat[:, at + columns] += counts[:, None]
-        flat[:, at + d + columns] += weights @ squares.T
-        flat[:, at + 2 * d :] += packed
+        if block.pattern is None:
+            products = pack_symmetric(weighted @ regressors.swapaxes(-1, -2))[..., None]
+            if covariance.size:
+                products[:, n_regressors:] += products[:, :1] * covariance
+        else:
+            products = np.zeros((n, n_regressors * (n_regressors + 1) // 2, len(observed)))
+            _factors.add(factors.pattern, np.ascontiguousarray(weights), regressors, covariance, products)
+        flat, width = total.reshape(n, -1), products.shape[1]
+        at, n_sums = self.n_matrices * width, d * n_regressors
+        of_matrices = products @ factors.matrices_seen
+        flat[:, :at] += of_matrices[..., :-1].swapaxes(-1, -2).reshape(n, -1)
+        sums = (weighted.reshape(n * n_regressors, n_rows) @ block.measured.T).reshape(n, n_regressors, d)
+        flat[:, at : at + n_sums].reshape(n, d, -1)[:] += sums.swapaxes(-1, -2)
+        at += n_sums
+        flat[:, at : at + d] += products[:, 0] @ observed
+        flat[:, at + d : at + 2 * d] += weights @ block.squares.T
+        flat[:, at + 2 * d :] += of_matrices[..., -1]
+
+    def _matrices_seen(self, observed: np.ndarray) -> np.ndarray:
+        """Which matrices each pattern has columns of, and whether it has any at all, (n_patterns, n_matrices + 1)."""
+        parts = [observed[:, ~self.shared], observed.max(axis=1, keepdims=True)]
+        if self.shared.any():
+            parts.insert(0, observed[:, self.shared].max(axis=1, keepdims=True))
+        return np.concatenate(parts, axis=1)
 
     def expansion(self, total: np.ndarray) -> FactorExpansion | None:
         """Factors centered and turned such that they are white and the loadings orthogonal."""
@@ -344,7 +242,7 @@ class FactorStep(Step):
             return None
         n_regressors = self.layout.n_regressors
         of_rows = unpack_symmetric(total[..., -n_regressors * (n_regressors + 1) // 2 :], n_regressors)
-        loadings = -2 * self.matrices[..., 1:, 1:].sum(axis=2)
+        loadings = -2 * unpack_symmetric(self.packed.sum(axis=2), n_regressors)[..., 1:, 1:]
         if self.in_use is not None:  # factors that are not there are white, and come last
             places = np.arange(self.n_factors)
             of_rows[..., 1 + places, 1 + places] += np.where(self.in_use[:, 1:], 0.0, of_rows[..., :1, 0])
@@ -360,49 +258,51 @@ class FactorStep(Step):
             total, [total.shape[-1] - 2 * d - of_rows, total.shape[-1] - 2 * d, total.shape[-1] - d], axis=-1
         )
         packed, sums, counts, squares = (part.reshape(len(total), -1) for part in split)
-        groups = (layout.noise_of_row[:, None] == np.arange(layout.n_noises)).astype(float)
-        cells = np.concatenate([packed, sums, counts @ groups, squares @ groups], axis=-1)
+        cells = np.concatenate([packed, sums, layout.by_noise(counts), layout.by_noise(squares)], axis=-1)
         return cells[0] if self.single else cells.T
 
     def of_rows(self, block: FactorTable) -> np.ndarray:
         """Statistics of each row, its factors by their moments, (n_rows, n_components, n_own)."""
-        n, width = len(block), self.zeros().shape[-1]
-        cells = np.zeros((self.n_components, n, width))
-        for k, row in np.ndindex(self.n_components, n):
-            chosen = np.zeros((1, self.n_components))
-            chosen[0, k] = 1.0
-            total = self.zeros()
-            self.add(block[row : row + 1], chosen, total)
-            cells[k, row] = total[0, k]
-        d, n_regressors = self.n_columns, self.layout.n_regressors
-        width -= n_regressors * (n_regressors + 1) // 2
-        first, counts, squares = np.split(cells[..., :width], [width - 2 * d, width - d], axis=-1)
+        factors, regressors, _ = self._located(block)
+        (k, n_regressors, n), d = regressors.shape, self.n_columns
+        pattern = factors.pattern if len(factors.pattern) else np.zeros(n, dtype=int)
+        left, right = np.triu_indices(n_regressors)
+        products = regressors[:, left] * regressors[:, right]
+        products[:, n_regressors:] += factors.covariance[..., pattern]
+        observed = factors.observed[pattern]
+        of_matrices = products[:, None] * factors.matrices_seen[pattern, :-1].T[:, None]
+        sums = block.measured[:, None] * regressors[:, None]
         noises = self.layout.noise_of_row[:d]  # those of the first component, as of any other
         groups = (noises[:, None] == np.unique(noises)).astype(float)
-        return np.concatenate([first, counts @ groups, squares @ groups], axis=-1).swapaxes(0, 1)
+        of_noises = [
+            np.broadcast_to((each @ groups).T, (k, groups.shape[1], n)) for each in (observed, block.squares.T)
+        ]
+        parts = [part.reshape(k, -1, n) for part in (of_matrices, sums, *of_noises)]
+        return np.moveaxis(np.concatenate(parts, axis=1), -1, 0)
 
     def hidden_covariance(self, block: FactorTable, responsibilities: np.ndarray) -> np.ndarray | None:
         """Covariance of a component's statistics: factors, their products, and products with measurements vary."""
         if not self.n_factors:
             return None
-        d, n_regressors, n_matrices = self.n_columns, self.layout.n_regressors, self.matrices.shape[2]
+        d, n_regressors, n_matrices = self.n_columns, self.layout.n_regressors, self.n_matrices
         width = n_regressors * (n_regressors + 1) // 2
-        n_own = self.of_rows(block[:0]).shape[-1]
+        n_own = n_matrices * width + d * n_regressors + 2 * len(np.unique(self.layout.noise_of_row[:d]))
         summed = np.zeros((self.n_components, n_own, n_own))
         i, j = np.triu_indices(n_regressors)
         factor_cells = np.flatnonzero(j > 0)  # of a packed matrix: x, then the products of x in order
         order = np.concatenate([factor_cells[i[factor_cells] == 0], factor_cells[i[factor_cells] > 0]])
         left, right = np.triu_indices(self.n_factors)
+        factors, regressors, _ = self._located(block)
         for rows, missing in block.runs:
-            if len(missing) == d:
+            if len(missing) == d or not len(block):
                 continue
-            factors = self._given(*missing)
-            columns, y = factors.columns, block.measured[factors.columns][:, rows]
-            matrices = np.unique(self._matrix_of_column[columns])
+            columns = np.delete(np.arange(d), missing)
+            y, row = block.measured[columns][:, rows], rows.start or 0 if isinstance(rows, slice) else rows[0]
+            matrices = np.unique(self.layout.precision_of[columns])
             of_matrices = (matrices[:, None] * width + order).ravel()
             places = n_matrices * width + columns[:, None] * n_regressors + np.arange(1, n_regressors)
-            means = self.means(block, rows, factors)
-            for k, (x, covariance) in enumerate(zip(means, self.covariance(factors)[0])):
+            means = regressors[:, 1:, rows]
+            for k, (x, covariance) in enumerate(zip(means, factors.at(factors.covariance, row))):
                 weight = responsibilities[rows, k]
                 of_products = covariance_of_products(x, covariance, weight)
                 tiled = np.tile(of_products, (len(matrices), len(matrices)))
@@ -426,11 +326,6 @@ class FactorStep(Step):
         weights = chosen.reshape(-1, len(block))
         noise = np.moveaxis(rng.standard_normal((self.n_factors, len(block), self.n_lanes)), -1, 0)
         noise = np.repeat(noise, self.n_components, axis=0)
-        for rows, missing in block.runs:
-            if len(missing) < self.n_columns:
-                factors = self._given(*missing)
-                root = factors.root.reshape(self._n_members, self.n_factors, self.n_factors).swapaxes(-1, -2)
-                x = self.means(block, rows, factors) + root @ noise[..., rows]
-                if self.in_use is not None:
-                    x *= np.tile(self.in_use[:, 1:], (self.n_lanes, 1))[..., None]
-                self._add(block, rows, factors, weights[:, rows], x, total, known=True)
+        factors, regressors, _ = self._located(block, with_roots=True)
+        _factors.scatter(factors.pattern, factors.root, noise, regressors)
+        self._add(block, weights, factors, regressors, np.empty((len(weights), 0, 0)), total)

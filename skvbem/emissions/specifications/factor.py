@@ -24,8 +24,9 @@ class FactorGaussian(NumericSpecification):
 
     Parameters
     ----------
-    n_factors : int, default=1
-        Factors of each component.
+    n_factors : int or "auto", default=1
+        Factors of each component. "auto" chooses a number for each component by itself: factors are added and deleted
+        as long as that raises `lower_bound_`, which needs ``method="vb"``; see `n_factors_` and `moves_`.
     noise : {"diag", "spherical"}, default="diag"
         A variance of the noise for each column, or one for all columns of a component.
     tied : bool, default=False
@@ -58,7 +59,7 @@ class FactorGaussian(NumericSpecification):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_factors": [Interval(Integral, 0, None, closed="left")],
+        "n_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "noise": [StrOptions({"diag", "spherical"})],
         "tied": ["boolean"],
         "relevance": [StrOptions({"ard", "fixed"})],
@@ -93,7 +94,8 @@ class FactorGaussian(NumericSpecification):
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
         self.check_parameters()
         options = {"spherical": self.noise == "spherical", "tied": self.tied}
-        return FactorAnalyzer.for_data(values, weight, n_factors=self.n_factors, **options)
+        n_factors = None if self.n_factors == "auto" else self.n_factors
+        return FactorAnalyzer.for_data(values, weight, n_factors=n_factors, **options)
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Mean, its precision in rows, noise and relevance of factors."""
@@ -117,6 +119,10 @@ class FactorGaussian(NumericSpecification):
                 f"{shown(value)} instead."
             )
         return float(numbers[0]), float(numbers[1])
+
+    def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
+        """How many factors each component has."""
+        return {"n_factors_": np.array(emission.numbers(len(parameters["means"])))}
 
     def means(self, parameters: Parameters) -> np.ndarray:
         """Means."""

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
+from skvbem.emissions import Emission
 from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, Forecast
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
@@ -156,6 +157,10 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     n_samples_ : float
         Time steps, each as often as its sequence counts: the n of BIC.
     n_free_parameters_ : int
+    moves_ : list of Move
+        Where factors are counted (``FactorGaussian("auto")``), the moves that raised the bound.
+    n_factors_ : ndarray of int, shape (n_components,)
+        Factors of each state, if there is a group with factors; where there are several, by group.
     groups_ : dict of str to list of str
         Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
     categories_ : dict of str to ndarray
@@ -320,11 +325,17 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         return super().partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
     def _model(self, reading: SequenceReading) -> HMM:
-        emission = reading.as_independent.emission()
-        n, owner = self.n_components, type(self).__name__
+        return self._model_with(reading, reading.as_independent.emission(), self.n_components)
+
+    def _model_with(self, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
+        n, owner = n_components, type(self).__name__
         check_size(emission, n, self._n_starts(), self.max_memory, owner, n + 1)
         chain = resolve_chain(self)
         return HMM(emission, *chain, resolve_emission_prior(reading.columns, emission, n))
+
+    def _check_together(self, X) -> None:
+        super()._check_together(X)
+        self._check_numbers(X)
 
     def _starts(
         self, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]

@@ -5,7 +5,9 @@ They read columns into groups, resolve the priors of their emissions, and warn o
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,7 +15,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in, warn
+from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
+from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.base import OBJECTIVES, warn_of_one_row
@@ -23,12 +27,14 @@ from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import Table, listed, named_columns, show
 from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
+from skvbem.estimators.labels.factor_numbers import FactorNumbers, Move, Search
 from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.estimators.reports import states_of_components
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.vbem.fit import Fit, FitPlan
 
 # Multiplications of a step that are taken without a word: about a second.
 _MAX_WORK = 1e9
@@ -100,7 +106,8 @@ class EmissionEstimator(ReportingEstimator):
         """
         nested = {name: value for name, value in params.items() if name.startswith("emission__")}
         direct = {name: value for name, value in params.items() if name not in nested}
-        where = moved(type(self).__name__, direct.keys() - self.get_params(deep=False).keys())
+        names = self.get_params(deep=False).keys()
+        where = moved(type(self).__name__, direct.keys() - names) if "emission" in names else ""
         if where:
             raise ValueError(where)
         super().set_params(**direct)
@@ -108,12 +115,67 @@ class EmissionEstimator(ReportingEstimator):
             self.emission = set_nested(self.emission, nested, type(self).__name__)
         return self
 
+    @abstractmethod
+    def _model_with(self, reading: Any, emission: Emission, n_components: int) -> Any:
+        """The model of some number of components of an emission."""
+
+    def _best_fit(self, model, data, reading, report) -> tuple[Any, FitPlan, Fit, dict]:
+        if not counts_factors(model.emission):
+            return super()._best_fit(model, data, reading, report)
+        factors = FactorNumbers(
+            partial(self._model_with, reading, n_components=model.n_components),
+            self._search(data, reading, report, self._seed(self.random_state)),
+        )
+        model, plan, fit, moves = factors.run(model.emission)
+        return model, plan, fit, {"moves_": moves}
+
+    def _search(self, data, reading, report, seed: tuple[int, ...]) -> Search:
+        """How models of other numbers of factors, or components, are fitted to the data."""
+        return Search(
+            self._method,
+            data,
+            lambda other: self._plan(other, data, reading, seed),
+            self._limits_of_run(),
+            stopped=lambda: report.stopped,
+            tell=self._tell,
+            **self._options(report),
+        )
+
+    def _tell(self, move: Move) -> None:
+        """Say where a long search for numbers of components or factors is."""
+        if self.verbose:
+            n, owner = move.n_components, type(self).__name__
+            factors = "".join(f", factors {' '.join(map(str, of_group))}" for of_group in move.n_factors)
+            many = f"{n} {self._label}{'s' * (n > 1)}{factors}"
+            print(f"[{owner}] {move.kind}: {many}, lower_bound {move.lower_bound:.6f}")
+
+    def _check_numbers(self, X) -> None:
+        """Refuse numbers of factors to be chosen where there is no bound to choose by, or no rows in memory."""
+        emission = self._given_emission()
+        groups = emission if isinstance(emission, (list, tuple)) else [("", emission, None)]
+        specifications = [group[1] for group in groups if len(group) == 3]
+        if not any(getattr(each, "n_factors", None) == "auto" for each in specifications):
+            return
+        asked = "n_factors='auto' of FactorGaussian"
+        if self.method != "vb":
+            raise ValueError(
+                f"{asked} needs method='vb' of {type(self).__name__}, whose bound decides. Got "
+                f"method={self.method!r}. Fit by 'vb' first, and give the 'n_factors_' found as a number."
+            )
+        if isinstance(X, Blocks) or is_dask(X) or getattr(X, "are_in_blocks", False):
+            raise ValueError(f"{asked} needs rows in memory; X comes in blocks. Try it on some of the blocks.")
+
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
-        columns, values = ColumnGroups.learned(table, self.emission, type(self).__name__, **self._reading_options())
+        owner, options = type(self).__name__, self._reading_options()
+        columns, values = ColumnGroups.learned(table, self._given_emission(), owner, **options)
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         return columns, values
+
+    def _given_emission(self) -> Any:
+        """What the columns hold, as users say it: a name, an object, a mapping or a list."""
+        return self.emission
 
     def _reading_options(self) -> dict:
         """How columns are read."""
@@ -182,7 +244,8 @@ class EmissionEstimator(ReportingEstimator):
         return f"{n} {self._label}{'s' * (n > 1)}, {'; '.join(words)}"
 
     def _prior_in_words(self, columns: ColumnGroups) -> str:
-        return ", ".join([super()._prior_in_words(columns), *(repr(group.specification) for group in columns.groups)])
+        words = [super()._prior_in_words(columns), *(repr(group.specification) for group in columns.groups)]
+        return ", ".join(filter(None, words))
 
     def _doubts_of_fit(self, fitted: FittedEmissions) -> list[str]:
         stopped = fitted.at_floor() if fitted.form.prior_share == 0.0 else []
@@ -205,7 +268,7 @@ class EmissionEstimator(ReportingEstimator):
                 if group.encoder is not None
                 for name, levels in zip(group.names, group.encoder.categories_)
             },
-            "n_free_parameters_": fitted.model.prior.n_free_parameters,
+            "n_free_parameters_": fitted.n_free_parameters,
         }
         return state | fitted.hyperparameters()
 
@@ -246,7 +309,12 @@ class EmissionEstimator(ReportingEstimator):
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)
         prefix = type(self).__name__.lower()
-        return np.asarray([f"{prefix}{k}" for k in range(self._fitted_.model.n_components)], dtype=object)
+        return np.asarray([f"{prefix}{k}" for k in range(self._n_features_out)], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        """How many columns `transform` makes."""
+        return self._fitted_.model.n_components
 
 
 def warn_of_oddities(

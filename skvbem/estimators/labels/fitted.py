@@ -50,6 +50,11 @@ class FittedEmissions(Fitted):
         """The emission of the groups."""
         return self.model.emission
 
+    @property
+    def n_free_parameters(self) -> int:
+        """Dimension of the parameters; turns of factors, and factors that a component does not have, are none."""
+        return self.model.n_free_parameters
+
     def _found_point(self) -> tuple:
         """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""
         point = self.form.point_of(self.model.prior, self.statistics)

@@ -11,7 +11,6 @@ from skvbem.emissions.specifications.base import positive
 from skvbem.estimators.input.tables import show
 from skvbem.estimators.labels.fitting import LabelMethod
 from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
-from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.vbem.driver import Ascent
@@ -73,9 +72,10 @@ class MixtureMethod(LabelMethod):
     def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
         """The fit with its components sorted as the prior of the weights has them, if that raises the bound."""
         model = ascent.model
-        if not model.weights.by_weight:
-            return fit
-        ordered = Components.of(model, fit.statistics).statistics(model)
+        order = model.preferred_order(fit.statistics)
+        if order is None or np.ptp(model.emission.kinds(model.n_components)) > 0:
+            return fit  # components of two kinds do not change places by themselves: their numbers go with them
+        ordered = model.relabeled(fit.statistics, order)
         if np.array_equal(ordered, fit.statistics):
             return fit
         again = best_of(ascent, ordered[:, None], stop=stop, **limits)

@@ -5,78 +5,41 @@ says which component to split, and their statistics are where the larger mixture
 so to join two components is to add theirs. Moves of one size race; the best is nearly at its optimum before its bound
 counts. As many components are split at once as raises the bound: all that promise a gain, or the better half of them.
 
+Where factors are counted, too, births and deletions of factors take turns with these moves (see
+`skvbem.estimators.labels.factor_numbers`): halves have as many factors as the component had, components joined as many
+as the larger of them, and each mixture is compared once its needless factors are gone.
+
 Where no move raises the bound, two moves in a row are tried, and starts from nothing with one component less, as many,
 and one more, so that the search ends where each of these is worse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from skvbem.estimators.labels.fitting import LabelStarts
-from skvbem.estimators.mixture.fitting import MixtureMethod
+from skvbem.emissions import Emission
+from skvbem.emissions.factor.numbers import (
+    Numbers,
+    counts_factors,
+    most_factors,
+    numbers_of,
+    with_factors_kept,
+    with_numbers,
+)
+from skvbem.estimators.labels.factor_numbers import FactorNumbers, Move, Search, State
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.moves import Recombinations
 from skvbem.models.mixture.components import Components
-from skvbem.models.mixture.model import Mixture, MixtureAscent, MixtureData
-from skvbem.models.mixture.starts import starts_of
-from skvbem.vbem import posteriors
-from skvbem.vbem.driver import Race, run
+from skvbem.models.mixture.model import Mixture
 from skvbem.vbem.fit import Fit, FitPlan
 
 # Components that a round splits one by one, pairs it joins, and components it drops.
 _N_SPLITS, _N_JOINS, _N_DEATHS = 4, 6, 3
 # Components of which moves know better than starts from nothing.
 _MAX_FROM_NOTHING = 20
-# Nats to which moves are run, and by which a bound must be higher: runs that end closer met one optimum.
-_NEARLY, _MIN_RISE_IN_NATS = 0.01, 0.03
-
-
-class Move(NamedTuple):
-    """A move that raised the bound.
-
-    Parameters
-    ----------
-    kind : str
-        "start", "split", "join" (or drop), or several of these in turn, such as "split, join".
-    n_components : int
-        After it.
-    lower_bound : float
-        After it, total nats.
-    """
-
-    kind: str
-    n_components: int
-    lower_bound: float
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """A mixture of some number of components, nearly fitted.
-
-    Parameters
-    ----------
-    model : Mixture
-    statistics : ndarray of shape (n_cells,)
-    bound : float
-        There, total nats.
-    kind : str
-        The moves that led here from the state before.
-    """
-
-    model: Mixture
-    statistics: np.ndarray
-    bound: float
-    kind: str
-
-    @property
-    def components(self) -> Components:
-        """Statistics of the mixture by component."""
-        return Components.of(self.model, self.statistics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +64,6 @@ class Parts:
         """Statistics of rows by component."""
         return Components(self.of.counts, self.of.whole[self.of.cells], self.of.whole[self.of.shared_cells])
 
-    def with_hyperparameters(self, components: Components) -> Components:
-        """Statistics of rows with those of hidden hyperparameters, of which every component has the same."""
-        each, shared = self.of.of_hyperparameters[self.of.cells[0]], self.of.of_hyperparameters[self.of.shared_cells]
-        return replace(components, per_component=components.per_component + each, shared=components.shared + shared)
-
     def promising(self) -> list[int]:
         """Components whose division promises a gain, the largest first."""
         order = np.argsort(-self.gain, kind="stable").tolist()
@@ -113,73 +71,42 @@ class Parts:
 
 
 class Growth:
-    """A search for the number of components.
+    """A search for the number of components, and for the number of factors of each where these are counted.
 
     Parameters
     ----------
-    model_of : callable of int to Mixture
-        The mixture of so many components.
-    data : MixtureData
-        With row hashes.
-    n_init : int
-        Starts from nothing, of each number of components that they are tried with.
-    init : str
-        Their kind; see `skvbem.models.mixture.starts.starts_of`.
+    model_of : callable of (Emission, int) to Mixture
+        The mixture of so many components of an emission.
+    emission : Emission
+    search : Search
+        On data with row hashes.
     seed : tuple of int
-    limits : mapping
-        As `skvbem.vbem.fit.best_of` takes them.
-    n_threads : int
-    stop : callable, optional
-        As in `skvbem.vbem.driver.run`.
-    stopped : callable
-        Whether a run was asked to stop, so that no other should follow.
-    tell : callable of Move
-        Called with every move that raised the bound.
     """
 
     def __init__(
-        self,
-        model_of: Callable[[int], Mixture],
-        data: MixtureData,
-        *,
-        n_init: int,
-        init: str,
-        seed: tuple[int, ...],
-        limits: Mapping[str, Any],
-        n_threads: int = 1,
-        stop: Callable[[int, float], bool] | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-        tell: Callable[[Move], None] = lambda move: None,
+        self, model_of: Callable[[Emission, int], Mixture], emission: Emission, search: Search, seed: tuple[int, ...]
     ):
-        self.model_of, self.data = model_of, data
-        self.n_init, self.init, self.seed, self.limits = n_init, init, seed, limits
-        self.n_threads, self.stop, self.stopped = n_threads, stop, stopped
-        self.tell = tell
-        self._nearly = {**limits, "tol": max(limits["tol"], _NEARLY)}
+        self.model_of, self.emission, self.search, self.seed = model_of, emission, search, seed
+        data = self.data = search.data
         assert data.row_hashes is not None
-        self.rows = DistinctRows.of(model_of(1).emission, data)
+        self.rows = DistinctRows.of(emission, data)
         self.most = len(np.unique(data.row_hashes(slice(None))[data.weight > 0]))
+        self.counts_factors = counts_factors(emission)
 
     def run(self) -> tuple[Mixture, FitPlan, Fit, list[Move]]:
         """The mixture where no move raises the bound any more, how it was fitted, and the moves that raised it."""
-        state = replace(self._anew(1), kind="")
-        moves = [Move("start", 1, state.bound)]
-        while True:
-            least = state.bound + max(_MIN_RISE_IN_NATS, 1e-9 * abs(state.bound))
-            better = next((reached for reached in self._moves(state) if reached.bound > least), None)
-            if better is None:
-                plan, fit = self._finished(state)
-                if self.stopped() or fit.objective <= least:
-                    return state.model, plan, fit, moves
-                better = State(state.model, fit.statistics, fit.objective, "start")
-            moves.append(Move(better.kind, better.model.n_components, better.bound))
-            self.tell(moves[-1])
-            state = replace(better, kind="")
+        first = self._anew(1, numbers_of(self.emission, 1))
+        return self.search.run([first], self._moves, anew=lambda state: state.model.n_components <= _MAX_FROM_NOTHING)
 
     def _moves(self, state: State) -> Iterator[State]:
         """What can be reached from a state, cheap and likely moves first."""
         n = state.model.n_components
         yield from self._without_empty(state)
+        other_factors = []
+        if self.counts_factors:
+            for reached in self._factors(n).births_and_deletions(state):
+                yield reached
+                other_factors.append(reached)
         parts = self._parts(state)
         yield from self._many_split(state, parts)
         more = list(self._one_split(state, parts))
@@ -192,9 +119,25 @@ class Growth:
             yield from self._one_split(reached, divided)
         for reached in less:
             yield from self._one_split(reached, self._parts(reached))
-        for k in (n + 1, n - 1) if n <= _MAX_FROM_NOTHING else ():
-            if 1 <= k <= self.most and not self.stopped():
-                yield self._anew(k)
+        yield from self._factors(n).second_births(other_factors)
+        for k, numbers in self._sizes_anew(state) if n <= _MAX_FROM_NOTHING else ():
+            if 1 <= k <= self.most and not self.search.stopped():
+                yield self._pruned(self._anew(k, numbers))
+
+    def _sizes_anew(self, state: State) -> Iterator[tuple[int, Numbers]]:
+        """Components, and factors of each, that new starts are tried with: one component more or less, or as many.
+
+        All components have as many factors as those of the state have on average. Where there are as many components,
+        one factor more or less is tried.
+        """
+        n, on_average = state.model.n_components, [round(float(np.mean(of_group))) for of_group in state.numbers]
+        for k in (n + 1, n - 1):
+            yield k, tuple((of_group,) * k for of_group in on_average)
+        for group, most in enumerate(most_factors(self.emission)):
+            for by in (0, 1, -1):
+                numbers = [of_group + by * (g == group) for g, of_group in enumerate(on_average)]
+                if 0 <= numbers[group] <= most and (by or group == 0):
+                    yield n, tuple((of_group,) * n for of_group in numbers)
 
     def _parts(self, state: State) -> Parts:
         """A state taken apart."""
@@ -215,7 +158,7 @@ class Growth:
         """Components split together: all that promise a gain, or the better half of these, or half of that."""
         promising = parts.promising()
         while len(promising) > 1:
-            yield from self._reached(state, [self._divided(parts, promising)], "split")
+            yield from self._reached(state, [self._divided(parts, promising)], "split", parts)
             promising = promising[: len(promising) // 2]
 
     def _one_split(self, state: State, parts: Parts) -> Iterator[State]:
@@ -223,11 +166,11 @@ class Growth:
         order = np.argsort(-parts.gain, kind="stable")[:_N_SPLITS].tolist()
         best = [self._divided(parts, [k]) for k in order if np.isfinite(parts.gain[k])]
         if best:
-            yield from self._reached(state, best, "split")
+            yield from self._reached(state, best, "split", parts)
 
     @staticmethod
     def _divided(parts: Parts, which: list[int]) -> Components:
-        return parts.with_hyperparameters(parts.whole.divided({k: parts.halves[k] for k in which}))
+        return parts.whole.divided({k: parts.halves[k] for k in which})
 
     def _joined(self, state: State, parts: Parts) -> Iterator[State]:
         """The mixture with two components joined, or one dropped: the best one of those tried."""
@@ -236,43 +179,70 @@ class Growth:
         whole = parts.whole
         fewer = [whole.joined(one, other) for _, other, one in parts.of.joins()[:_N_JOINS]]
         fewer += [whole.without(np.array([k])) for _, k in parts.of.drops()[:_N_DEATHS]]
-        yield from self._reached(state, [parts.with_hyperparameters(each) for each in fewer], "join")
+        yield from self._reached(state, fewer, "join", parts)
 
     def _without_empty(self, state: State) -> Iterator[State]:
         """All components of less than one row dropped, if there are several."""
-        small = np.flatnonzero(state.components.counts < 1.0)
+        of_weights = state.model.prior.split(state.statistics)[0]
+        small = np.flatnonzero(state.model.weights.counts(of_weights) < 1.0)
         if 1 < len(small) < state.model.n_components:
-            yield from self._reached(state, [state.components.without(small)], "join")
+            whole = Components.of(state.model, state.statistics)
+            yield from self._reached(state, [whole.without(small)], "join")
 
-    def _reached(self, state: State, starts: list[Components], kind: str) -> Iterator[State]:
-        """Where the best of some mixtures of one size ends."""
-        if len(starts[0]) > self.most or self.stopped():
+    def _reached(
+        self, state: State, starts: list[Components], kind: str, parts: Parts | None = None
+    ) -> Iterator[State]:
+        """Where the best of some mixtures of one size ends, of those with the same numbers of factors.
+
+        Statistics of rows that a state was taken apart into lack those of hidden hyperparameters.
+        """
+        if len(starts[0]) > self.most or self.search.stopped():
             return
-        model = self.model_of(len(starts[0]))
-        columns = np.stack([start.statistics(model) for start in starts], axis=1)
-        result = run(self._ascent(model), columns, stop=self.stop, race=Race(), **self._nearly)
-        kind = f"{state.kind}, {kind}" if state.kind else kind
-        yield State(model, result.statistics[:, result.best].copy(), float(result.objective[result.best]), kind)
+        by_numbers: dict[Numbers, list[np.ndarray]] = {}
+        for start in starts:
+            if parts is not None:
+                start = self._with_hyperparameters(start, parts)
+            start = start.in_order(state.model)
+            numbers = tuple(tuple(max(of_group[k] for k in of) for of in start.origins) for of_group in state.numbers)
+            by_numbers.setdefault(numbers, []).append(self._statistics(start, state, numbers))
+        for numbers, columns in by_numbers.items():
+            model = self._model(len(starts[0]), numbers)
+            yield self._pruned(self.search.reached(model, np.stack(columns, axis=1), state.after(kind)))
 
-    def _ascent(self, model: Mixture) -> MixtureAscent:
-        ascent = MixtureAscent(model, self.data, posteriors.VB, self.n_threads)
-        ascent.rows = self.rows
-        return ascent
+    @staticmethod
+    def _with_hyperparameters(components: Components, parts: Parts) -> Components:
+        """Statistics of rows with those of hidden hyperparameters, of components joined the larger ones."""
+        of = parts.of
+        each = [of.of_hyperparameters[of.cells[list(made_of)]].max(axis=0) for made_of in components.origins]
+        return replace(
+            components,
+            per_component=components.per_component + np.stack(each),
+            shared=components.shared + of.of_hyperparameters[of.shared_cells],
+        )
 
-    def _plan(self, limits: Mapping[str, Any]) -> FitPlan:
-        starts = LabelStarts(self.init, self.n_init, self.seed, starts_of)
-        return FitPlan(MixtureMethod(), self.seed, starts, limits, explore=True)
+    def _statistics(self, components: Components, state: State, numbers: Numbers) -> np.ndarray:
+        """Statistics (n_cells,) of a mixture of components that a state was changed to."""
+        model = self._model(len(components), numbers)
+        wide = components.statistics(model, state.model.emission)
+        if not numbers:
+            return wide
+        first = model.first_emission_cell
+        emissions = state.model.emission, model.emission
+        of_emission = with_factors_kept(wide[first:], *emissions, numbers, lambda g, k: range(numbers[g][k]))
+        return np.concatenate([wide[:first], of_emission])
 
-    def _anew(self, n_components: int) -> State:
+    def _model(self, n_components: int, numbers: Numbers) -> Mixture:
+        """The mixture of so many components, with so many factors each."""
+        return self.model_of(with_numbers(self.emission, numbers) if numbers else self.emission, n_components)
+
+    def _factors(self, n_components: int) -> FactorNumbers:
+        """Moves of factors of so many components."""
+        return FactorNumbers(lambda emission: self.model_of(emission, n_components), self.search)
+
+    def _pruned(self, state: State) -> State:
+        """A state without factors that its components do not need."""
+        return self._factors(state.model.n_components).pruned(state) if self.counts_factors else state
+
+    def _anew(self, n_components: int, numbers: Numbers) -> State:
         """A mixture fitted from new starts."""
-        model = self.model_of(n_components)
-        fit = self._plan(self._nearly).run(model, self.data, posteriors.VB, self.n_threads, self.stop)
-        return State(model, fit.statistics, fit.objective, "start")
-
-    def _finished(self, state: State) -> tuple[FitPlan, Fit]:
-        """The best fit of a state's size, from where it is and, unless components are many, from new starts."""
-        if state.model.n_components > _MAX_FROM_NOTHING:
-            plan = FitPlan(MixtureMethod(), self.seed, state.statistics[:, None], self.limits)
-            return plan, plan.run(state.model, self.data, posteriors.VB, self.n_threads, self.stop)
-        plan = self._plan(self.limits)
-        return plan, plan.refit(state.model, self.data, posteriors.VB, state, self.n_threads, self.stop)
+        return self.search.anew(self._model(n_components, numbers))

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
-from skvbem.blocks import Blocks, blocks_of, is_dask
+from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import Emission
-from skvbem.estimators.base import check_count, has_posterior
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.names import check_names, names_of_fit
-from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.input.tables import read_table
-from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
-from skvbem.estimators.labels.estimator import (
-    EmissionEstimator,
-    check_size,
-    resolve_emission_prior,
-    responsibilities_of,
-)
+from skvbem.estimators.labels.estimator import responsibilities_of
 from skvbem.estimators.labels.fitting import LabelStarts
+from skvbem.estimators.mixture.estimator import MixtureEstimator
 from skvbem.estimators.mixture.fitted import FittedMixture
-from skvbem.estimators.mixture.fitting import OPTIMIZED, MixtureMethod, resolve_weights
-from skvbem.estimators.mixture.growth import Growth, Move
+from skvbem.estimators.mixture.fitting import OPTIMIZED, resolve_weights
+from skvbem.estimators.mixture.growth import Growth
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
 from skvbem.vbem.fit import Fit, FitPlan
 
 
-class VBMixture(EmissionEstimator):
+class VBMixture(MixtureEstimator):
     r"""Bayesian mixture of components, for measurements, counts, categories and tables that mix them.
 
     A row belongs to one of `n_components` components; its columns, or groups of columns, are independent given that.
@@ -143,7 +131,10 @@ class VBMixture(EmissionEstimator):
     n_free_parameters_ : int
     n_components_ : int
     moves_ : list of Move
-        With ``n_components="auto"``, the moves that raised the bound: kind, number of components and bound after each.
+        With ``n_components="auto"``, and where factors are counted (``FactorGaussian("auto")``), the moves that raised
+        the bound: kind, number of components, bound and numbers of factors after each.
+    n_factors_ : ndarray of int, shape (n_components,)
+        Factors of each component, if there is a group with factors; where there are several, by group.
     groups_ : dict of str to list of str
         Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
     categories_ : dict of str to ndarray
@@ -172,16 +163,11 @@ class VBMixture(EmissionEstimator):
     2
     """
 
-    _label = "component"
     _prior_parameters = ("weight_concentration_prior_type", "weight_concentration_prior")
-    _method = MixtureMethod()
-    _fitted_type = FittedMixture
-    # Of a search that names none: that of networks is refused where hyperparameters are hidden.
-    default_score = "lower_bound"
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        **EmissionEstimator._parameter_constraints,
+        **MixtureEstimator._parameter_constraints,
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
         "weight_concentration_prior": "no_validation",
         "init": [StrOptions({"auto", "k-means++", "random", "hierarchical"}), "array-like"],
@@ -233,128 +219,30 @@ class VBMixture(EmissionEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    # Fitting ----------------------------------------------------------------------------------------------------------
-
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit the mixture to a table.
-
-        A fit that raises or is interrupted leaves the estimator as it was before.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
-            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. Of rows in blocks
-            (see `blocks_of`) one block at a time is in memory.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
-            How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
-
-        Returns
-        -------
-        self : VBMixture
-            Fitted.
-
-        Raises
-        ------
-        ValueError
-            If X or a parameter is not what it should be; the message names which and what would be right.
-        TooLargeError
-            If components and starts take more than `max_memory`.
-        """
-        return super().fit(X, y, sample_weight)
-
-    @available_if(has_posterior)
-    def partial_fit(self, X, y=None, sample_weight=None):
-        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
-
-        Exact with one component on complete data, whatever the batches. With several, a component that an early batch
-        does not need is soon given up for good: let the first batch be large, or fit `blocks_of` all batches.
-        `batch_lower_bound_` bounds the log probability of this batch given the approximate past; the sum over batches
-        is no bound on the evidence of all data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first
-        batch. Only with ``method="vb"``.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        self : VBMixture
-            Fitted.
-        """
-        if isinstance(X, Blocks):
-            raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
-        return super().partial_fit(X, y, sample_weight)
-
-    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
-        owner = type(self).__name__
-        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
-        if not isinstance(X, np.ndarray) and is_dask(X):
-            X = blocks_of(X)
-        if isinstance(X, Blocks):
-            tables, names = WeightedTables(X, sample_weight, owner), {}
-            if columns is None:
-                columns = ColumnGroups.learned_from_blocks(
-                    tables.tables, self.emission, owner, **self._reading_options()
-                )
-                names = names_of_fit(next(iter(tables.tables)))
-            return TableReading.of_blocks(columns, tables, names=names, given=given)
-        table = read_table(X, owner)
-        if columns is not None:
-            check_names(table, self)
-        table, weight, is_weighted = self._weighted_rows(table, sample_weight)
-        if columns is not None:
-            return TableReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
-        columns, values = self._learned_columns(table)
-        return TableReading(columns, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
-
     def _model(self, reading: TableReading) -> Mixture:
         n_components = 1 if self.n_components == "auto" else self.n_components
-        return self._mixture(reading, reading.emission(), n_components)
+        return self._model_with(reading, reading.emission(), n_components)
 
-    def _mixture(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
-        """The mixture of some number of components of an emission."""
-        owner = type(self).__name__
-        check_size(emission, n_components, self._n_starts(), self.max_memory, owner)
-        weights = resolve_weights(
-            self.weight_concentration_prior_type, self.weight_concentration_prior, n_components, owner
-        )
-        return Mixture(emission, weights, resolve_emission_prior(reading.groups, emission, n_components))
+    def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
+        kind, concentration = self.weight_concentration_prior_type, self.weight_concentration_prior
+        weights = partial(resolve_weights, kind, concentration, owner=type(self).__name__)
+        return self._mixture(reading, emission, n_components, weights)
 
     def _best_fit(self, model, data, reading, report) -> tuple[Mixture, FitPlan, Fit, dict]:
         if self.n_components != "auto":
             return super()._best_fit(model, data, reading, report)
-        seed, limits = self._seed(self.random_state), self._limits_of_run()
-        growth = Growth(
-            partial(self._mixture, reading, model.emission),
-            data,
-            n_init=self.n_init,
-            init=self.init,
-            seed=seed,
-            limits=limits,
-            stopped=lambda: report.stopped,
-            tell=self._tell,
-            **self._options(report),
-        )
-        model, plan, fit, moves = growth.run()
+        seed = self._seed(self.random_state)
+        starts = LabelStarts(self.init, self.n_init, seed, starts_of)
+        plan = FitPlan(self._method, seed, starts, self._limits_of_run(), explore=True)
+        search = replace(self._search(data, reading, report, seed), plan=lambda other: plan)
+        model, plan, fit, moves = Growth(partial(self._model_with, reading), model.emission, search, seed).run()
         return model, plan, fit, {"moves_": moves}
-
-    def _tell(self, move: Move) -> None:
-        """Say where a long search for the number of components is."""
-        if self.verbose:
-            n, owner = move.n_components, type(self).__name__
-            print(f"[{owner}] {move.kind}: {n} component{'s' * (n > 1)}, lower_bound {move.lower_bound:.6f}")
 
     def _learns_prior(self) -> bool:
         return isinstance(self.weight_concentration_prior, str)
 
     def _check_together(self, X) -> None:
+        self._check_numbers(X)
         owner = f"of {type(self).__name__}"
         auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
         if self.method != "vb" and (auto or optimized):
@@ -379,7 +267,8 @@ class VBMixture(EmissionEstimator):
 
     def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray | LabelStarts:
         if isinstance(self.init, str):
-            return LabelStarts(self.init, self.n_init, seed, starts_of)
+            n_starts = self.n_init if model.n_components > 1 else 1  # with one component all are the same
+            return LabelStarts(self.init, n_starts, seed, starts_of)
         n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
         given = given if reading.is_weighted is None else given[reading.is_weighted]
@@ -395,54 +284,16 @@ class VBMixture(EmissionEstimator):
     def _model_state(fitted: FittedMixture) -> dict:
         """The attributes that tell of the mixture."""
         return {
-            **EmissionEstimator._emission_state(fitted),
+            **MixtureEstimator._emission_state(fitted),
             "n_components_": fitted.model.n_components,
             "weights_": fitted.weights,
             "counts_": fitted.counts,
         }
 
-    def _drawn_like(self, like: TableReading, model: Mixture, point, rng: np.random.Generator):
-        ((values, _),) = like.blocks
-        return FittedMixture.drawn_at(model, point, len(values[0]), rng)[0]
-
     def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> LabelStarts:
         return LabelStarts("k-means++", plan.n_starts, seed, starts_of)
 
     # Asking -----------------------------------------------------------------------------------------------------------
-
-    def asked(self, X) -> tuple[FittedMixture, list[np.ndarray]]:
-        """What was fitted, and the values of a table to ask it about, by group of columns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        fitted : FittedMixture
-        values : list of ndarray
-        """
-        check_is_fitted(self)
-        table = read_table(X, type(self).__name__)
-        check_names(table, self)
-        return self._fitted_, self._fitted_.groups.values(table)
-
-    def score_samples(self, X):
-        """Log predictive density of each row, nats; what is missing is integrated out.
-
-        With ``method="vb"`` the exact average of p(row | theta) over q(theta), which integrates to one over all rows;
-        with MAP and ML that of the point found. A row that is impossible scores -inf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        fitted, values = self.asked(X)
-        return fitted.log_predictive(values)
 
     def predict_proba(self, X):
         """Posterior probabilities of the components given each row, under the predictive distribution.
@@ -486,24 +337,6 @@ class VBMixture(EmissionEstimator):
         """
         return self.predict_proba(X)
 
-    def impute(self, X):
-        """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray or DataFrame
-            X in its own container; observed cells are untouched.
-        """
-        fitted, values = self.asked(X)
-        emission, groups = fitted.emission, fitted.groups
-        table = emission.prepare(groups.as_emission_takes(values))
-        imputed = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
-        return filled(X, groups.missing(values), groups.columns_of(imputed))
-
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the components behind them.
 
@@ -521,14 +354,7 @@ class VBMixture(EmissionEstimator):
         X : ndarray of shape (n_samples, n_features)
         components : ndarray of int, shape (n_samples,)
         """
-        check_is_fitted(self)
-        check_count("n_samples", "sample", n_samples)
-        fitted = self._fitted_
-        numbers = int(n_samples) * (2 * len(fitted.groups.names) + 2)
-        self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
-        rng = self._rng(self.random_state if random_state is None else random_state)
-        drawn, components = fitted.sample(int(n_samples), rng)
-        return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components
+        return self._sampled(n_samples, random_state)
 
 
 __all__ = ["VBMixture"]

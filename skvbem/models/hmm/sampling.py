@@ -11,7 +11,7 @@ import numpy as np
 from skvbem.capabilities import Relabelings
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.hmm.model import HMM
-from skvbem.models.labels.relabelings import signed_relabelings
+from skvbem.models.labels.relabelings import are_alike, signed_relabelings
 from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings
 from skvbem.models.sequences.data import HMMData
 
@@ -53,7 +53,7 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
     cells = np.stack([np.flatnonzero(state == k) for k in range(n_states)])
     # priors that take states for alike have natural parameters that do
     natural = model.prior.blocks[2].expected_natural()[cells]
-    alike = np.all(natural == natural[0]) and all(
+    alike = are_alike(natural, model.emission.kinds(n_states)) and all(
         np.array_equal(rows.relabeled(order).concentration, rows.concentration)
         for rows in (model.initial, model.transitions)
         for order in (np.roll(np.arange(n_states), 1), _swapped(n_states))

@@ -52,7 +52,11 @@ class GibbsSampler:
         return Path(statistics, natural, slope)
 
     def certain_statistics(self, data: Any, rng: np.random.Generator) -> np.ndarray:
-        """The part of expected statistics that labels have no say in, (n_cells,): what two E steps agree on."""
+        """The part of expected statistics that nothing hidden has a say in, (n_cells,): what two E steps agree on.
+
+        Where rows hide more than their labels, such as factors or missing cells, none of the emission is: cells of what
+        is hidden and cells of what is not belong together, and no part of them is the statistics of any data.
+        """
         alike = np.ones(self.model.n_components)
         naturals = []
         for _ in range(2):
@@ -61,6 +65,8 @@ class GibbsSampler:
             naturals.append((self.model.prior + statistics).expected_natural())
         one, other = self.model.expect(np.stack(naturals, axis=1), data).statistics.T
         certain = np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
+        if self._emission is not None and not all(self._emission.is_conjugate(chunk.table) for chunk in data.chunks()):
+            certain[self.model.first_emission_cell :] = 0.0
         # what leaves hyperparameters to their prior must leave them all to it
         return np.where(self.model.prior.leaves_hyperparameters(certain), 0.0, certain)
 

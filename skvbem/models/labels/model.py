@@ -66,6 +66,12 @@ class LabelModel(LatentModel):
         return sum(self.prior.n_cells)
 
     @property
+    def n_free_parameters(self) -> int:
+        """Parameters of all components, but for those of emissions that no data can tell apart."""
+        everywhere = np.ones(self.n_components, dtype=bool)
+        return self.prior.n_free_parameters - self.emission.n_redundant_parameters(everywhere)
+
+    @property
     def first_emission_cell(self) -> int:
         """Where statistics of the emission begin."""
         return sum(self.prior.n_cells[:-1])
@@ -125,6 +131,10 @@ class LabelModel(LatentModel):
     @abstractmethod
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
+
+    def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
+        """The order of the components (n_components,) that the prior means, if it means any."""
+        return None
 
     @abstractmethod
     def divergences(self, natural: np.ndarray, data: Any) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
-from math import factorial, lgamma
+from itertools import permutations, product
+from math import factorial, lgamma, prod
 
 import numpy as np
 
@@ -40,8 +40,9 @@ class LabelRelabelings:
         relabelings = self.relabelings(hidden)
         if relabelings is not None:
             return float(np.log(float(relabelings.n)))
-        n = self.model.n_components
-        return lgamma(n + 1.0) + n * np.log(float(self.model.emission.n_symmetries))
+        n, emission = self.model.n_components, self.model.emission
+        changes = sum(np.log(float(emission.n_symmetries_of(k))) for k in range(n))
+        return changes + sum(lgamma(size + 1.0) for size in np.bincount(emission.kinds(n)))
 
     def listed_relabelings(self, hidden: Sequence, limit: int) -> np.ndarray:
         """Each as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
@@ -67,11 +68,30 @@ def signed_relabelings(
     cells_in_order : callable of ndarray (n_orders, n_components)
         For each cell the one that takes its place, (n_orders, n_cells).
     alike : bool
-        Whether the prior tells no label from another.
+        Whether the prior tells no label from another of its kind.
     limit : int
     """
-    n = model.n_components
-    if (factorial(n) if alike else 1) > limit or model.emission.n_symmetries > limit:
+    n, emission = model.n_components, model.emission
+    kinds = emission.kinds(n)
+    n_orders = prod(factorial(size) for size in np.bincount(kinds)) if alike else 1
+    if n_orders > limit or emission.n_symmetries > limit:
         return None
-    orders = np.array(list(permutations(range(n)))) if alike else np.arange(n)[None]
-    return SignedRelabelings(of_rows, model.emission.symmetries(), orders, cells_in_order(orders))
+    orders = np.array(list(_orders_within(kinds))) if alike else np.arange(n)[None]
+    of_kinds = {kind: emission.symmetries(int(np.argmax(kinds == kind))) for kind in kinds.tolist()}
+    return SignedRelabelings(of_rows, [of_kinds[kind] for kind in kinds.tolist()], orders, cells_in_order(orders))
+
+
+def are_alike(natural: np.ndarray, kinds: np.ndarray) -> bool:
+    """Whether labels of one kind have the same natural parameters, (n_components, n_own): their priors are the same."""
+    first = np.array([np.argmax(kinds == kind) for kind in kinds])
+    return bool(np.all(natural == natural[first]))
+
+
+def _orders_within(kinds: np.ndarray) -> Iterator[np.ndarray]:
+    """Orders of labels in which each stands in the place of one of its kind; the first leaves all as it is."""
+    members = [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
+    for changed in product(*(permutations(each) for each in members)):
+        order = np.arange(len(kinds))
+        for places, labels in zip(members, changed):
+            order[places] = labels
+        yield order

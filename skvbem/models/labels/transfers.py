@@ -83,8 +83,9 @@ class Transfers:
     def _likely(self, labels: np.ndarray, statistics: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows whose transfer may gain most, and where to, as far as is seen without taking them out."""
         posterior = self.prior + statistics
-        logs = np.concatenate([self.emission.log_predictive(block, posterior) for block in self.rows.blocks])
-        logs = logs + np.log(counts + 1.0)
+        with np.errstate(invalid="ignore"):  # where rounding leaves no spread, no row is likely
+            logs = np.concatenate([self.emission.log_predictive(block, posterior) for block in self.rows.blocks])
+        logs = np.where(np.isnan(logs), -np.inf, logs + np.log(counts + 1.0))
         at = np.arange(len(labels))
         mine = logs[at, labels] - self.cells.shape[1] / np.maximum(counts, 1.0)[labels]
         logs[at, labels] = -np.inf

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from skvbem.emissions import Emission
 from skvbem.models.mixture.model import Mixture
 
 
@@ -22,11 +23,14 @@ class Components:
         Statistics of the emission that belong to one component.
     shared : ndarray of shape (n_shared_cells, ...)
         Those that belong to all.
+    made_of : tuple of tuple of int
+        The components of a mixture that each was made of; itself if nothing is said.
     """
 
     counts: np.ndarray
     per_component: np.ndarray
     shared: np.ndarray
+    made_of: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def of(cls, model: Mixture, statistics: np.ndarray) -> Self:
@@ -39,13 +43,27 @@ class Components:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def statistics(self, model: Mixture) -> np.ndarray:
-        """Statistics (n_cells, ...) of a mixture of so many components; the largest first where weights should fall."""
-        counts, per_component = self.counts, self.per_component
-        if model.weights.by_weight:
-            order = np.argsort(-counts, axis=0, kind="stable")
-            counts, per_component = counts[order], per_component[order]
-        component = model.emission.component_of_cell(len(self))
+    @property
+    def origins(self) -> tuple[tuple[int, ...], ...]:
+        """The components of a mixture that each was made of."""
+        return self.made_of or tuple((k,) for k in range(len(self)))
+
+    def in_order(self, model: Mixture) -> Self:
+        """The components as a mixture wants them: the largest first where weights should fall."""
+        if not model.weights.by_weight:
+            return self
+        order = np.argsort(-self.counts, axis=0, kind="stable")
+        made_of = tuple(self.origins[k] for k in order)
+        return type(self)(self.counts[order], self.per_component[order], self.shared, made_of)
+
+    def statistics(self, model: Mixture, emission: Emission | None = None) -> np.ndarray:
+        """Statistics (n_cells, ...) of a mixture of so many components; the largest first where weights should fall.
+
+        Those of the emission may be in the cells of another one.
+        """
+        ordered = self.in_order(model)
+        counts, per_component = ordered.counts, ordered.per_component
+        component = (model.emission if emission is None else emission).component_of_cell(len(self))
         of_emission = np.empty((len(component), *self.counts.shape[1:]))
         for k in range(len(self)):
             of_emission[component == k] = per_component[k]
@@ -54,16 +72,18 @@ class Components:
 
     def without(self, gone: np.ndarray) -> Self:
         """Statistics of all components but those that are dropped."""
-        return type(self)(
-            np.delete(self.counts, gone, axis=0), np.delete(self.per_component, gone, axis=0), self.shared
-        )
+        counts, per_component = np.delete(self.counts, gone, axis=0), np.delete(self.per_component, gone, axis=0)
+        made_of = tuple(each for k, each in enumerate(self.origins) if k not in gone)
+        return type(self)(counts, per_component, self.shared, made_of)
 
     def joined(self, one: int, other: int) -> Self:
         """Two components made one, which stands where the first of them stood."""
         counts, per_component = self.counts.copy(), self.per_component.copy()
         counts[one] += counts[other]
         per_component[one] += per_component[other]
-        return type(self)(counts, per_component, self.shared).without(np.array([other]))
+        made_of = list(self.origins)
+        made_of[one] += made_of[other]
+        return type(self)(counts, per_component, self.shared, tuple(made_of)).without(np.array([other]))
 
     def divided(self, parts: dict[int, Components]) -> Self:
         """Components replaced by their parts: the first stands where the component stood, the others at the end.
@@ -74,8 +94,10 @@ class Components:
         for k, of_component in parts.items():
             counts[k], per_component[k] = of_component.counts[0], of_component.per_component[0]
         more = [of_component for _, of_component in sorted(parts.items())]
+        made_of = [self.origins[k] for k, of_component in sorted(parts.items()) for _ in of_component.counts[1:]]
         return type(self)(
             np.concatenate([counts, *(of_component.counts[1:] for of_component in more)]),
             np.concatenate([per_component, *(of_component.per_component[1:] for of_component in more)]),
             self.shared,
+            (*self.origins, *made_of),
         )

@@ -315,6 +315,12 @@ class Mixture(LabelModel):
             return replace(parts[0], total_weight=data.total_weight)
         return MixtureBlocks(data.table, parts, len(rows), data.total_weight, False)
 
+    def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
+        """The largest component first where weights should fall."""
+        if not self.weights.by_weight:
+            return None
+        return np.argsort(-self.weights.counts(self.prior.split(statistics)[0]), kind="stable")
+
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
         of_weights, of_emission = self.prior.split(statistics)

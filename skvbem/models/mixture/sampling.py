@@ -8,7 +8,7 @@ from skvbem._kernels import _mixture
 from skvbem.capabilities import Relabelings
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.gibbs import rows_of_block
-from skvbem.models.labels.relabelings import signed_relabelings
+from skvbem.models.labels.relabelings import are_alike, signed_relabelings
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
@@ -54,7 +54,8 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     cells = np.stack([np.flatnonzero(component == k) for k in range(model.n_components)])
     # priors that take components for alike have natural parameters that do
     natural = model.prior.expected_natural()[cells]
-    alike = model.n_components > 1 and model.weights.exchangeable and bool(np.all(natural == natural[0]))
+    kinds = model.emission.kinds(model.n_components)
+    alike = model.n_components > 1 and model.weights.exchangeable and are_alike(natural, kinds)
     if model.emission.n_symmetries > 1:
         of_rows = np.stack([each[each >= model.first_emission_cell] for each in cells])
 

@@ -50,6 +50,8 @@ def starts_of(
     n_starts : int
     rng : numpy.random.Generator
     """
+    if model.n_components == 1:  # all rows are of the one component, whatever is drawn
+        return np.repeat(model.statistics_of(np.ones((len(data), 1)), data)[:, None], n_starts, axis=1)
     if kind != "hierarchical":
         return _nearest(model, data, drawn_seeds(kind, model, rows, n_starts, rng))
     joined = joined_start(model, cast(MixtureData, data), rows)[:, None]

@@ -207,7 +207,7 @@ class EvidenceJob(Job):
         scores = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
         return Record.of(
             scores,
-            n_free_parameters=evaluation.model.prior.n_free_parameters,
+            n_free_parameters=evaluation.model.n_free_parameters,
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
         )

@@ -10,7 +10,7 @@ TESTS = (
 
 ERRORS = {
     "ln Z of hyperparameters is left out of the bound": [
-        ("expectation.log_normalizer + log_normalizer", "expectation.log_normalizer + 0.0 * log_normalizer")
+        ("statistics, log_normalizer + of_hyperparameters", "statistics, log_normalizer + 0.0 * of_hyperparameters")
     ],
     "the normalizer of the hyperprior is forgotten": [
         ("float((log_rising(self.shape, self.power) - self.power", "float((0.0 * self.power - self.power")
@@ -20,8 +20,8 @@ ERRORS = {
     ],
     "a hyperparameter's own divergence is forgotten": [
         (
-            "return self.loadings.T @ (shape / rate), self._log_gain - grown.sum(axis=0)",
-            "return self.loadings.T @ (shape / rate), self.loadings.T @ (shape / rate) @ natural",
+            "return self._by_cell @ (shape / rate), self._log_gain - grown.sum(axis=0)",
+            "return self._by_cell @ (shape / rate), self._by_cell @ (shape / rate) @ natural",
         )
     ],
     "Laplace's Gaussian takes hyperparameters for known": [

@@ -1,0 +1,13 @@
+from numpy.typing import NDArray
+
+def invert(precision: NDArray, root: NDArray, covariance: NDArray, log_root: NDArray) -> None: ...
+def locate(
+    pattern: NDArray,
+    matrices: NDArray,
+    covariance: NDArray,
+    constant: NDArray,
+    regressors: NDArray,
+    log_likelihood: NDArray,
+) -> None: ...
+def scatter(pattern: NDArray, root: NDArray, noise: NDArray, regressors: NDArray) -> None: ...
+def add(pattern: NDArray, weight: NDArray, regressors: NDArray, covariance: NDArray, total: NDArray) -> None: ...

@@ -1,0 +1,137 @@
+"""Factors of rows with cells missing: one small Cholesky factorization for each distinct pattern of them, many at once.
+
+Arrays hold one member (a component of a lane) after the other. `pattern` says which of the patterns each row has, and
+is empty where there is one alone.
+"""
+
+from libc.stdint cimport intptr_t
+from libc.stdlib cimport free, malloc
+
+
+cdef extern from "_factors.h" nogil:
+    enum: SKVBEM_INVERTED
+    enum: SKVBEM_FACTOR_ROWS
+    void skvbem_invert(intptr_t q, intptr_t n, const double* precision, double* root, double* covariance,
+                       double* log_root, double* scratch)
+    void skvbem_locate_factors(intptr_t q, intptr_t n, intptr_t n_patterns, const int* pattern, const double* first_row,
+                               const double* covariance, const double* constant, double* regressors,
+                               double* log_likelihood, double* scratch)
+    void skvbem_scatter_factors(intptr_t q, intptr_t n, intptr_t n_patterns, const int* pattern, const double* root,
+                                const double* noise, double* regressors)
+    void skvbem_add_factors(intptr_t q, intptr_t n, intptr_t n_patterns, const int* pattern, int in_order,
+                            const double* weight, const double* regressors, const double* covariance, double* total)
+
+
+cdef const int* _first(const int[::1] pattern) noexcept nogil:
+    return &pattern[0] if pattern.shape[0] else NULL
+
+
+def invert(const double[:, :, ::1] precision, double[:, :, ::1] root, double[:, :, ::1] covariance,
+           double[:, ::1] log_root):
+    """Fill roots and covariances of many small precision matrices.
+
+    Parameters
+    ----------
+    precision : (n_members, q (q + 1) / 2, n) IN
+        Packed.
+    root, covariance : (n_members, q (q + 1) / 2, n) OUT
+        Inverses of the lower Cholesky factors, transposed, and covariances, packed. NaN where a precision is not
+        positive. Roots may have no members: they are not filled then.
+    log_root : (n_members, n) OUT
+        Sums of the logarithms of the diagonals of the roots.
+    """
+    cdef Py_ssize_t member, n = precision.shape[2], q = 0
+    while q * (q + 1) // 2 < precision.shape[1]:
+        q += 1
+    if n == 0:
+        return
+    if q == 0:
+        log_root[:] = 0.0
+        return
+    cdef double* scratch = <double*> malloc(q * (q + 1) * SKVBEM_INVERTED * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError
+    with nogil:
+        for member in range(precision.shape[0]):
+            skvbem_invert(q, n, &precision[member, 0, 0], &root[member, 0, 0] if root.shape[0] else NULL,
+                          &covariance[member, 0, 0], &log_root[member, 0], scratch)
+        free(scratch)
+
+
+def locate(const int[::1] pattern, const double[:, :, ::1] matrices, const double[:, :, ::1] covariance,
+           const double[:, ::1] constant, double[:, :, ::1] regressors, double[:, ::1] log_likelihood):
+    """Turn what is linear in the measurements of rows into 1 and means of factors, and add log likelihoods, nats.
+
+    Parameters
+    ----------
+    pattern : (n_rows,) or (0,) IN
+    matrices : (n_members, (1 + q) (2 + q) / 2, n_patterns) IN
+        Packed natural parameters of the regressors (1, x), of which the first row is asked.
+    covariance : (n_members, q (q + 1) / 2, n_patterns) IN
+        Of the factors, as from `invert`.
+    constant : (n_members, n_patterns) IN
+        What log likelihoods have for all rows of a pattern.
+    regressors : (n_members, 1 + q, n_rows) IN and OUT
+    log_likelihood : (n_members, n_rows) IN and OUT
+    """
+    cdef Py_ssize_t member, q = regressors.shape[1] - 1, n = regressors.shape[2]
+    if n == 0:
+        return
+    cdef double* scratch = <double*> malloc((q * (q + 3) // 2 + 1) * SKVBEM_FACTOR_ROWS * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError
+    with nogil:
+        for member in range(regressors.shape[0]):
+            skvbem_locate_factors(q, n, matrices.shape[2], _first(pattern), &matrices[member, 0, 0],
+                                  &covariance[member, 0, 0] if q else NULL, &constant[member, 0],
+                                  &regressors[member, 0, 0], &log_likelihood[member, 0], scratch)
+        free(scratch)
+
+
+def scatter(const int[::1] pattern, const double[:, :, ::1] root, const double[:, :, ::1] noise,
+            double[:, :, ::1] regressors):
+    """Draw factors: add standard normal numbers times roots of their covariances to their means.
+
+    Parameters
+    ----------
+    pattern : (n_rows,) or (0,) IN
+    root : (n_members, q (q + 1) / 2, n_patterns) IN
+        As in `invert`.
+    noise : (n_members, q, n_rows) IN
+    regressors : (n_members, 1 + q, n_rows) IN and OUT
+    """
+    cdef Py_ssize_t member, q = noise.shape[1], n = noise.shape[2]
+    if n == 0 or q == 0:
+        return
+    with nogil:
+        for member in range(noise.shape[0]):
+            skvbem_scatter_factors(q, n, root.shape[2], _first(pattern), &root[member, 0, 0], &noise[member, 0, 0],
+                                   &regressors[member, 0, 0])
+
+
+def add(const int[::1] pattern, const double[:, ::1] weight, const double[:, :, ::1] regressors,
+        const double[:, :, ::1] covariance, double[:, :, ::1] total):
+    """Add second moments of the regressors of rows to those of their patterns.
+
+    Parameters
+    ----------
+    pattern : (n_rows,) IN
+    weight : (n_members, n_rows) IN
+        How often each row counts.
+    regressors : (n_members, 1 + q, n_rows) IN
+    covariance : (n_members, q (q + 1) / 2, n_patterns) IN
+        As in `invert`; without patterns where factors are known.
+    total : (n_members, (1 + q) (2 + q) / 2, n_patterns) IN and OUT
+    """
+    cdef Py_ssize_t member, i, q = regressors.shape[1] - 1, n = regressors.shape[2]
+    cdef bint varies = covariance.shape[1] > 0 and covariance.shape[2] > 0
+    cdef bint in_order = total.shape[2] == n
+    if n == 0:
+        return
+    with nogil:
+        for i in range(n):
+            in_order = in_order and pattern[i] == i
+        for member in range(regressors.shape[0]):
+            skvbem_add_factors(q, n, total.shape[2], &pattern[0], in_order, &weight[member, 0],
+                               &regressors[member, 0, 0], &covariance[member, 0, 0] if varies else NULL,
+                               &total[member, 0, 0])

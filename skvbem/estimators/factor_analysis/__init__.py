@@ -1,0 +1,1 @@
+"""The estimator of factor analysis."""

@@ -1,0 +1,589 @@
+"""`VBFactorAnalysis`: Bayesian factor analysis and probabilistic principal components."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from skvbem._compat import Interval, StrOptions, warn
+from skvbem.emissions import Emission, FactorGaussian
+from skvbem.emissions.factor.analyzer import FactorAnalyzer
+from skvbem.emissions.factor.scores import point_of
+from skvbem.errors import DataWarning
+from skvbem.estimators.base import check_count, check_flag, check_level
+from skvbem.estimators.factor_analysis.fit_indices import FitIndices, fit_indices, saturated_model
+from skvbem.estimators.factor_analysis.fitted import FittedFactorAnalysis
+from skvbem.estimators.factor_analysis.fitting import FactorStarts, statistics_at
+from skvbem.estimators.factor_analysis.rotations import ROTATIONS, explained_variance
+from skvbem.estimators.input.rows import TableReading
+from skvbem.estimators.input.tables import listed
+from skvbem.estimators.mixture.estimator import MixtureEstimator
+from skvbem.estimators.posterior_draws import drawn_from_q
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.vbem import posteriors
+from skvbem.vbem.fit import FitPlan
+
+# Parameters that are those of the emission.
+_OF_EMISSION = (
+    "n_factors",
+    "noise",
+    "relevance",
+    "relevance_prior",
+    "noise_prior",
+    "mean_prior",
+    "mean_precision_prior",
+)
+# Of the parameters that mixtures have.
+_OF_MIXTURES = (
+    "method",
+    "n_init",
+    "max_iter",
+    "tol",
+    "acceleration",
+    "missing_values",
+    "max_memory",
+    "random_state",
+    "n_jobs",
+    "warm_start",
+    "verbose",
+)
+
+
+class VBFactorAnalysis(MixtureEstimator):
+    r"""Bayesian factor analysis: a few factors, hidden in each row, explain how columns of measurements vary together.
+
+    :math:`y = \mu + \Lambda x + \epsilon` with factors :math:`x \sim N(0, I)` and noise of a variance for each column
+    (factor analysis), or of one for all (probabilistic principal components). Any cells may be missing, and are summed
+    out. It is a mixture of one component with the emission `FactorGaussian`: its `lower_bound_` compares across numbers
+    of factors, and with mixtures and hidden Markov models. A rotation changes how loadings are shown, and no bound,
+    index or prediction.
+
+    Parameters
+    ----------
+    n_factors : int or "auto", default="auto"
+        Number of factors. "auto" adds and deletes factors as long as that raises `lower_bound_`, which needs
+        ``method="vb"``; see `n_factors_` and `moves_`.
+    noise : {"diag", "spherical"}, default="diag"
+        A variance of the noise for each column, or one for all columns.
+    method : {"vb", "map", "ml"}, default="vb"
+        Variational Bayes, the posterior mode, or maximum likelihood, which has no priors.
+    rotation : {"varimax", "quartimax", "promax", "oblimin"} or None, default=None
+        How loadings are turned towards simple structure. Factors stay uncorrelated by the first two, and may be
+        correlated by the others. Without one they are orthogonal in units of the noise.
+    relevance : {"ard", "fixed"}, default="ard"
+        Whether the loadings of each factor have a precision of their own, which is learned (automatic relevance
+        determination), or one that is known, 1.
+    relevance_prior : pair of float, default=(1.0, 1.0)
+        Shape and rate of the Gamma prior of the precisions of loadings, in units of the noise.
+    noise_prior : pair of float, default=(1.0, 0.5)
+        Shape and rate of the Gamma prior of the precision of a noise, in units in which columns have variance 1.
+    mean_prior : array-like of shape (n_features,), default=None
+        Prior mean of the means; by default the mean of X.
+    mean_precision_prior : float, default=1.0
+        How many rows `mean_prior` weighs.
+    n_init : int, default=3
+        Number of starts.
+    init : {"auto", "random"}, default="auto"
+        The first start is from the principal components of X and the others from loadings that are drawn, and they
+        race: one is stopped when the best is out of its reach. Or all are drawn, and run to the end.
+    max_iter : int, default=10000
+        Most steps of each start.
+    tol : float, default=1e-5
+        A start has converged when the gain of the objective still to come is below this, in total nats.
+    acceleration : bool, default=True
+        Whether steps are extrapolated (SQUAREM) where that raises the objective.
+    missing_values : scalar or list, default=np.nan
+        Values that mean "missing" besides NaN, None, pandas.NA and null.
+    max_memory : float, default=4e9
+        Most bytes that the parameters of all starts may take, and rows that are drawn.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
+    n_jobs : int, default=None
+        Threads that share the rows of a large table; the result does not depend on it.
+    warm_start : bool, default=False
+        Whether a further call of `fit` starts from the last solution alone, if that has as many factors of as many
+        columns.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    loadings_ : ndarray of shape (n_features, n_factors)
+        Posterior means (VB) or the point found, in the units of the data, rotated. Factors come by the variance that
+        they explain; the largest loading of each is positive.
+    standardized_loadings_ : ndarray of shape (n_features, n_factors)
+        Loadings of columns of variance 1, as psychologists print them.
+    loadings_sd_ : ndarray of shape (n_features, n_factors)
+        Standard deviations of `loadings_` under q(theta), the rotation held; `loadings_interval` has honest intervals.
+    components_ : ndarray of shape (n_factors, n_features)
+        `loadings_` transposed, scikit-learn's name.
+    mean_, noise_variance_ : ndarray of shape (n_features,)
+    uniquenesses_, communalities_ : ndarray of shape (n_features,)
+        The share of each column's variance that is noise, and that factors explain.
+    factor_variance_ : ndarray of shape (n_factors,)
+        What each factor explains of the columns, each of variance 1: sums of squares of standardized loadings.
+        Correlated factors share out what they explain together.
+    factor_correlations_ : ndarray of shape (n_factors, n_factors)
+        The identity unless the rotation is oblique.
+    rotation_matrix_ : ndarray of shape (n_factors, n_factors)
+        T: factors are those found times T, and loadings those found times the inverse of its transpose.
+    relevance_ : ndarray of shape (n_factors,)
+        With ``relevance="ard"``, expected precisions of loadings on the factors before rotation; small ones matter.
+    heywood_ : list of str
+        Columns of which next to nothing is noise.
+    n_factors_, n_components_ : int
+        Number of factors.
+    moves_ : list of Move
+        With ``n_factors="auto"``, the moves that raised the bound: kind, bound and number of factors after each.
+    parameters_ : dict of str to dict of str to ndarray
+        Under "factor" the means, loadings and what else draws and intervals have, by name.
+    lower_bound_ : float
+        Bound on the log evidence, total nats (``method="vb"``).
+    log_posterior_, log_likelihood_ : float
+        The objective of MAP and ML.
+    lower_bounds_ : ndarray of shape (n_points,)
+        The objective along the run that led to the fit; it never falls.
+    restarts_ : Restarts
+        Where every start ended.
+    n_iter_ : int
+    converged_ : bool
+    n_samples_ : float
+        Sum of the weights of the rows.
+    n_free_parameters_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X has string column names.
+
+    See Also
+    --------
+    VBMixture : several components, each with factors of its own.
+    VBHMM : states with factors of their own.
+
+    Notes
+    -----
+    The prior of loadings is scaled by the noise, so that no unit of measure makes a difference, and so that noise never
+    vanishes (Heywood cases) but by maximum likelihood, where it is at least 0.005 of a column's variance.
+
+    Examples
+    --------
+    >>> from skvbem import VBFactorAnalysis
+    >>> from skvbem.datasets import load_ability_tests
+    >>> tests = load_ability_tests()
+    >>> model = VBFactorAnalysis(2, rotation="varimax", method="ml", tol=1e-8, random_state=0)
+    >>> model = model.fit(tests.data, sample_weight=tests.sample_weight)
+    >>> model.uniquenesses_.round(2).tolist()
+    [0.46, 0.59, 0.22, 0.77, 0.05, 0.33]
+    """
+
+    reading_parameters = frozenset({"missing_values", *_OF_EMISSION})
+    _fitted_type = FittedFactorAnalysis
+    # Linear response takes turns of the factors, which no row tells apart, for small steps.
+    _without_rows = "vb"
+    # Of no other coordinates than natural ones.
+    map_basis = "natural"
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "noise": [StrOptions({"diag", "spherical"})],
+        "rotation": [StrOptions(set(ROTATIONS)), None],
+        "relevance": [StrOptions({"ard", "fixed"})],
+        "relevance_prior": "no_validation",
+        "noise_prior": "no_validation",
+        "mean_prior": "no_validation",
+        "mean_precision_prior": FactorGaussian._parameter_constraints["mean_precision_prior"],
+        "init": [StrOptions({"auto", "random"})],
+        **{name: MixtureEstimator._parameter_constraints[name] for name in _OF_MIXTURES},
+    }
+
+    def __init__(
+        self,
+        n_factors="auto",
+        *,
+        noise="diag",
+        method="vb",
+        rotation=None,
+        relevance="ard",
+        relevance_prior=(1.0, 1.0),
+        noise_prior=(1.0, 0.5),
+        mean_prior=None,
+        mean_precision_prior=1.0,
+        n_init=3,
+        init="auto",
+        max_iter=10_000,
+        tol=1e-5,
+        acceleration=True,
+        missing_values=np.nan,
+        max_memory=4e9,
+        random_state=None,
+        n_jobs=None,
+        warm_start=False,
+        verbose=0,
+    ):
+        self.n_factors = n_factors
+        self.noise = noise
+        self.method = method
+        self.rotation = rotation
+        self.relevance = relevance
+        self.relevance_prior = relevance_prior
+        self.noise_prior = noise_prior
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.n_init = n_init
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.acceleration = acceleration
+        self.missing_values = missing_values
+        self.max_memory = max_memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = False
+        tags.input_tags.string = False
+        return tags
+
+    # Fitting ----------------------------------------------------------------------------------------------------------
+
+    def _given_emission(self) -> FactorGaussian:
+        return FactorGaussian(**{name: getattr(self, name) for name in _OF_EMISSION})
+
+    def _reading_options(self) -> dict:
+        return {"missing_values": self.missing_values}
+
+    def _learns_prior(self) -> bool:
+        return False
+
+    def _shown(self) -> dict[str, Any]:
+        return {"rotation": self.rotation}
+
+    def _model(self, reading: TableReading) -> Mixture:
+        return self._model_with(reading, reading.emission(), 1)
+
+    def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
+        return self._mixture(reading, emission, n_components, lambda n: FiniteWeights(np.ones(n)))
+
+    def _check_together(self, X) -> None:
+        super()._check_together(X)
+        self._check_numbers(X)
+
+    def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> FactorStarts:
+        return FactorStarts(self.init, self.n_init, seed)
+
+    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> FactorStarts:
+        return FactorStarts("auto", plan.n_starts, seed)
+
+    def _start_from(self, last: FittedFactorAnalysis, model: Mixture, data, reading: TableReading) -> np.ndarray:
+        point = point_of(cast(FactorAnalyzer, model.emission), last.emission.parameters(last.point[-1]))
+        return statistics_at(model, model.prior.blocks[-1].natural(point)[:, None], data)[:, 0]
+
+    def _warn_of_fit(self, fitted: Any, data) -> None:
+        super()._warn_of_fit(fitted, data)
+        if self.method == "ml" and fitted.near_floor:
+            warn(f"{_heywood(fitted.near_floor)} Take fewer factors, or method='vb'.", DataWarning)
+
+    def _doubts_of_fit(self, fitted: Any) -> list[str]:
+        return [_heywood(fitted.near_floor)] if fitted.near_floor else []
+
+    @staticmethod
+    def _model_state(fitted: FittedFactorAnalysis) -> dict:
+        """The attributes that tell of the factors."""
+        parameters_found, correlations = fitted.as_found, fitted.correlations
+        (parameters,) = fitted.named_parameters(fitted.point).values()
+        state = {
+            **MixtureEstimator._emission_state(fitted),
+            "parameters_": {fitted.groups.groups[0].name: parameters},
+            "loadings_": fitted.loadings,
+            "standardized_loadings_": fitted.standardized_loadings,
+            "loadings_sd_": fitted.loadings_deviations,
+            "mean_": parameters_found["means"],
+            "noise_variance_": parameters_found["noise_variances"],
+            "uniquenesses_": fitted.uniquenesses,
+            "communalities_": 1 - fitted.uniquenesses,
+            "factor_variance_": explained_variance(fitted.standardized_loadings, correlations),
+            "factor_correlations_": correlations,
+            "rotation_matrix_": fitted.turn,
+            "heywood_": fitted.near_floor,
+            "n_factors_": fitted.n_factors,
+        }
+        if fitted.relevance is not None and fitted.form.prior_share:
+            state["relevance_"] = fitted.relevance
+        return state
+
+    def _data_state(self, fitted, reading, data, *, is_batch: bool = False) -> dict:
+        return {"latent_states_": {}}
+
+    def _what_was_fitted(self, fitted: Any) -> str:
+        n, d = fitted.n_factors, len(fitted.columns.names)
+        turned = f", {fitted.rotation}" if fitted.rotation and n > 1 else ""
+        return f"{n} factor{'s' * (n != 1)} of {d} columns{turned}"
+
+    @property
+    def components_(self) -> np.ndarray:
+        """`loadings_` transposed, as scikit-learn's FactorAnalysis has it, (n_factors, n_features)."""
+        check_is_fitted(self)
+        return self.loadings_.T
+
+    @property
+    def n_components_(self) -> int:
+        """Number of factors."""
+        check_is_fitted(self)
+        return self.n_factors_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._fitted_.n_factors
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def transform(self, X):
+        """Scores: the posterior means of the factors of each row, rotated as the loadings are.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Any cells may be missing; a row without any observed one scores 0.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_factors)
+        """
+        fitted, values = self.asked(X)
+        return fitted.scores(values)[0]
+
+    def score_covariance(self, X):
+        """Posterior covariances of the factors of each row, which `transform` has the means of.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_factors, n_factors)
+            The same for all rows with the same cells missing.
+        """
+        fitted, values = self.asked(X)
+        return fitted.scores(values)[1]
+
+    def inverse_transform(self, X):
+        """Rows that are expected of factors with these scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_factors)
+            Scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        q = self.n_factors_
+        scores = check_array(X, dtype=float, ensure_min_features=min(q, 1), input_name="X")
+        if scores.shape[1] != q:
+            raise ValueError(
+                f"inverse_transform of {type(self).__name__} takes scores on its {q} factors. Got {scores.shape[1]} "
+                "columns."
+            )
+        return self.mean_ + scores @ self.loadings_.T
+
+    def impute(self, X, return_variances=False):
+        """X with missing cells filled by their means given the observed cells of the row.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        return_variances : bool, default=False
+            Whether to return the variances of the cells that were filled, too.
+
+        Returns
+        -------
+        filled : ndarray or DataFrame
+            X in its own container; observed cells are untouched.
+        variances : ndarray of shape (n_samples, n_features)
+            Only if asked for: of the predictive distribution of each missing cell, 0 where observed.
+        """
+        check_flag("return_variances", "impute", return_variances)
+        completed = super().impute(X)
+        if not return_variances:
+            return completed
+        fitted, values = self.asked(X)
+        return completed, np.where(fitted.groups.missing(values), fitted.variances(values), 0.0)
+
+    def get_covariance(self):
+        """Covariance of the columns: loadings times their transpose, and the variances of the noise.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        return self.fitted.as_found["covariances"].copy()
+
+    def get_precision(self):
+        """Inverse of `get_covariance`.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        loadings, noise = (self.fitted.as_found[name] for name in ("loadings", "noise_variances"))
+        scaled = loadings / noise[:, None]
+        inner = np.eye(self.n_factors_) + loadings.T @ scaled
+        return np.diag(1 / noise) - scaled @ np.linalg.solve(inner, scaled.T)
+
+    def sample(self, n_samples=1, random_state=None):
+        """Rows drawn from the predictive distribution of a new row.
+
+        Each row has parameters of its own, drawn from q(theta); of more than 1000 rows, each of 1000 parts of them has.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        random_state : int, RandomState instance or None, default=None
+            By default the estimator's own `random_state`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        return self._sampled(n_samples, random_state)[0]
+
+    def loadings_interval(
+        self, X=None, level=0.95, *, method="draws", n_draws=2000, sample_weight=None, random_state=None
+    ):
+        """Equal-tailed intervals of `loadings_`, each draw in its own rotation, its factors named as those of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit; needed unless ``method="vb"``.
+        level : float, default=0.95
+            Mass of each interval.
+        method : {"draws", "linear_response", "vb"}, default="draws"
+            As of `credible_intervals`; of the last, draws from q(theta), somewhat too narrow. Linear response does not
+            suit loadings: it takes turns of the factors, which may be far, for small steps.
+        n_draws : int, default=2000
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        random_state : int, RandomState instance or None, default=None
+            By default draws follow from the seed of the fit.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_features, n_factors)
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, if X is lacking or other data, or the level is not between 0 and 1.
+        """
+        check_is_fitted(self)
+        check_level("loadings_interval", level)
+        self._check_intervals("loadings_interval", method)
+        check_count("n_draws", "loadings_interval", n_draws)
+        if method == "vb":
+            natural = drawn_from_q(self._fitted_, int(n_draws), self._rng(random_state))
+            drawn = self._fitted_.parameters_of_draws(natural)
+            (of_group,) = drawn.values()
+            return tuple(np.quantile(of_group["loadings"], 0.5 + side * level / 2, axis=0) for side in (-1, 1))
+        options = {"n_draws": n_draws, "sample_weight": sample_weight, "random_state": random_state}
+        (of_group,) = self.credible_intervals(X, level, method, **options).values()
+        return of_group["loadings"]
+
+    def fit_indices(self, X, sample_weight=None) -> FitIndices:
+        """How well as many factors account for the covariances of the data, by maximum likelihood.
+
+        Chi-square with its degrees of freedom and p, RMSEA with an interval, CFI, TLI, SRMR, AIC and BIC. After another
+        `method` factors are fitted by maximum likelihood, from the starts of the fit and from where it ended. No
+        rotation, and no row without an observed cell, changes them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order, in memory.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        FitIndices
+
+        Raises
+        ------
+        ValueError
+            If X is not the data of the fit, or no covariance matrix is most likely: there are not more rows than
+            columns, or columns are constant or functions of each other.
+
+        Examples
+        --------
+        >>> from skvbem import VBFactorAnalysis
+        >>> from skvbem.datasets import load_ability_tests
+        >>> tests = load_ability_tests()
+        >>> model = VBFactorAnalysis(2, random_state=0).fit(tests.data, sample_weight=tests.sample_weight)
+        >>> indices = model.fit_indices(tests.data, tests.sample_weight)
+        >>> round(indices.chi2, 2), indices.degrees_of_freedom
+        (6.11, 4)
+        """
+        check_is_fitted(self)
+        evaluation = self.evaluation(X, sample_weight)
+        reading = self._in_memory("fit_indices", X, sample_weight)
+        most_likely = self._most_likely(evaluation)
+        bic = self.log_evidence(X, sample_weight=sample_weight, kind="bic")
+        return fit_indices(
+            reading,
+            float(bic.details["log_likelihood"]),
+            most_likely.as_found["covariances"],
+            most_likely.n_factors,
+            int(bic.n_free_parameters),
+            type(self).__name__,
+        )
+
+    def saturated_covariance(self, X, sample_weight=None):
+        """Covariance of the columns that is most likely without any factors, which `fit_indices` compares with.
+
+        Where no cell is missing it is the covariance of the data, with divisor n; else it is found by EM.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order, in memory.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        check_is_fitted(self)
+        reading = self._in_memory("saturated_covariance", X, sample_weight)
+        return saturated_model(reading, f"saturated_covariance of {type(self).__name__}")[1]
+
+    def _in_memory(self, caller: str, X, sample_weight) -> TableReading:
+        """The data of the fit, read again; a ValueError if they come in blocks."""
+        reading = cast(TableReading, self._read_again(X, sample_weight))
+        if reading.are_in_blocks:
+            raise ValueError(f"{caller} takes rows that are in memory; X comes in blocks.")
+        return reading
+
+    def _most_likely(self, evaluation: Evaluation) -> FittedFactorAnalysis:
+        """The factors of maximum likelihood."""
+        columns, fit = self._fitted_.columns, evaluation.fit("ml")
+        return FittedFactorAnalysis(columns, evaluation.model, posteriors.ML, fit.statistics, rotation=self.rotation)
+
+
+def _heywood(names: list[str]) -> str:
+    """Which columns have next to no noise, in words."""
+    who = f"Column {listed(names)} has" if len(names) == 1 else f"Columns {listed(names)} have"
+    return f"{who} next to no noise: factors explain all that varies there (a Heywood case)."
+
+
+__all__ = ["VBFactorAnalysis"]

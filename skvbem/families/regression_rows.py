@@ -1,0 +1,91 @@
+"""Rows of regressions: which share matrices and noises, their points, and their parts as one array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from skvbem._numerics import pack_symmetric, pairings
+
+
+class RegressionPoint(NamedTuple):
+    """Coefficients (n_rows, n_regressors, ...) and precisions of the noise (n_noises, ...)."""
+
+    coefficients: np.ndarray
+    precision: np.ndarray
+
+
+@dataclass(frozen=True)
+class RegressionRows:
+    """What all regressions with the same rows share.
+
+    Parameters
+    ----------
+    n_precisions, n_noises : int
+    ends : tuple of int
+        Where cells of matrices, of sums and of counts end.
+    n_sharing : ndarray of int, shape (n_precisions,)
+        Rows that have each matrix.
+    n_coefficients : ndarray of int, shape (n_noises,)
+        Coefficients that stand on each noise.
+    has_equal_blocks : bool
+        Whether each matrix serves as many rows, one after the other.
+    has_own_noises : bool
+        Whether each row has a noise of its own, in their order.
+    """
+
+    n_precisions: int
+    n_noises: int
+    ends: tuple[int, int, int]
+    n_sharing: np.ndarray
+    n_coefficients: np.ndarray
+    has_equal_blocks: bool
+    has_own_noises: bool
+
+    @classmethod
+    def of(cls, n_regressors: int, precision_of: np.ndarray, noise_of: np.ndarray | None) -> Self:
+        """The structure of rows with these matrices and noises."""
+        n_sharing = np.bincount(precision_of)
+        on_noise = np.zeros(0, dtype=int) if noise_of is None else n_regressors * np.bincount(noise_of)
+        n_rows, n_precisions, n_noises = len(precision_of), len(n_sharing), len(on_noise)
+        first = n_precisions * n_regressors * (n_regressors + 1) // 2
+        second = first + n_rows * n_regressors
+        each, rest = divmod(n_rows, n_precisions)
+        equal = not rest and bool(np.all(precision_of == np.arange(n_rows) // each))
+        alone = noise_of is not None and np.array_equal(noise_of, np.arange(n_rows))
+        return cls(n_precisions, n_noises, (first, second, second + n_noises), n_sharing, on_noise, equal, alone)
+
+
+def joined_cells(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """Coordinates of regressions as flat cells, batch axes last."""
+    return flat_cells(pack_symmetric(precision), total, count, square)
+
+
+def flat_cells(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """Cells of packed matrices, sums, counts and squares as one array, batch axes last."""
+    batch = packed.shape[:-2]
+    flat = np.concatenate([packed.reshape(*batch, -1), total.reshape(*batch, -1), count, square], axis=-1)
+    return flat.T if flat.ndim < 3 else np.moveaxis(flat, -1, 0)
+
+
+def natural_cells(products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
+    """Natural parameters as flat cells, from those of matrices (..., D, D), rows and noises."""
+    packed = -0.5 * pairings(products.shape[-1]) * pack_symmetric(products)
+    return flat_cells(packed, total, 0.5 * (log_rho - np.log(2 * np.pi)), -0.5 * rho)
+
+
+def summed_over(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
+    """Sums of values (..., n) over groups, (..., n_groups)."""
+    return values @ (group_of[:, None] == np.arange(n_groups))
+
+
+def batch_first(point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and precisions, batch axes first."""
+    return np.moveaxis(point.coefficients, [0, 1], [-2, -1]), np.moveaxis(point.precision, 0, -1)
+
+
+def batch_last(coefficients: np.ndarray, precision: np.ndarray) -> RegressionPoint:
+    """A point, batch axes last."""
+    return RegressionPoint(np.moveaxis(coefficients, [-2, -1], [0, 1]), np.moveaxis(precision, -1, 0))

@@ -1,0 +1,24 @@
+"""Errors in the search for numbers of factors."""
+
+TESTS = ("estimators/**/test_factor_numbers.py",)
+
+ERRORS = {
+    "the factor that matters most is the first to go": [
+        ("s = int(squares[k, :most].argmin())", "s = int(squares[k, :most].argmax())")
+    ],
+    "a new factor points where columns vary together least": [
+        ("axis = axes[:, -1] * np.sign(", "axis = axes[:, 0] * np.sign(")
+    ],
+    "a new factor is taken twice with those there are": [
+        ("crossed = -0.5 * weighted[columns]", "crossed = -1.0 * weighted[columns]")
+    ],
+    "components of other numbers of factors change places": [
+        (
+            "return np.array(self.numbers(n_components))",
+            "return np.zeros(n_components, dtype=int)",
+        )
+    ],
+    "rows are drawn with factors that their component has not": [
+        ("coefficients = coefficients * self.in_use(len(coefficients))[:, None]", "coefficients = 1.0 * coefficients")
+    ],
+}

@@ -1,0 +1,64 @@
+"""Errors in factor analyzers: what rows hide, the regressions on it, the map of factors, and their evidence."""
+
+TESTS = (
+    "families/**/test_regression.py",
+    "evidence/**/test_principal_components.py",
+    "emissions/**/test_factor.py",
+    "emissions",
+    "evidence/**/test_mixture*.py",
+)
+
+ERRORS = {
+    "the covariance of loadings and mean is forgotten, as older code forgets it": [
+        (
+            "self._by_precision(of_rows, self._mean) + n_sharing * self._covariance",
+            "self._by_precision(of_rows, self._mean) + n_sharing * self._covariance"
+            " * np.equal.outer(*[np.arange(self.n_regressors) > 0] * 2)",
+        )
+    ],
+    "coefficients of regressions are taken for known": [
+        ("self._mean) + n_sharing * self._covariance", "self._mean) + 0.0 * n_sharing * self._covariance")
+    ],
+    "factors of complete rows are taken for known": [
+        ("+= products[:, :1] * covariance", "+= 0.0 * products[:, :1] * covariance")
+    ],
+    "factors of rows with gaps are taken for known": [
+        ("regressors, covariance, products)", "regressors, 0.0 * covariance, products)")
+    ],
+    "the determinant of the precision of factors is left out": [
+        ("constant += self.at_origin @ observed.T", "constant[:] = self.at_origin @ observed.T")
+    ],
+    "missing columns count in the matrix that columns share": [
+        ("covariance[..., None] * seen.sum(axis=1)", "covariance[..., None] * n_shared")
+    ],
+    "precisions of loadings count each column twice": [
+        ("GammaHyperprior(shape, rate, np.full(n, d / 2), sums", "GammaHyperprior(shape, rate, np.full(n, d), sums")
+    ],
+    "the entropy of factors has the wrong sign in their map": [
+        ("gained = n * (-np.log(root).sum(axis=-1)", "gained = n * (np.log(root).sum(axis=-1)")
+    ],
+    "few rows in place of all vary too little": [
+        ("np.sqrt((d + 1) / (rank * (rank + 1)))", "np.sqrt(d / (rank * (rank + 1)))")
+    ],
+    "signs of factors are no aliases": [
+        ("return 2**self.n_factors * factorial(self.n_factors)", "return factorial(self.n_factors)")
+    ],
+    "cells of rows with factors count as certain": [
+        ("certain[self.model.first_emission_cell :] = 0.0", "certain[self.model.first_emission_cell :] *= 1.0")
+    ],
+    "drawn factors are not scattered as they vary": [
+        (
+            "_factors.scatter(factors.pattern, factors.root, noise,",
+            "_factors.scatter(factors.pattern, factors.root, 0.9 * noise,",
+        )
+    ],
+    "a tail of weights without variance has the error of one with it": [
+        (
+            "n ** np.clip(shape - _LARGEST_WITH_VARIANCE, 0.0, 0.5)",
+            "n ** np.clip(shape - _LARGEST_WITH_VARIANCE, 0.0, 0.0)",
+        )
+    ],
+    "Minka's evidence lacks the volume of the variances": [
+        ("0.5 * (m + k) * np.log(2 * np.pi)", "0.5 * m * np.log(2 * np.pi)")
+    ],
+}
