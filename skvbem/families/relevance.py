@@ -36,3 +36,10 @@ def with_learned_precisions(prior: Regression, learned: np.ndarray, shape: float
     power = np.full(n, prior.n_rows / 2)
     hyperprior = GammaHyperprior(np.full(n, float(shape)), np.full(n, float(rate)), power, loadings, constant)
     return Hierarchical(replace(prior, coordinates=known), hyperprior)
+
+
+def regression_of(prior: Regression | Hierarchical) -> Regression:
+    """The regression of a prior, whether precisions of its coefficients are learned or not."""
+    regression = prior.base if isinstance(prior, Hierarchical) else prior
+    assert isinstance(regression, Regression)
+    return regression

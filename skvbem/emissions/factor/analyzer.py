@@ -41,6 +41,7 @@ from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.families import Regression, RegressionPoint
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
+from skvbem.families.relevance import regression_of
 
 # Draws of the parameters that a predictive density is a mean over, and their seed.
 _N_DRAWS, _SEED = 64, 0
@@ -254,7 +255,7 @@ class FactorAnalyzer(Emission):
 
         All components have the loadings of the principal components of the data.
         """
-        family: Any = prior.base if isinstance(prior, Hierarchical) else prior
+        family = regression_of(prior)
         k, noise_of = family.n_components, family.noise_of_row
         coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
         noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)

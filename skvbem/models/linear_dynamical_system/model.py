@@ -22,10 +22,9 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._numerics import pack_symmetric
-from skvbem.emissions.factor.analyzer import prior_layout
 from skvbem.families import Product, Regression
 from skvbem.families.base import ConjugateFamily
-from skvbem.families.relevance import with_learned_precisions
+from skvbem.families.relevance import regression_of, with_learned_precisions
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.potentials import Potentials
@@ -77,7 +76,7 @@ class LinearDynamicalSystem(LatentModel):
         origin: np.ndarray | None = None,
         unit: np.ndarray | None = None,
     ):
-        self.dynamics, self.emission = prior_layout(dynamics), prior_layout(emission)
+        self.dynamics, self.emission = regression_of(dynamics), regression_of(emission)
         k, p = self.dynamics.n_rows, self.emission.n_rows
         cells = len(self.dynamics.coordinates), len(self.emission.coordinates)
         self.prior = Product((dynamics, emission), cells)
