@@ -104,7 +104,7 @@ class StateRelabelings:
         orders = list(permutations(range(k))) if n_orders > 1 else [tuple(range(k))]
         signs = list(product((1.0, -1.0), repeat=k)) if n_signs > 1 else [(1.0,) * k]
         one = np.arange(self.model.n_cells)[None]
-        return SignedRelabelings(one, self._changes(orders, signs), np.zeros((1, 1), dtype=int), one)
+        return SignedRelabelings(one, [self._changes(orders, signs)], np.zeros((1, 1), dtype=int), one)
 
     def log_n_relabelings(self, hidden: Any) -> float:
         """ln of the number of orders and signs."""
