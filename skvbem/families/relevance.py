@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.families.regression import Regression
@@ -38,7 +39,7 @@ def with_learned_precisions(prior: Regression, learned: np.ndarray, shape: float
     return Hierarchical(replace(prior, coordinates=known), hyperprior)
 
 
-def regression_of(prior: Regression | Hierarchical) -> Regression:
+def regression_of(prior: ConjugateFamily) -> Regression:
     """The regression of a prior, whether precisions of its coefficients are learned or not."""
     regression = prior.base if isinstance(prior, Hierarchical) else prior
     assert isinstance(regression, Regression)
