@@ -165,7 +165,7 @@ class Emission(ABC):
         return self.n_symmetries
 
     def symmetries(self, component: int = 0) -> SignedPermutations:
-        """All of them, as changes of the cells that are a component's own."""
+        """Changes of what rows hide that nothing tells, as changes of the cells that are a component's own."""
         return nothing_changed(self.own_cells)
 
     @property

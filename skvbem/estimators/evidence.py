@@ -228,10 +228,7 @@ class EvidenceEstimator(VBEstimator):
         if X is not None:
             get_score(kind)  # an unknown name is refused before X is read
             evaluation = self.evaluation(X, random_state=random_state, **where)
-            evidence = score_of(evaluation, kind, self.score_options(options))
-            for doubt in evidence.doubts:
-                warn(doubt, EvidenceWarning)
-            return evidence
+            return self._scored(evaluation, kind, options)
         get_score(kind)  # an unknown name is refused as such
         run, method = self._scored_run(), self._fitted_.form.name
         if kind != "lower_bound" or options or method != "vb":
@@ -249,6 +246,13 @@ class EvidenceEstimator(VBEstimator):
             details={"converged": self.converged_},
             note=run.note,
         )
+
+    def _scored(self, evaluation: Evaluation, kind: str, options: Mapping) -> Evidence:
+        """The evidence of a fit on its data by a score, whose doubts are warned of."""
+        evidence = score_of(evaluation, kind, self.score_options(options))
+        for doubt in evidence.doubts:
+            warn(doubt, EvidenceWarning)
+        return evidence
 
     def bic(self, X, sample_weight=None):
         """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n: LOWER is better.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -26,6 +27,26 @@ _NOTHING = 1e-9
 def series(position: int) -> tuple[str, str]:
     """Color and marker of a series; after the seventh they come again."""
     return SERIES[position % len(SERIES)]
+
+
+def two_axes(owner: str, axes: Any, height: float) -> np.ndarray:
+    """The two axes that were given, (2,), or those of a new figure of a height in inches, side by side.
+
+    Parameters
+    ----------
+    owner : str
+        Who draws, for messages.
+    axes : sequence of two matplotlib Axes, or None
+    height : float
+    """
+    from matplotlib import pyplot as plt
+
+    if axes is None:
+        _, axes = plt.subplots(1, 2, figsize=(8, height), layout="constrained")
+    axes = np.ravel(axes)
+    if len(axes) != 2:
+        raise ValueError(f"The 'axes' parameter of {owner} must hold 2 axes. Got {len(axes)}.")
+    return axes
 
 
 def percent(share: float) -> str:

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from skvbem import VBMixture
+from skvbem.errors import EvidenceWarning
 from skvbem.evidence.psis import error_factor, generalized_pareto
 
 
@@ -22,3 +24,16 @@ def test_errors_of_weights_without_variance_fall_more_slowly(rng):
         means = (rng.random((400, n)) ** -0.75).mean(axis=1)
         far.append(np.median(np.abs(means - 4.0)))
     assert far[0] / far[1] == pytest.approx(100**0.25, rel=0.4)
+
+
+def test_a_score_of_such_weights_says_the_larger_error():
+    """Within what smoothing of the largest weights changes."""
+    X = np.random.default_rng(0).normal(size=(25, 2))
+    model = VBMixture(2, random_state=0).fit(X)
+    with pytest.warns(EvidenceWarning, match="Pareto shape"), pytest.warns(EvidenceWarning, match="are worth"):
+        found = model.log_evidence(X, kind="importance", n_draws=256, random_state=0)
+    weights = np.exp(found.details["log_weights"] - found.details["log_weights"].max())
+    as_if_finite = weights.std(ddof=1) / weights.mean() / np.sqrt(len(weights))
+    factor = error_factor(found.details["pareto_k"], len(weights))
+    assert factor > 3
+    assert found.standard_error == pytest.approx(factor * as_if_finite, rel=0.1)

@@ -17,7 +17,6 @@ there is not done again.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reproduction.records import add_to_record, read_record
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
@@ -163,13 +163,12 @@ def problems() -> list[Problem]:
 
 def record() -> list[dict[str, Any]]:
     """Lines written so far."""
-    return [json.loads(line) for line in RECORD.read_text().splitlines()] if RECORD.exists() else []
+    return read_record(RECORD)
 
 
 def write(line: Mapping[str, Any]) -> None:
     """Add a line."""
-    with RECORD.open("a") as file:
-        print(json.dumps(line), file=file)
+    add_to_record(RECORD, line)
 
 
 def reference_of(problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,6 @@ done again.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -29,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reproduction.records import read_record, simulate
 from scipy.special import logsumexp
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture
@@ -294,7 +293,7 @@ def held(drawn: np.ndarray, truth: np.ndarray) -> list[int]:
 
 def read() -> list[dict]:
     """The record, a dict for each simulation."""
-    return [json.loads(line) for line in RECORD.read_text("utf-8").splitlines()] if RECORD.exists() else []
+    return read_record(RECORD)
 
 
 def table(records: list[dict]) -> Iterator[tuple[str, ...]]:
@@ -327,25 +326,7 @@ def costs(records: list[dict]) -> Iterator[tuple[str, ...]]:
 
 def main() -> None:
     """Measure further simulations, or print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["measure", "table"])
-    parser.add_argument("--seconds", type=float, default=900.0, help="CPU seconds after which no simulation is begun")
-    parser.add_argument("--rows", type=int, default=200)
-    parser.add_argument("--only", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
-    options = parser.parse_args()
-    if options.what == "measure":
-        done = {(each["problem"], each["n"], each["seed"]) for each in read()}
-        seed = 0
-        while time.process_time() < options.seconds:
-            for name in options.only:
-                if (name, options.rows, seed) not in done and time.process_time() < options.seconds:
-                    record = measured(name, options.rows, seed)
-                    with RECORD.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(record) + "\n")
-            seed += 1
-    for rows in (table, costs):
-        for row in rows(read()):
-            print(", ".join(row))
+    simulate(__doc__.splitlines()[0], RECORD, PROBLEMS, measured, (table, costs))
 
 
 if __name__ == "__main__":

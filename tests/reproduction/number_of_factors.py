@@ -18,12 +18,12 @@ Run as a program it goes on where it was stopped, for some time, a line of JSON 
 """
 
 import argparse
-import json
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
+from reproduction.records import add_to_record, read_record
 from scipy.stats import binomtest
 from sklearn.decomposition import PCA, FactorAnalysis
 
@@ -123,20 +123,13 @@ def counted(number):
     return line
 
 
-def record(path=RESULTS):
-    """The lines that there are."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def run(path, minutes):
     """Count the factors of tables that are not on record yet, for some time."""
     until = time.monotonic() + 60 * minutes
-    done = {line["number"] for line in record(path)}
+    done = {line["number"] for line in read_record(path)}
     for number in range(N_TABLES):
         if number not in done and time.monotonic() < until:
-            line = counted(number)
-            with path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            add_to_record(path, counted(number))
 
 
 def shares(lines, name):
@@ -154,7 +147,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=30.0)
     options = parser.parse_args()
     run(options.path, options.minutes)
-    lines = record(options.path)
+    lines = read_record(options.path)
     of_kinds = {
         "all": lines,
         "n <= 200": [line for line in lines if line["n"] <= 200],

@@ -15,8 +15,6 @@ again.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -27,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from reproduction.interval_coverage import LEVELS, PROBLEMS
+from reproduction.records import read_record, simulate
 
 RECORD = Path(__file__).with_name("point_coverage_results.jsonl")
 METHODS = ("standard_errors", "nonparametric", "parametric")
@@ -91,7 +90,7 @@ def held(problem: Any, truth: dict, intervals: list[dict]) -> dict:
 
 def read() -> list[dict]:
     """The record, a dict for each simulation."""
-    return [json.loads(line) for line in RECORD.read_text("utf-8").splitlines()] if RECORD.exists() else []
+    return read_record(RECORD)
 
 
 def table(records: list[dict]) -> Iterator[tuple[str, ...]]:
@@ -131,24 +130,7 @@ def costs(records: list[dict]) -> Iterator[tuple[str, ...]]:
 
 def main() -> None:
     """Measure further simulations, or print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["measure", "table"])
-    parser.add_argument("--seconds", type=float, default=600.0, help="CPU seconds after which no simulation is begun")
-    parser.add_argument("--rows", type=int, default=200)
-    options = parser.parse_args()
-    if options.what == "measure":
-        done = {(each["problem"], each["n"], each["seed"]) for each in read()}
-        seed = 0
-        while time.process_time() < options.seconds:
-            for name in PROBLEMS:
-                if (name, options.rows, seed) not in done and time.process_time() < options.seconds:
-                    record = measured(name, options.rows, seed)
-                    with RECORD.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(record) + "\n")
-            seed += 1
-    for rows in (table, costs):
-        for row in rows(read()):
-            print(", ".join(row))
+    simulate(__doc__.splitlines()[0], RECORD, PROBLEMS, measured, (table, costs))
 
 
 if __name__ == "__main__":

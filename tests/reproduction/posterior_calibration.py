@@ -23,7 +23,6 @@ again.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from typing import Any
 
 import numpy as np
 from reproduction.interval_coverage import Chain, Mixture
+from reproduction.records import add_to_record, read_record
 from scipy.special import logsumexp
 
 from skvbem import VBHMM, BipartiteSpace, StructureSearchCV, VBDiscreteDAG, VBMixture
@@ -127,7 +127,7 @@ def measured(what: str, n: int, seed: int, with_ais: bool = False) -> dict:
 
 def read() -> list[dict]:
     """The record, a dict for each truth."""
-    return [json.loads(line) for line in RECORD.read_text("utf-8").splitlines()] if RECORD.exists() else []
+    return read_record(RECORD)
 
 
 def excess(records: list[dict], method: str, claimed: str, holds: str) -> tuple[float, float]:
@@ -186,9 +186,7 @@ def main() -> None:
         seed = 0
         while time.process_time() < options.seconds and seed < options.most:
             if (options.what, n, seed) not in done:
-                record = measured(options.what, n, seed, options.ais)
-                with RECORD.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(record) + "\n")
+                add_to_record(RECORD, measured(options.what, n, seed, options.ais))
             seed += 1
     for rows in (table, against_ais):
         for row in rows(read()):

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction import number_of_factors as study
+from reproduction.records import read_record
 from sklearn.decomposition import FactorAnalysis
 
 GUIDE = Path(__file__).parents[2] / "doc" / "user_guide" / "number_of_factors.rst"
@@ -12,7 +13,7 @@ GUIDE = Path(__file__).parents[2] / "doc" / "user_guide" / "number_of_factors.rs
 
 @pytest.mark.skipif(not GUIDE.exists(), reason="no documentation beside the tests")
 def test_the_guide_shows_the_record():
-    lines = study.record()
+    lines = read_record(study.RESULTS)
     assert sorted(line["number"] for line in lines) == list(range(study.N_TABLES))
     table = GUIDE.read_text("utf-8").split(".. factors-begin")[1].split(".. factors-end")[0]
     shown = [
@@ -33,7 +34,7 @@ def test_the_guide_shows_the_record():
 
 @pytest.mark.parametrize("number", [4, 63])
 def test_tables_on_record_are_counted_again(number):
-    line = next(line for line in study.record() if line["number"] == number)
+    line = next(line for line in read_record(study.RESULTS) if line["number"] == number)
     X, q = study.simulated(number)
     assert (len(X), X.shape[1], q) == (line["n"], line["d"], line["q"])
     assert study.by_bound(X) == line["auto"]
@@ -57,6 +58,6 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
     path.write_text('{"number": 1}\n')
     study.run(path, minutes=1)
     assert counted == [0, 2]
-    assert [line["number"] for line in study.record(path)] == [1, 0, 2]
+    assert [line["number"] for line in read_record(path)] == [1, 0, 2]
     study.run(path, minutes=0)
     assert counted == [0, 2]

@@ -21,6 +21,7 @@ from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.independent import Independent
+from skvbem.emissions.outside import parts_of
 from skvbem.families import Regression
 
 #: For each group whose factors are to be counted, a number for each component.
@@ -48,7 +49,7 @@ class FactorGroup:
     def of(cls, emission: Emission, n_components: int) -> list[Self]:
         """The groups of an emission."""
         groups, first = [], 0
-        for place, part in enumerate(getattr(emission, "parts", (emission,))):
+        for place, part in enumerate(parts_of(emission)):
             after = first + len(part.component_of_cell(n_components))
             if isinstance(part, FactorAnalyzer) and part.counts_factors:
                 groups.append(cls(part, place, slice(first, after)))
@@ -73,11 +74,8 @@ def numbers_of(emission: Emission, n_components: int) -> Numbers:
 def with_numbers(emission: Emission, numbers: Numbers) -> Emission:
     """The emission with other numbers of factors."""
     others = iter(numbers)
-    places = {group.place for group in FactorGroup.of(emission, 1)}
-    parts = [
-        part.with_numbers(next(others)) if place in places else part
-        for place, part in enumerate(getattr(emission, "parts", (emission,)))
-    ]
+    counted = {group.place: group.part.with_numbers(next(others)) for group in FactorGroup.of(emission, 1)}
+    parts = [counted.get(place, part) for place, part in enumerate(parts_of(emission))]
     return replace(emission, parts=tuple(parts)) if isinstance(emission, Independent) else parts[0]
 
 

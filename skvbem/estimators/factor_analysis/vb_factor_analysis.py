@@ -534,10 +534,9 @@ class VBFactorAnalysis(MixtureEstimator):
         (6.11, 4)
         """
         check_is_fitted(self)
-        evaluation = self.evaluation(X, sample_weight)
         reading = self._in_memory("fit_indices", X, sample_weight)
-        most_likely = self._most_likely(evaluation)
-        bic = self.log_evidence(X, sample_weight=sample_weight, kind="bic")
+        evaluation = self.evaluation(reading)
+        most_likely, bic = self._most_likely(evaluation), self._scored(evaluation, "bic", {})
         return fit_indices(
             reading,
             float(bic.details["log_likelihood"]),

@@ -329,7 +329,7 @@ def warn_of_oddities(
         )
     if n_rows == 1:
         return
-    for k, (group, part) in enumerate(zip(groups.groups, getattr(emission, "parts", (emission,)))):
+    for k, (group, part) in enumerate(zip(groups.groups, parts_of(emission))):
         if group.specification.needs_variation:
             constant = _constant(rows, k)
             if len(constant):

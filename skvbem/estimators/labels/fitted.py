@@ -79,9 +79,9 @@ class FittedEmissions(Fitted):
     def hyperparameters(self) -> dict[str, Any]:
         """What the emissions show besides `parameters_`, by attribute; by group too where several have an attribute."""
         prior, posterior = self.prior_as_found.blocks[-1], self.posterior.blocks[-1] if self.form.density else None
-        parts = getattr(self.emission, "parts", (self.emission,))
         attributes: dict[str, dict[str, Any]] = {}
-        for k, (group, part, parameters) in enumerate(zip(self.groups.groups, parts, self.parameters())):
+        each = zip(self.groups.groups, parts_of(self.emission), self.parameters())
+        for k, (group, part, parameters) in enumerate(each):
             of_part = (family.blocks[k] if isinstance(family, Product) else family for family in (prior, posterior))
             for name, value in group.specification.attributes(part, parameters, *of_part).items():
                 attributes.setdefault(name, {})[group.name] = value

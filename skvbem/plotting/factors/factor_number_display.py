@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from skvbem.plotting.factors.fits import fitted_factors
-from skvbem.plotting.labels import INK, QUIET, plain_axes, series
+from skvbem.plotting.factors.fits import correlations_of, fitted_factors
+from skvbem.plotting.labels import INK, QUIET, plain_axes, series, two_axes
 from skvbem.plotting.requirements import need_matplotlib
 
 # Most numbers of factors beyond the one found that are drawn by default.
@@ -99,8 +99,7 @@ class FactorNumberDisplay:
         sampled = [evidence.standard_error for evidence in evidences]
         errors = None if all(each is None for each in sampled) else np.array([each or 0.0 for each in sampled])
         covariance = estimator.saturated_covariance(X, sample_weight)
-        deviations = np.sqrt(np.diagonal(covariance))
-        eigenvalues = np.linalg.eigvalsh(covariance / np.outer(deviations, deviations))[::-1]
+        eigenvalues = np.linalg.eigvalsh(correlations_of(covariance))[::-1]
         values = np.array([evidence.value for evidence in evidences])
         display = cls(list(map(int, n_factors)), values, eigenvalues, errors=errors, label=kind.replace("_", " "))
         return display.plot(axes=axes)
@@ -125,14 +124,9 @@ class FactorNumberDisplay:
             If `axes` is given and holds not two axes.
         """
         need_matplotlib(type(self).__name__)
-        from matplotlib import pyplot as plt
         from matplotlib.ticker import MaxNLocator
 
-        if axes is None:
-            _, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-        axes = np.ravel(axes)
-        if len(axes) != 2:
-            raise ValueError(f"The 'axes' parameter of FactorNumberDisplay must hold 2 axes. Got {len(axes)}.")
+        axes = two_axes(type(self).__name__, axes, height=3.2)
         left, right = axes
         numbers, bounds = np.asarray(self.n_factors), np.asarray(self.bounds, dtype=float)
         best = int(bounds.argmax())

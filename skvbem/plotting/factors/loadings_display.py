@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.plotting.factors.fits import column_names, fitted_factors, ink_on
+from skvbem.plotting.factors.fits import add_scale, column_names, fitted_factors, ink_on, write_names
 from skvbem.plotting.intervals import check_mass, intervals_to_draw
 from skvbem.plotting.labels import INK, QUIET
 from skvbem.plotting.requirements import need_matplotlib
@@ -124,20 +124,13 @@ class LoadingsDisplay:
         image = ax.imshow(shown, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
         if d <= _MAX_ROWS_WITH_NUMBERS:
             self._write_numbers(ax, shown)
-        names = [self.feature_names[j] for j in self.order_]
-        ax.set_yticks(range(d))
-        for label, name in zip(ax.set_yticklabels(names), names):
-            label.set_parse_math(False)
-            label.set_text(name)
+        write_names(ax.yaxis, [self.feature_names[j] for j in self.order_])
         ax.set_xticks(range(q), [f"factor {k}" for k in range(q)])
         ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, labelcolor=INK)
         for at, share in enumerate(np.asarray(self.uniquenesses)[self.order_]):
             ax.text(q - 0.4, at, f"{share:.2f}", va="center", ha="left", size=8, color=QUIET)
         ax.text(q - 0.4, -0.75, "unique", va="center", ha="left", size=8, color=QUIET)
-        ax.spines[:].set_visible(False)
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8, pad=0.12 if q > 1 else 0.25)
-        bar.outline.set_visible(False)
-        bar.set_label("standardized loading", color=INK)
+        add_scale(ax, image, "standardized loading", pad=0.12 if q > 1 else 0.25)
         if self.words:
             ax.set_xlabel(f"{self.words}; gray where they hold 0", color=QUIET, size=8)
         self.ax_, self.figure_ = ax, ax.figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.plotting.factors.fits import column_names, fitted_factors, ink_on
+from skvbem.plotting.factors.fits import add_scale, column_names, correlations_of, fitted_factors, ink_on, write_names
 from skvbem.plotting.labels import INK
 from skvbem.plotting.requirements import need_matplotlib
 
@@ -68,12 +68,9 @@ class ResidualsDisplay:
         """
         need_matplotlib(cls.__name__)
         fitted_factors(estimator, cls.__name__)
-        of_data, of_model = estimator.saturated_covariance(X, sample_weight), estimator.get_covariance()
-        correlations = []
-        for covariance in (of_data, of_model):
-            deviations = np.sqrt(np.diagonal(covariance))
-            correlations.append(covariance / np.outer(deviations, deviations))
-        return cls(correlations[0] - correlations[1], column_names(estimator)).plot(ax=ax)
+        of_data = correlations_of(estimator.saturated_covariance(X, sample_weight))
+        of_model = correlations_of(estimator.get_covariance())
+        return cls(of_data - of_model, column_names(estimator)).plot(ax=ax)
 
     def plot(self, ax=None):
         """Plot the residual correlations.
@@ -108,16 +105,10 @@ class ResidualsDisplay:
                 color = ink_on(abs(residuals[i, j]) / reach)
                 ax.text(j, i, f"{residuals[i, j]:.2f}", ha="center", va="center", size=8, color=color)
         names = list(self.feature_names)
-        for axis, labels in ((ax.yaxis, ["", *names[1:]]), (ax.xaxis, [*names[:-1], ""])):
-            axis.set_ticks(range(d))
-            for label, name in zip(axis.set_ticklabels(labels), labels):
-                label.set_parse_math(False)
-                label.set_text(name)
+        write_names(ax.yaxis, ["", *names[1:]])
+        write_names(ax.xaxis, [*names[:-1], ""])
         ax.tick_params(axis="x", rotation=90)
         ax.tick_params(length=0, labelcolor=INK)
-        ax.spines[:].set_visible(False)
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
-        bar.outline.set_visible(False)
-        bar.set_label("residual correlation", color=INK)
+        add_scale(ax, image, "residual correlation")
         self.ax_, self.figure_ = ax, ax.figure
         return self

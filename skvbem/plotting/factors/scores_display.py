@@ -95,10 +95,10 @@ class ScoresDisplay:
             )
         if not 0 < mass < 1:
             raise ValueError(f"The 'mass' parameter of {cls.__name__} must lie between 0 and 1. Got {mass!r} instead.")
-        covariances = estimator.score_covariance(X)[:, pair][:, :, pair]
+        fitted, values = estimator.asked(X)
+        scores, covariances = fitted.scores(values)
         names = [f"factor {k}" for k in pair]
-        scores = np.asarray(estimator.fitted.scores(estimator.asked(X)[1])[0])[:, pair]
-        return cls(scores, covariances, names, labels=labels, mass=mass).plot(ax=ax)
+        return cls(scores[:, pair], covariances[:, pair][:, :, pair], names, labels=labels, mass=mass).plot(ax=ax)
 
     def plot(self, ax=None):
         """Plot the scores.

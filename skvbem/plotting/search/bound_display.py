@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem.plotting.labels import two_axes
 from skvbem.plotting.requirements import need_matplotlib
 
 _BEST, _OTHER = "#2f6ea5", "#9aa5b1"
@@ -98,14 +99,9 @@ class BoundDisplay:
             If `axes` is given and holds not two axes.
         """
         need_matplotlib(type(self).__name__)
-        from matplotlib import pyplot as plt
         from matplotlib.ticker import MaxNLocator
 
-        if axes is None:
-            _, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
-        axes = np.ravel(axes)
-        if len(axes) != 2:
-            raise ValueError(f"The 'axes' parameter of BoundDisplay must hold 2 axes. Got {len(axes)}.")
+        axes = two_axes(type(self).__name__, axes, height=3.0)
         run, ends = axes
 
         best = np.asarray(self.trace, dtype=float)

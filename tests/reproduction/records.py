@@ -1,0 +1,61 @@
+"""Records that only grow: a line of JSON for each thing that was measured, which is not measured again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+def read_record(path: Path) -> list[dict[str, Any]]:
+    """The lines of a record, none where there is no file."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def add_to_record(path: Path, line: Mapping[str, Any]) -> None:
+    """Add a line to a record."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def simulate(
+    description: str,
+    path: Path,
+    problems: Iterable[str],
+    measured: Callable[[str, int, int], Mapping[str, Any]],
+    tables: Iterable[Callable[[list[dict]], Iterable[tuple[str, ...]]]],
+) -> None:
+    """The command line of a script that measures simulations of problems, seed after seed, or prints its tables.
+
+    Parameters
+    ----------
+    description : str
+    path : Path
+        The record.
+    problems : iterable of str
+    measured : callable of (str, int, int)
+        The line of a problem, a number of rows and a seed, with these as "problem", "n" and "seed".
+    tables : iterable of callable
+        The rows of each table, from all lines.
+    """
+    names = list(problems)
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("what", choices=["measure", "table"])
+    parser.add_argument("--seconds", type=float, default=900.0, help="CPU seconds after which no simulation is begun")
+    parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--only", nargs="+", choices=names, default=names)
+    options = parser.parse_args()
+    if options.what == "measure":
+        done = {(each["problem"], each["n"], each["seed"]) for each in read_record(path)}
+        seed = 0
+        while time.process_time() < options.seconds:
+            for name in options.only:
+                if (name, options.rows, seed) not in done and time.process_time() < options.seconds:
+                    add_to_record(path, measured(name, options.rows, seed))
+            seed += 1
+    for rows in tables:
+        for row in rows(read_record(path)):
+            print(", ".join(row))
