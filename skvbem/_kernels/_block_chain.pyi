@@ -25,6 +25,22 @@ def means(
     slot: NDArray,
     inverse: NDArray,
     gain: NDArray,
-    linear: NDArray,
+    x: NDArray,
     noise: NDArray,
 ) -> None: ...
+def states_by_pieces(
+    pattern: NDArray,
+    weight: float,
+    blocks: NDArray,
+    first: NDArray,
+    link: NDArray,
+    squares: NDArray,
+    tolerance: float,
+    slot: NDArray,
+    inverse: NDArray,
+    gain: NDArray,
+    cuts: NDArray,
+    of_pattern: NDArray,
+    sums: NDArray,
+    x: NDArray,
+) -> float: ...

@@ -7,170 +7,61 @@ patterns alone: sequences with the same ones have one *shape*, and share them. W
 not gone through any more, and steps share a *slot* of D^-1 and K: D -> J - link D^-1 link' is a contraction.
 """
 
-from libc.math cimport fabs, log, sqrt
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport intptr_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 
-cdef int _inverse(const double* a, double* root, double* inverse, Py_ssize_t k, double* log_det) noexcept nogil:
-    """The inverse of a (k, k) by its Cholesky factor, whose memory is `root`; 1 if a is not positive definite."""
-    cdef Py_ssize_t i, j, m
-    cdef double total
-    log_det[0] = 0.0
-    for i in range(k):
-        for j in range(i + 1):
-            total = a[i * k + j]
-            for m in range(j):
-                total -= root[i * k + m] * root[j * k + m]
-            if i == j:
-                if not total > 0.0:
-                    return 1
-                log_det[0] += log(total)
-                root[i * k + i] = sqrt(total)
-            else:
-                root[i * k + j] = total / root[j * k + j]
-    for i in range(k):  # the factor becomes its own inverse
-        root[i * k + i] = 1.0 / root[i * k + i]
-        for j in range(i):
-            total = 0.0
-            for m in range(j, i):
-                total -= root[i * k + m] * root[m * k + j]
-            root[i * k + j] = total * root[i * k + i]
-    for i in range(k):
-        for j in range(i + 1):
-            total = 0.0
-            for m in range(i, k):
-                total += root[m * k + i] * root[m * k + j]
-            inverse[i * k + j] = inverse[j * k + i] = total
-    return 0
+cdef extern from "_block_chain.h" nogil:
+    ctypedef struct skvbem_block_chain:
+        const long long* pattern
+        const double* blocks
+        const double* first
+        const double* link
+        const double* squares
+        double tolerance
+    ctypedef struct skvbem_front:
+        double* d
+        double* before
+        double* gain
+        double log_det
+        int repeats
+    ctypedef struct skvbem_back:
+        double* v
+        double* newer
+        double* crossed
+    intptr_t skvbem_forward_blocks(intptr_t k, const skvbem_block_chain* chain, intptr_t a, intptr_t b, intptr_t start,
+                                   intptr_t end, intptr_t n_slots, long long* slot, double* inverse, double* gain,
+                                   double* log_det, skvbem_front* front, double* root)
+    int skvbem_back_blocks(intptr_t k, const skvbem_block_chain* chain, intptr_t a, intptr_t b, intptr_t start,
+                           intptr_t end, const long long* slot, const double* inverse, const double* gain,
+                           double weight, double* of_pattern, double* sums, double* marginal, skvbem_back* back)
+    int skvbem_eliminate(intptr_t k, intptr_t a, intptr_t start, intptr_t end, const long long* slot,
+                         const double* gain, const double* before, double* x, intptr_t stride)
+    int skvbem_put_back(intptr_t k, intptr_t b, intptr_t start, intptr_t end, const long long* slot,
+                        const double* inverse, const double* gain, double* x, intptr_t stride, const double* noise,
+                        double* room)
 
 
-cdef bint _repeats(const double* one, const double* other, Py_ssize_t n, double tolerance) noexcept nogil:
-    """Whether two matrices differ by no more than a share of their largest entry."""
-    cdef Py_ssize_t i
-    cdef double largest = 0.0, difference = 0.0
-    for i in range(n):
-        largest = max(largest, fabs(one[i]))
-        difference = max(difference, fabs(one[i] - other[i]))
-    return difference <= tolerance * largest
+cdef double* _shared_out(Py_ssize_t k, skvbem_front* front, skvbem_back* back) except NULL:
+    """Memory for the recursions: what steps leave to each other, then room for a factor, (k, k), and for 2 k numbers."""
+    cdef Py_ssize_t kk = k * k
+    cdef double* memory = <double*> calloc(7 * kk + 2 * k, sizeof(double))
+    if memory == NULL:
+        raise MemoryError()
+    front.d, front.before, front.gain = memory, memory + kk, memory + 2 * kk
+    front.repeats = 0
+    back.v, back.newer, back.crossed = memory + 3 * kk, memory + 4 * kk, memory + 5 * kk
+    return memory
 
 
-cdef void _add(double times, const double* matrix, double* total, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if times != 0.0:
-        for i in range(n):
-            total[i] += times * matrix[i]
-
-
-cdef Py_ssize_t _forward(Py_ssize_t a, Py_ssize_t b, const long long[::1] pattern, const double[:, :, ::1] blocks,
-                         const double[:, ::1] first, const double[:, ::1] link, const double[:, ::1] squares,
-                         double tolerance, Py_ssize_t n_slots, long long[::1] slot, double[:, :, ::1] inverse,
-                         double[:, :, ::1] gain, double* log_det, double* memory) noexcept nogil:
-    """D^-1 and K of the steps a, ..., b - 1 of one shape; the slots used by then, -1 if J is not definite."""
-    cdef Py_ssize_t k = link.shape[0], t, i, j, m, at, before = -1
-    cdef bint frozen = False
-    cdef double total, of_step = 0.0
-    cdef double* d = memory
-    cdef double* last = memory + k * k
-    cdef double* swap
-    log_det[0] = 0.0
-    for t in range(a, b):
-        if frozen and t < b - 1 and pattern[t] == pattern[t - 1]:
-            slot[t] = before
-            log_det[0] += of_step
-            continue
-        at = n_slots
-        n_slots += 1
-        slot[t] = at
-        swap = d
-        d = last
-        last = swap
-        for i in range(k):
-            for j in range(k):
-                total = blocks[pattern[t], i, j]
-                if t == a:
-                    total += first[i, j]
-                elif i == j:
-                    total += 1.0
-                if t < b - 1:
-                    total += squares[i, j]
-                if t > a:
-                    for m in range(k):
-                        total -= link[i, m] * gain[before, m, j]
-                d[i * k + j] = total
-        if _inverse(d, memory + 2 * k * k, &inverse[at, 0, 0], k, &of_step):
-            return -1
-        log_det[0] += of_step
-        for i in range(k):
-            for j in range(k):
-                total = 0.0
-                for m in range(k):
-                    total += inverse[at, i, m] * link[j, m]
-                gain[at, i, j] = total
-        frozen = t > a + 1 and pattern[t] == pattern[t - 1] and _repeats(d, last, k * k, tolerance)
-        before = at
-    return n_slots
-
-
-cdef void _before(const double* inverse, const double* gain, const double* v, double* crossed, double* newer,
-                  Py_ssize_t k) noexcept nogil:
-    """The covariance of a step from that of the next one, and that of the two."""
-    cdef Py_ssize_t i, j, m
-    cdef double total
-    for i in range(k):
-        for j in range(k):
-            total = 0.0
-            for m in range(k):
-                total += gain[i * k + m] * v[m * k + j]
-            crossed[i * k + j] = total
-    for i in range(k):
-        for j in range(i + 1):
-            total = inverse[i * k + j]
-            for m in range(k):
-                total += crossed[i * k + m] * gain[j * k + m]
-            newer[i * k + j] = newer[j * k + i] = total
-
-
-cdef void _back(Py_ssize_t a, Py_ssize_t b, const long long[::1] pattern, const long long[::1] slot,
-                const double[:, :, ::1] inverse, const double[:, :, ::1] gain, double weight, double tolerance,
-                double[:, :, ::1] of_pattern, double[:, :, ::1] sums, double[:, :, ::1] marginal,
-                double* memory) noexcept nogil:
-    """Add the covariances of the steps of one shape to sums: those with one covariance are counted, and added once."""
-    cdef Py_ssize_t k = inverse.shape[1], kk = k * k, t, i, at, run = 0
-    cdef bint frozen = False
-    cdef double* v = memory + 3 * kk
-    cdef double* newer = memory + 4 * kk
-    cdef double* crossed = memory + 5 * kk
-    cdef double* swap
-    for t in range(b - 1, a - 1, -1):
-        at = slot[t]
-        if not (frozen and t > a and at == slot[t + 1]):
-            if run:  # steps t + 1, ..., t + run
-                _add(weight * run, v, &of_pattern[pattern[t + 1], 0, 0], kk)
-                _add(weight * run, v, &sums[2, 0, 0], kk)
-                if t + run < b - 1:
-                    _add(weight * run, v, &sums[1, 0, 0], kk)
-                    _add(weight * run, crossed, &sums[3, 0, 0], kk)
-            run = 0
-            frozen = False
-            if t == b - 1:
-                for i in range(kk):
-                    v[i] = (&inverse[at, 0, 0])[i]
-            else:
-                _before(&inverse[at, 0, 0], &gain[at, 0, 0], v, crossed, newer, k)
-                frozen = t + 1 < b - 1 and at == slot[t + 1] and _repeats(newer, v, kk, tolerance)
-                swap = v
-                v = newer
-                newer = swap
-        run += 1
-        if marginal.shape[0] > 0:
-            for i in range(kk):
-                (&marginal[t, 0, 0])[i] = v[i]
-    # the first step stands alone
-    _add(weight, v, &of_pattern[pattern[a], 0, 0], kk)
-    _add(weight, v, &sums[0, 0, 0], kk)
-    if b - a > 1:
-        _add(weight, v, &sums[1, 0, 0], kk)
-        _add(weight, crossed, &sums[3, 0, 0], kk)
+cdef skvbem_block_chain _chain(const long long[::1] pattern, const double[:, :, ::1] blocks,
+                               const double[:, ::1] first, const double[:, ::1] link, const double[:, ::1] squares,
+                               double tolerance):
+    cdef skvbem_block_chain chain
+    chain.pattern, chain.blocks, chain.first = &pattern[0], &blocks[0, 0, 0], &first[0, 0]
+    chain.link, chain.squares, chain.tolerance = &link[0, 0], &squares[0, 0], tolerance
+    return chain
 
 
 def covariances(const long long[::1] pattern, const long long[::1] starts, const long long[::1] ends,
@@ -207,30 +98,34 @@ def covariances(const long long[::1] pattern, const long long[::1] starts, const
     marginal : (n_rows, k, k) or (0, k, k) OUT
         Covariances of the rows of shapes.
     """
-    cdef Py_ssize_t k = link.shape[0], shape, n_slots = 0
+    cdef Py_ssize_t k = link.shape[0], shape, n_slots = 0, a, b
+    cdef skvbem_block_chain chain
+    cdef skvbem_front front
+    cdef skvbem_back back
     cdef double* memory
+    cdef double* kept = &marginal[0, 0, 0] if marginal.shape[0] else NULL
     if k == 0 or pattern.shape[0] == 0:
         return 0
-    memory = <double*> malloc(6 * k * k * sizeof(double))
-    if memory == NULL:
-        raise MemoryError()
+    chain = _chain(pattern, blocks, first, link, squares, tolerance)
+    memory = _shared_out(k, &front, &back)
     with nogil:
         for shape in range(starts.shape[0]):
             log_det[shape] = 0.0
-            if starts[shape] < ends[shape] and n_slots >= 0:
-                n_slots = _forward(starts[shape], ends[shape], pattern, blocks, first, link, squares, tolerance,
-                                   n_slots, slot, inverse, gain, &log_det[shape], memory)
+            a, b = starts[shape], ends[shape]
+            if a < b and n_slots >= 0:
+                n_slots = skvbem_forward_blocks(k, &chain, a, b, a, b, n_slots, &slot[0], &inverse[0, 0, 0],
+                                                &gain[0, 0, 0], &log_det[shape], &front, memory + 6 * k * k)
                 if n_slots >= 0:
-                    _back(starts[shape], ends[shape], pattern, slot, inverse, gain, weight[shape], tolerance,
-                          of_pattern, sums, marginal, memory)
+                    skvbem_back_blocks(k, &chain, a, b, a, b, &slot[0], &inverse[0, 0, 0], &gain[0, 0, 0],
+                                       weight[shape], &of_pattern[0, 0, 0], &sums[0, 0, 0], kept, &back)
     free(memory)
     return n_slots
 
 
 def means(const long long[::1] starts, const long long[::1] ends, const long long[::1] first_row,
           const long long[::1] slot, const double[:, :, ::1] inverse, const double[:, :, ::1] gain,
-          double[:, ::1] linear, const double[:, ::1] noise):
-    """Solve J x = linear in place, for all sequences: their means, or draws.
+          double[:, ::1] x, const double[:, ::1] noise):
+    """Solve J x = h in place, for all sequences: their means, or draws.
 
     Parameters
     ----------
@@ -240,54 +135,90 @@ def means(const long long[::1] starts, const long long[::1] ends, const long lon
         The first row of the sequence that the slots of its shape stand at.
     slot : (n_rows,) IN
     inverse, gain : (n_slots, k, k) IN
-    linear : (n_rows, k) IN, OUT
+    x : (n_rows, at least k) IN, OUT
+        h, in the first k columns.
     noise : (n_rows, k) or (0, k) IN
         What each step is drawn away from its mean given the steps after it.
     """
-    cdef Py_ssize_t k = linear.shape[1], n, t, a, b, i, j, at, shift
-    cdef bint drawn = noise.shape[0] > 0
-    cdef double total
-    cdef double* here
-    cdef double* there
-    cdef const double* matrix
-    cdef double* buffer
-    if k == 0 or linear.shape[0] == 0:
+    cdef Py_ssize_t k = inverse.shape[1], stride = x.shape[1], n, a, b
+    cdef skvbem_front front
+    cdef skvbem_back back
+    cdef const double* away
+    cdef double* memory
+    if k == 0 or x.shape[0] == 0 or inverse.shape[0] == 0:
         return
-    buffer = <double*> malloc(k * sizeof(double))
-    if buffer == NULL:
-        raise MemoryError()
+    memory = _shared_out(k, &front, &back)
     with nogil:
         for n in range(starts.shape[0]):
-            a = starts[n]
-            b = ends[n]
-            shift = first_row[n] - a
-            for t in range(a + 1, b):
-                there = &linear[t - 1, 0]
-                here = &linear[t, 0]
-                matrix = &gain[slot[t - 1 + shift], 0, 0]
-                for j in range(k):
-                    for i in range(k):
-                        here[i] += matrix[j * k + i] * there[j]
-            for t in range(b - 1, a - 1, -1):
-                here = &linear[t, 0]
-                at = slot[t + shift]
-                matrix = &inverse[at, 0, 0]
-                for i in range(k):
-                    total = 0.0
-                    for j in range(k):
-                        total += matrix[j * k + i] * here[j]
-                    buffer[i] = total
-                if t < b - 1:
-                    there = &linear[t + 1, 0]
-                    matrix = &gain[at, 0, 0]
-                    for i in range(k):
-                        total = 0.0
-                        for j in range(k):
-                            total += matrix[i * k + j] * there[j]
-                        buffer[i] += total
-                for i in range(k):
-                    here[i] = buffer[i]
-                if drawn:
-                    for i in range(k):
-                        here[i] += noise[t, i]
-    free(buffer)
+            a, b = starts[n], ends[n]
+            if a < b:
+                away = &noise[a, 0] if noise.shape[0] else NULL
+                skvbem_eliminate(k, 0, 0, b - a, &slot[first_row[n]], &gain[0, 0, 0], NULL, &x[a, 0], stride)
+                skvbem_put_back(k, b - a, 0, b - a, &slot[first_row[n]], &inverse[0, 0, 0], &gain[0, 0, 0], &x[a, 0],
+                                stride, away, memory + 7 * k * k)
+    free(memory)
+
+
+def states_by_pieces(const long long[::1] pattern, double weight, const double[:, :, ::1] blocks,
+                     const double[:, ::1] first, const double[:, ::1] link, const double[:, ::1] squares,
+                     double tolerance, long long[::1] slot, double[:, :, ::1] inverse, double[:, :, ::1] gain,
+                     double[:, :, :, ::1] cuts, double[:, :, ::1] of_pattern, double[:, :, ::1] sums, double[:, ::1] x):
+    """`covariances` and `means` of one sequence with memory for the matrices of a piece of it; ln|J|, NaN if not definite.
+
+    Forward, what one piece leaves to the next is kept; on the way back each is gone through forward again.
+
+    Parameters
+    ----------
+    pattern : (n_rows,) IN
+    weight : IN
+    blocks : (n_patterns, k, k) IN
+    first, link, squares : (k, k) IN
+    tolerance : IN
+    slot : (n_rows_of_a_piece,) OUT
+    inverse, gain : (n_rows_of_a_piece, k, k) OUT
+    cuts : (n_pieces, 2, k, k) OUT
+        D and K of the step before each piece.
+    of_pattern : (n_patterns, k, k) IN, OUT
+    sums : (4, k, k) IN, OUT
+    x : (n_rows, at least k) IN, OUT
+        h, then means, in the first k columns.
+    """
+    cdef Py_ssize_t k = link.shape[0], kk = k * k, stride = x.shape[1], n = pattern.shape[0], size = slot.shape[0]
+    cdef Py_ssize_t piece, start, end
+    cdef intptr_t used = 0
+    cdef skvbem_block_chain chain = _chain(pattern, blocks, first, link, squares, tolerance)
+    cdef skvbem_front front
+    cdef skvbem_back back
+    cdef double* memory = _shared_out(k, &front, &back)
+    cdef double* root = memory + 6 * kk
+    cdef double log_det = 0.0, again = 0.0
+    # rows of a piece are numbered as those of the sequence
+    cdef long long* of_row
+    with nogil:
+        for piece in range(cuts.shape[0]):
+            start = piece * size
+            end = min(start + size, n)
+            of_row = &slot[0] - start
+            memcpy(&cuts[piece, 0, 0, 0], front.d, kk * sizeof(double))
+            memcpy(&cuts[piece, 1, 0, 0], front.gain, kk * sizeof(double))
+            used = skvbem_forward_blocks(k, &chain, 0, n, start, end, 0, of_row, &inverse[0, 0, 0], &gain[0, 0, 0],
+                                         &log_det, &front, root)
+            if used < 0:
+                break
+            skvbem_eliminate(k, 0, start, end, of_row, &gain[0, 0, 0], &cuts[piece, 1, 0, 0], &x[0, 0], stride)
+        if used >= 0:
+            for piece in range(cuts.shape[0] - 1, -1, -1):
+                start = piece * size
+                end = min(start + size, n)
+                of_row = &slot[0] - start
+                if piece < cuts.shape[0] - 1:
+                    memcpy(front.d, &cuts[piece, 0, 0, 0], kk * sizeof(double))
+                    memcpy(front.gain, &cuts[piece, 1, 0, 0], kk * sizeof(double))
+                    skvbem_forward_blocks(k, &chain, 0, n, start, end, 0, of_row, &inverse[0, 0, 0],
+                                          &gain[0, 0, 0], &again, &front, root)
+                skvbem_back_blocks(k, &chain, 0, n, start, end, of_row, &inverse[0, 0, 0], &gain[0, 0, 0], weight,
+                                   &of_pattern[0, 0, 0], &sums[0, 0, 0], NULL, &back)
+                skvbem_put_back(k, n, start, end, of_row, &inverse[0, 0, 0], &gain[0, 0, 0], &x[0, 0], stride, NULL,
+                                memory + 7 * kk)
+    free(memory)
+    return log_det if used >= 0 else float("nan")

@@ -209,7 +209,7 @@ class FittedLDS(FittedSequences):
         inverse = factored.inverse[factored.slot[factored.row_of_shape]]
         gain = factored.gain[factored.slot[factored.row_of_shape]]
         precision = np.linalg.inv(inverse) - later[:, None, None] * squares[:k, :k]
-        linear = smoother.linear.copy()
+        linear = smoother.linear()[:, :k]
         for a, b in zip(data.starts, data.ends):
             for t in range(a + 1, b):
                 linear[t] += gain[t - 1].T @ linear[t - 1]

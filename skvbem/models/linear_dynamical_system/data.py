@@ -17,6 +17,8 @@ from skvbem.emissions.gaussian.dense_step import missing_patterns
 
 # Rows of a unit, the least that threads share; a longer sequence is a unit by itself.
 _UNIT_ROWS = 2**14
+# Rows whose products are formed at once.
+_CHUNK_ROWS = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +138,35 @@ class LDSData:
         return np.flatnonzero(follows)
 
     @cached_property
+    def follows(self) -> np.ndarray | None:
+        """1 for rows that follow another, 0 for first ones, (n_rows,); None if there is one sequence."""
+        if len(self.first_rows) < 2:
+            return None
+        follows = np.ones(len(self))
+        follows[self.first_rows] = 0.0
+        return follows
+
+    @cached_property
+    def step_weight(self) -> np.ndarray:
+        """How often the step into each row counts, (n_rows,)."""
+        return self.row_weight if self.follows is None else self.row_weight * self.follows
+
+    @cached_property
+    def chunks(self) -> list[slice]:
+        """Rows in pieces of which products are formed one after the other."""
+        return [slice(a, min(a + _CHUNK_ROWS, len(self))) for a in range(0, len(self), _CHUNK_ROWS)]
+
+    @cached_property
     def first_rows(self) -> np.ndarray:
         """First rows of sequences that have any, (n,)."""
         return self.starts[:-1][self.ends > self.starts[:-1]]
+
+    @cached_property
+    def group_mask(self) -> np.ndarray | None:
+        """Which groups of columns are observed, (n_rows, n_groups) of 0 and 1; None if all cells are."""
+        if self.mask is None:
+            return None
+        return np.ascontiguousarray(self.mask[:, self.groups[1]])
 
     @cached_property
     def mask(self) -> np.ndarray | None:

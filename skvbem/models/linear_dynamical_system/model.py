@@ -21,14 +21,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric
+from skvbem._numerics import pack_symmetric, unpack_symmetric
 from skvbem.families import Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.relevance import regression_of, with_learned_precisions
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.potentials import Potentials
-from skvbem.models.linear_dynamical_system.smoother import Covariances, Factored, FirstStates, Smoother
+from skvbem.models.linear_dynamical_system.smoother import (
+    Covariances,
+    Factored,
+    FirstStates,
+    Smoother,
+    products,
+    transitions,
+)
 from skvbem.models.linear_dynamical_system.state_map import StateMoments
 from skvbem.models.partial_sums import summed
 
@@ -199,10 +206,9 @@ class LinearDynamicalSystem(LatentModel):
     def _of_unit(self, potentials: Potentials, data: LDSData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Statistics, moments of states, and ln Z of some sequences, for one lane."""
         smoother = Smoother(potentials, self.first, data)
-        factored = smoother.factored()
-        x = factored.means()
-        log_z = smoother.log_normalizers(x, factored.log_det)
-        statistics, moments = self.statistics(data, x, factored.covariances)
+        expected = smoother.expected()
+        log_z = smoother.log_normalizers(expected)
+        statistics, moments = self._statistics(data, expected.regressors, expected.covariances)
         return statistics, moments, data.weight @ np.where(data.weight > 0, log_z, 0.0)
 
     def potentials(self, natural: np.ndarray) -> Potentials:
@@ -223,8 +229,7 @@ class LinearDynamicalSystem(LatentModel):
         potentials, parts = self.potentials(natural), []
         for unit in data.units:
             smoother = Smoother(potentials, self.first, unit)
-            factored = smoother.factored()
-            parts.append(smoother.log_normalizers(factored.means(), factored.log_det))
+            parts.append(smoother.log_normalizers(smoother.expected()))
         return np.concatenate(parts)
 
     def statistics(
@@ -234,45 +239,51 @@ class LinearDynamicalSystem(LatentModel):
 
         The states are independent of each other, and known, where no covariances are given.
         """
-        k, before = self.n_states, data.before
         if covariances is None:
-            nothing = np.zeros((k, k))
-            covariances = Covariances(*(nothing,) * 4, np.zeros((len(data.patterns), k, k)))
-        z = np.concatenate([x[before], data.inputs[before + 1]], axis=1)
-        r = np.concatenate([x, data.output_inputs], axis=1)
-        later, weighted = x[before + 1], x[data.first_rows]
-        weighted_z, weighted_r = z, r
-        if not data.is_unweighted:
-            weighted_z, weighted_r = z * data.row_weight[before, None], r * data.row_weight[:, None]
-            weighted = weighted * data.row_weight[data.first_rows, None]
-        w, s = weighted_z.T @ z, weighted_z.T @ later
+            nothing = np.zeros((self.n_states,) * 2)
+            covariances = Covariances(*(nothing,) * 4, np.zeros((len(data.patterns), *nothing.shape)))
+        return self._statistics(data, np.concatenate([x, data.output_inputs], axis=1), covariances)
+
+    def _statistics(
+        self, data: LDSData, r: np.ndarray, covariances: Covariances
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics and moments at means of regressors r (n_rows, k + n_output_inputs)."""
+        k, x = self.n_states, r[:, : self.n_states]
+        sums = [self._products(data, r, rows) for rows in data.chunks or [slice(0, 0)]]
+        w, s, squares, of_groups, total = (sum(part[1:], part[0]) for part in zip(*sums))
         w[:k, :k] += covariances.before
         s[:k] += covariances.crossed
         group, first = data.groups
-        of_groups = [self._products(r, weighted_r, data, column, covariances.of_pattern) for column in first]
+        seen = data.patterns[:, first].T.astype(float)
+        of_groups[:, :k, :k] += (seen @ covariances.of_pattern.reshape(-1, k * k)).reshape(-1, k, k)
         # columns of one precision matrix are observed together
         owner = [int(np.flatnonzero(self.emission.precision_of == g)[0]) for g in range(self.emission.n_precisions)]
-        products = np.stack([of_groups[group[column]] for column in owner])
-        sums = data.measured.T @ weighted_r
         of_dynamics = pack_symmetric(w), s.T.ravel()
-        of_emission = pack_symmetric(products).ravel(), sums.ravel(), data.counts, data.squares
-        scale = later if data.is_unweighted else later * data.row_weight[before, None]
-        moments = np.zeros((k + 1, 2 * k + 1))
-        moments[:k, :k] = weighted.T @ x[data.first_rows] + covariances.first
-        moments[:k, k : 2 * k] = scale.T @ later + covariances.after
+        of_emission = pack_symmetric(of_groups[group[owner]]).ravel(), total.ravel(), data.counts, data.squares
+        moments, rows = np.zeros((k + 1, 2 * k + 1)), data.first_rows
+        weighted = x[rows] * data.row_weight[rows, None]
+        moments[:k, :k] = weighted.T @ x[rows] + covariances.first
+        moments[:k, k : 2 * k] = squares + covariances.after
         moments[:k, 2 * k] = weighted.sum(axis=0)
         moments[k, 0] = data.row_weight.sum()
         return np.concatenate([*of_dynamics, *of_emission]), moments
 
-    def _products(
-        self, r: np.ndarray, weighted_r: np.ndarray, data: LDSData, column: int, covariances: np.ndarray
-    ) -> np.ndarray:
-        """Sums (d, d) of products of regressors over the rows in which a column is observed."""
-        seen, mask = data.patterns[:, column], data.mask
-        masked = weighted_r if mask is None or seen.all() else weighted_r * mask[:, column, None]
-        products = masked.T @ r
-        products[: self.n_states, : self.n_states] += covariances[seen].sum(axis=0)
-        return products
+    def _products(self, data: LDSData, r: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
+        """Weighted sums of products over some rows: z z', z x', x x' after steps, r r' of groups of columns, and y r'."""
+        here, (z, later) = r[rows], transitions(data, r, rows, self.n_states)
+        weighted, weighted_z, weighted_later = here, z, later
+        if not data.is_unweighted:
+            weighted = here * data.row_weight[rows, None]
+        if not (data.is_unweighted and data.follows is None):
+            weight = data.step_weight[rows.start or 1 : rows.stop, None]
+            weighted_z, weighted_later = z * weight, later * weight
+        d = r.shape[1]
+        if data.group_mask is None:
+            of_groups = (weighted.T @ here)[None]
+        else:
+            of_groups = unpack_symmetric(data.group_mask[rows].T @ products(weighted, here), d)
+        total = data.measured[rows].T @ weighted
+        return weighted_z.T @ z, weighted_z.T @ later, weighted_later.T @ later, of_groups, total
 
     def statistics_of_start(self, data: LDSData, x: np.ndarray, variance: Any) -> np.ndarray:
         """Statistics (n_cells,) of independent states with means (n_rows, k) and a covariance, for a start.

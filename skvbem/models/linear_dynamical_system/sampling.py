@@ -40,7 +40,7 @@ def completed(
     for lane in range(n_lanes):
         smoother = Smoother(model.potentials(natural[:, lane]), model.first, data)
         factored = smoother.factored()
-        log_normalizers[lane] = smoother.log_normalizers(factored.means(), factored.log_det).sum()
+        log_normalizers[lane] = smoother.log_normalizers(factored.expected()).sum()
         drawn[:, lane] = model.statistics(data, factored.means(noise[..., lane]))[0]
     return log_normalizers, drawn
 

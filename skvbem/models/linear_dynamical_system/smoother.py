@@ -20,10 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skvbem._kernels import _block_chain
+from skvbem._numerics import pack_symmetric, pairings
+from skvbem.families.regression_rows import summed_over
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.potentials import Potentials
 
-_LOG_2PI = np.log(2 * np.pi)
+# Numbers of the matrices that are held for the rows of one long sequence; beyond, it is gone through piece by piece.
+_PIECE_CELLS = 2**22
 # Share of its largest entry up to which a matrix of the recursion repeats itself.
 REPEATS = 1e-15
 
@@ -55,6 +58,14 @@ class Covariances(NamedTuple):
     of_pattern: np.ndarray
 
 
+class Expected(NamedTuple):
+    """Means of regressors (x, v) of all rows, (n_rows, k + r), sums of covariances, and ln|J|, (n_sequences,)."""
+
+    regressors: np.ndarray
+    covariances: Covariances
+    log_det: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Smoother:
     """The states of sequences at natural parameters.
@@ -79,24 +90,56 @@ class Smoother:
         of_columns = self.potentials.of_columns
         return (self.data.patterns @ of_columns.reshape(len(of_columns), -1)).reshape(-1, *of_columns.shape[1:])
 
-    @cached_property
     def linear(self) -> np.ndarray:
-        """h, (n_rows, k)."""
+        """h in the place of states of regressors (x, v), (n_rows, k + r)."""
         potentials, data, k = self.potentials, self.data, self.potentials.n_states
-        linear = data.measured @ (potentials.precision[:, None] * potentials.output[:, :k])
-        if data.output_inputs.shape[1]:
-            crossed = self.blocks[:, :k, k:]
-            if len(crossed) == 1:
-                linear -= data.output_inputs @ crossed[0].T
-            else:
-                linear -= np.einsum("tkr,tr->tk", crossed[data.pattern], data.output_inputs)
-        before = data.before
-        if data.inputs.shape[1]:
-            of_next = data.inputs[before + 1]
-            linear[before + 1] += of_next @ potentials.transition[:, k:].T
-            linear[before] -= of_next @ potentials.squares[:k, k:].T
+        r = np.empty((len(data), k + data.output_inputs.shape[1]))
+        r[:, k:] = data.output_inputs
+        linear = r[:, :k]
+        np.matmul(data.measured, potentials.precision[:, None] * potentials.output[:, :k], out=linear)
+        crossed = self.blocks[:, :k, k:]
+        if len(crossed) == 1 and data.output_inputs.shape[1]:
+            linear -= data.output_inputs @ crossed[0].T
+        else:
+            for j, v in enumerate(data.output_inputs.T):
+                linear -= crossed[:, :, j][data.pattern] * v[:, None]
+        if data.inputs.shape[1] and len(data) > 1:
+            of_next = data.inputs[1:] if data.follows is None else data.inputs[1:] * data.follows[1:, None]
+            linear[1:] += of_next @ potentials.transition[:, k:].T
+            linear[:-1] -= of_next @ potentials.squares[:k, k:].T
         linear[data.first_rows] += self.first.precision @ self.first.mean
-        return linear
+        return r
+
+    def expected(self) -> Expected:
+        """Means of the states, their covariances in sums, and ln|J|: no more memory than a piece of a sequence asks."""
+        data, k = self.data, self.potentials.n_states
+        size = max(_PIECE_CELLS // max(2 * k * k, 1), 2)
+        if data.n_sequences != 1 or len(data) <= size:
+            return self.factored().expected()
+        n_pieces = -(-len(data) // size)
+        r, sums = self.linear(), np.zeros((4, k, k))
+        of_pattern = np.zeros((len(data.patterns), k, k))
+        log_det = _block_chain.states_by_pieces(
+            data.pattern,
+            float(data.weight[0]),
+            *self._matrices,
+            self.repeats,
+            np.empty(size, dtype=np.int64),
+            np.empty((size, k, k)),
+            np.empty((size, k, k)),
+            np.empty((n_pieces, 2, k, k)),
+            of_pattern,
+            sums,
+            r,
+        )
+        return Expected(r, Covariances(sums[0], sums[1], sums[2], sums[3], of_pattern), np.array([log_det]))
+
+    @property
+    def _matrices(self) -> tuple[np.ndarray, ...]:
+        """Blocks of patterns, the precision of first states, link and squares, each (..., k, k)."""
+        k = self.potentials.n_states
+        parts = self.blocks[:, :k, :k], self.first.precision, self.potentials.link, self.potentials.squares[:k, :k]
+        return tuple(np.ascontiguousarray(part) for part in parts)
 
     def factored(self, keep: bool = False) -> Factored:
         """The factor of the precision, and sums of covariances; those of all rows of shapes too if they are kept."""
@@ -112,10 +155,7 @@ class Smoother:
             starts,
             ends,
             np.bincount(shape, data.weight, len(sequence)),
-            np.ascontiguousarray(self.blocks[:, :k, :k]),
-            np.ascontiguousarray(self.first.precision),
-            self.potentials.link,
-            np.ascontiguousarray(self.potentials.squares[:k, :k]),
+            *self._matrices,
             self.repeats,
             slot,
             inverse,
@@ -132,36 +172,70 @@ class Smoother:
             self, slot, inverse[:n_slots], gain[:n_slots], starts[shape], log_det[shape], covariances, marginal
         )
 
-    def log_normalizers(self, x: np.ndarray, log_det: np.ndarray) -> np.ndarray:
+    def log_normalizers(self, expected: Expected) -> np.ndarray:
         """ln Z of each sequence, nats, (n_sequences,), from its residuals at the means of its states."""
-        potentials, data, _k = self.potentials, self.data, self.potentials.n_states
-        terms = np.zeros(len(data))
-        before, first = data.before, data.first_rows
-        z = np.concatenate([x[before], data.inputs[before + 1]], axis=1)
-        left = x[before + 1] - z @ potentials.transition.T
-        terms[before + 1] = -0.5 * (
-            np.einsum("ti,ti->t", left, left) + np.einsum("ti,ti->t", z @ potentials.transition_spread, z)
-        )
+        data, total = self.data, np.zeros(self.data.n_sequences)
+        terms = np.empty(len(data))
+        for rows in data.chunks:
+            terms[rows] = self._terms(expected.regressors, rows)
+        first, x = data.first_rows, expected.regressors[:, : self.potentials.n_states]
         away = x[first] - self.first.mean
-        terms[first] = -0.5 * np.einsum("ti,ti->t", away @ self.first.precision, away)
+        terms[first] -= 0.5 * np.einsum("ti,ti->t", away @ self.first.precision, away)
         terms[first] += 0.5 * np.linalg.slogdet(self.first.precision)[1]
-        r = np.concatenate([x, data.output_inputs], axis=1)
-        left = data.measured - r @ potentials.output.T
-        if data.mask is not None:
-            left *= data.mask
-        spread = potentials.output_spread
-        of_patterns = (data.patterns @ spread.reshape(len(spread), -1)).reshape(-1, *spread.shape[1:])
-        terms -= 0.5 * (left**2 @ potentials.precision)
-        if len(of_patterns) == 1:
-            terms -= 0.5 * np.einsum("ti,ti->t", r @ of_patterns[0], r)
-        else:
-            terms -= 0.5 * np.einsum("ti,tij,tj->t", r, of_patterns[data.pattern], r)
-        terms += (data.patterns @ potentials.constant)[data.pattern]
         # k / 2 ln 2 pi of a state's density, and of the integral over it, cancel
-        total = np.zeros(data.n_sequences)
         if len(first):
             total[data.ends > data.starts[:-1]] = np.add.reduceat(terms, first)
-        return total - 0.5 * log_det
+        return total - 0.5 * expected.log_det
+
+    def _terms(self, r: np.ndarray, rows: slice) -> np.ndarray:
+        """What some rows add to ln Z, but for first states, (n,), at means of regressors (n_rows, k + r)."""
+        potentials, data, here = self.potentials, self.data, r[rows]
+        left = here @ -potentials.output.T
+        left += data.measured[rows]
+        np.square(left, out=left)
+        spread = potentials.output_spread
+        if data.group_mask is None:
+            terms = left @ (-0.5 * potentials.precision)
+            terms -= 0.5 * np.einsum("ti,ti->t", here @ spread.sum(axis=0), here)
+            terms += potentials.constant.sum()
+        else:
+            group, first = data.groups
+            left *= -0.5 * potentials.precision
+            left += potentials.constant
+            of_groups = left @ (group[:, None] == np.arange(len(first)))
+            spread = summed_over(np.moveaxis(spread, 0, -1), group, len(first))
+            of_groups -= 0.5 * products(here, here) @ (pairings(len(spread)) * pack_symmetric(spread.T)).T
+            terms = np.einsum("tg,tg->t", of_groups, data.group_mask[rows])
+        z, later = transitions(data, r, rows, potentials.n_states)
+        left = later - z @ potentials.transition.T
+        steps = np.einsum("ti,ti->t", left, left) + np.einsum("ti,ti->t", z @ potentials.transition_spread, z)
+        follows = slice(rows.start or 1, rows.stop)
+        if data.follows is not None:
+            steps *= data.follows[follows]
+        terms[len(terms) - len(steps) :] -= 0.5 * steps
+        return terms
+
+
+def transitions(data: LDSData, r: np.ndarray, rows: slice, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Regressors z (n, k + n_inputs) of the steps into some rows, and states after them; not into row 0.
+
+    Those into first rows of other sequences are no steps: they have a weight of 0.
+    """
+    follows = slice(rows.start or 1, rows.stop)
+    z = r[follows.start - 1 : follows.stop - 1, :k]
+    if data.inputs.shape[1]:
+        z = np.concatenate([z, data.inputs[follows]], axis=1)
+    return z, r[follows, :k]
+
+
+def products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Packed upper triangles of the products of rows (n, d) with rows (n, d), (n, d (d + 1) / 2)."""
+    n, d = one.shape
+    packed, at = np.empty((n, d * (d + 1) // 2)), 0
+    for i in range(d):
+        np.multiply(one[:, i, None], other[:, i:], out=packed[:, at : at + d - i])
+        at += d - i
+    return packed
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,15 +266,23 @@ class Factored:
     covariances: Covariances
     marginal: np.ndarray
 
-    def means(self, noise: np.ndarray | None = None) -> np.ndarray:
-        """Means of all states, (n_rows, k); with noise (n_rows, k) of unit variance draws of them."""
-        data, x = self.smoother.data, self.smoother.linear.copy()
-        away = np.empty((0, x.shape[1]))
+    def expected(self) -> Expected:
+        """Means of the states, with sums of covariances and ln|J|."""
+        return Expected(self.regressors(), self.covariances, self.log_det)
+
+    def regressors(self, noise: np.ndarray | None = None) -> np.ndarray:
+        """Means of all regressors (x, v), (n_rows, k + r); with noise (n_rows, k) of unit variance draws of states."""
+        data, r = self.smoother.data, self.smoother.linear()
+        away = np.empty((0, self.smoother.potentials.n_states))
         if noise is not None:
             away = np.einsum("tij,tj->ti", np.linalg.cholesky(self.inverse)[self.slot[self.row_of_shape]], noise)
         bounds = data.starts[:-1], data.ends
-        _block_chain.means(*bounds, self.first_row, self.slot, self.inverse, self.gain, x, np.ascontiguousarray(away))
-        return x
+        _block_chain.means(*bounds, self.first_row, self.slot, self.inverse, self.gain, r, np.ascontiguousarray(away))
+        return r
+
+    def means(self, noise: np.ndarray | None = None) -> np.ndarray:
+        """Means of all states, (n_rows, k); with noise (n_rows, k) of unit variance draws of them."""
+        return self.regressors(noise)[:, : self.smoother.potentials.n_states]
 
     @cached_property
     def row_of_shape(self) -> np.ndarray:

@@ -1,0 +1,292 @@
+/* Steps of the recursions over a normal chain of vectors: J_tt = block + first or unit + squares, J_{t, t-1} = -link.
+ *
+ * Every function takes the number k of states first. Those that are called once for many steps are compiled for each of
+ * the small numbers of states, whose loops are then unrolled, and once for all others.
+ */
+#ifndef SKVBEM_BLOCK_CHAIN_H
+#define SKVBEM_BLOCK_CHAIN_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "_random.h"
+
+#define SKVBEM_BY_SIZE(k, call) \
+    switch (k) {                \
+    case 1: return call(1);     \
+    case 2: return call(2);     \
+    case 3: return call(3);     \
+    case 4: return call(4);     \
+    case 5: return call(5);     \
+    case 6: return call(6);     \
+    case 7: return call(7);     \
+    case 8: return call(8);     \
+    default: return call(k);    \
+    }
+
+/* What all steps of all sequences share. */
+typedef struct {
+    const long long *pattern;            /* (n_rows,) */
+    const double *blocks;                /* (n_patterns, k, k) */
+    const double *first, *link, *squares; /* (k, k) */
+    double tolerance;                    /* share of its largest entry up to which a matrix repeats itself */
+} skvbem_block_chain;
+
+/* What one step leaves to the next: D of it and of the step before, its gain, and whether D repeats itself. */
+typedef struct {
+    double *d, *before, *gain; /* (k, k) each */
+    double log_det;
+    int repeats;
+} skvbem_front;
+
+/* What one step leaves to the step before it: its covariance, and that with the next step. */
+typedef struct {
+    double *v, *newer, *crossed; /* (k, k) each */
+} skvbem_back;
+
+/* The inverse of a (k, k) by its Cholesky factor, whose memory is `root`; 1 if a is not positive definite. */
+SKVBEM_INLINE int skvbem_inverse_block(const intptr_t k, const double *a, double *root, double *inverse,
+                                       double *log_det) {
+    double product = 1.0;
+    *log_det = 0.0;
+    for (intptr_t i = 0; i < k; i++) {
+        for (intptr_t j = 0; j <= i; j++) {
+            double total = a[i * k + j];
+            for (intptr_t m = 0; m < j; m++) total -= root[i * k + m] * root[j * k + m];
+            if (i == j) {
+                if (!(total > 0.0)) return 1;
+                if (total > 1e-100 && total < 1e100) product *= total;
+                else *log_det += log(total);
+                if (!(product > 1e-200 && product < 1e200)) {
+                    *log_det += log(product);
+                    product = 1.0;
+                }
+                root[i * k + i] = 1.0 / sqrt(total);
+            } else {
+                root[i * k + j] = total * root[j * k + j];
+            }
+        }
+    }
+    *log_det += log(product);
+    for (intptr_t i = 0; i < k; i++) { /* the factor, whose diagonal is inverted, becomes its own inverse */
+        for (intptr_t j = 0; j < i; j++) {
+            double total = 0.0;
+            for (intptr_t m = j; m < i; m++) total -= root[i * k + m] * root[m * k + j];
+            root[i * k + j] = total * root[i * k + i];
+        }
+    }
+    for (intptr_t i = 0; i < k; i++) {
+        for (intptr_t j = 0; j <= i; j++) {
+            double total = 0.0;
+            for (intptr_t m = i; m < k; m++) total += root[m * k + i] * root[m * k + j];
+            inverse[i * k + j] = inverse[j * k + i] = total;
+        }
+    }
+    return 0;
+}
+
+/* Whether two matrices differ by no more than a share of their largest entry. */
+SKVBEM_INLINE int skvbem_repeats(const intptr_t k, const double *one, const double *other, double tolerance) {
+    double largest = 0.0, difference = 0.0;
+    for (intptr_t i = 0; i < k * k; i++) {
+        largest = fmax(largest, fabs(one[i]));
+        difference = fmax(difference, fabs(one[i] - other[i]));
+    }
+    return difference <= tolerance * largest;
+}
+
+SKVBEM_INLINE void skvbem_add_block(const intptr_t k, double times, const double *matrix, double *total) {
+    if (times != 0.0)
+        for (intptr_t i = 0; i < k * k; i++) total[i] += times * matrix[i];
+}
+
+/* D^-1 and K of the steps from, ..., to - 1 of the sequence a, ..., b - 1; the slots used by then, -1 if J is not
+ * definite. Slots are numbered from n_slots on. */
+SKVBEM_INLINE intptr_t skvbem_forward_blocks_(const intptr_t k, const skvbem_block_chain *chain, intptr_t a, intptr_t b,
+                                              intptr_t from, intptr_t to, intptr_t n_slots, long long *slot,
+                                              double *inverse, double *gain, double *log_det, skvbem_front *front,
+                                              double *root) {
+    const intptr_t kk = k * k;
+    const long long *pattern = chain->pattern;
+    const double *link = chain->link;
+    const double *last_gain = front->gain;
+    double total_log_det = 0.0;
+    for (intptr_t t = from; t < to; t++) {
+        if (t > from && front->repeats && t < b - 1 && pattern[t] == pattern[t - 1]) {
+            slot[t] = n_slots - 1;
+            total_log_det += front->log_det;
+            continue;
+        }
+        double *d = front->before;
+        front->before = front->d;
+        front->d = d;
+        const double *block = chain->blocks + pattern[t] * kk;
+        for (intptr_t i = 0; i < k; i++) {
+            for (intptr_t j = 0; j <= i; j++) {
+                double total = block[i * k + j];
+                if (t == a) total += chain->first[i * k + j];
+                else if (i == j) total += 1.0;
+                if (t < b - 1) total += chain->squares[i * k + j];
+                d[i * k + j] = total;
+            }
+        }
+        if (t > a) {
+            for (intptr_t i = 0; i < k; i++) {
+                for (intptr_t m = 0; m < k; m++) {
+                    const double by = link[i * k + m];
+                    for (intptr_t j = 0; j <= i; j++) d[i * k + j] -= by * last_gain[m * k + j];
+                }
+            }
+        }
+        for (intptr_t i = 0; i < k; i++)
+            for (intptr_t j = 0; j < i; j++) d[j * k + i] = d[i * k + j];
+        double *here = inverse + n_slots * kk, *there = gain + n_slots * kk;
+        if (skvbem_inverse_block(k, d, root, here, &front->log_det)) return -1;
+        total_log_det += front->log_det;
+        for (intptr_t i = 0; i < k; i++) {
+            for (intptr_t j = 0; j < k; j++) {
+                double total = 0.0;
+                for (intptr_t m = 0; m < k; m++) total += here[i * k + m] * link[j * k + m];
+                there[i * k + j] = total;
+            }
+        }
+        front->repeats = t > a + 1 && pattern[t] == pattern[t - 1]
+                         && skvbem_repeats(k, d, front->before, chain->tolerance);
+        last_gain = there;
+        slot[t] = n_slots++;
+    }
+    if (last_gain != front->gain) memcpy(front->gain, last_gain, kk * sizeof(double));
+    *log_det += total_log_det;
+    return n_slots;
+}
+
+static intptr_t skvbem_forward_blocks(intptr_t k, const skvbem_block_chain *chain, intptr_t a, intptr_t b, intptr_t from,
+                                      intptr_t to, intptr_t n_slots, long long *slot, double *inverse, double *gain,
+                                      double *log_det, skvbem_front *front, double *root) {
+#define SKVBEM_CALL(k) \
+    skvbem_forward_blocks_(k, chain, a, b, from, to, n_slots, slot, inverse, gain, log_det, front, root)
+    SKVBEM_BY_SIZE(k, SKVBEM_CALL)
+#undef SKVBEM_CALL
+}
+
+/* Add the covariances of the steps to - 1, ..., from to sums: those with one covariance are counted, and added once.
+ * `sums` are those of first steps, of steps before another, after another, and of two successive ones. `marginal` (from
+ * the first row on) may be NULL. */
+SKVBEM_INLINE int skvbem_back_blocks_(const intptr_t k, const skvbem_block_chain *chain, intptr_t a, intptr_t b,
+                                      intptr_t from, intptr_t to, const long long *slot, const double *inverse,
+                                      const double *gain, double weight, double *of_pattern, double *sums,
+                                      double *marginal, skvbem_back *back) {
+    const intptr_t kk = k * k;
+    const long long *pattern = chain->pattern;
+    intptr_t run = 0;
+    int repeats = 0;
+    for (intptr_t t = to - 1; t >= from - 1; t--) {
+        if (t < from || !(repeats && t > a && slot[t] == slot[t + 1])) {
+            if (run) { /* steps t + 1, ..., t + run; the first step of all stands alone */
+                const intptr_t later = t + 1 > a ? run : run - 1;
+                skvbem_add_block(k, weight * (double) run, back->v, of_pattern + pattern[t + 1] * kk);
+                skvbem_add_block(k, weight * (double) later, back->v, sums + 2 * kk);
+                if (t + run < b - 1) {
+                    skvbem_add_block(k, weight * (double) run, back->v, sums + kk);
+                    skvbem_add_block(k, weight * (double) run, back->crossed, sums + 3 * kk);
+                }
+                if (t + 1 == a) skvbem_add_block(k, weight, back->v, sums);
+            }
+            if (t < from) break;
+            run = 0;
+            repeats = 0;
+            const double *one = inverse + slot[t] * kk;
+            if (t == b - 1) {
+                memcpy(back->v, one, kk * sizeof(double));
+            } else {
+                const double *by = gain + slot[t] * kk;
+                double *newer = back->newer, *crossed = back->crossed;
+                for (intptr_t i = 0; i < kk; i++) crossed[i] = 0.0;
+                for (intptr_t i = 0; i < k; i++)
+                    for (intptr_t m = 0; m < k; m++)
+                        for (intptr_t j = 0; j < k; j++) crossed[i * k + j] += by[i * k + m] * back->v[m * k + j];
+                for (intptr_t i = 0; i < k; i++) {
+                    for (intptr_t j = 0; j <= i; j++) {
+                        double total = one[i * k + j];
+                        for (intptr_t m = 0; m < k; m++) total += crossed[i * k + m] * by[j * k + m];
+                        newer[i * k + j] = newer[j * k + i] = total;
+                    }
+                }
+                repeats = t + 1 < b - 1 && t + 1 < to && slot[t] == slot[t + 1]
+                          && skvbem_repeats(k, newer, back->v, chain->tolerance);
+                back->newer = back->v;
+                back->v = newer;
+            }
+        }
+        run++;
+        if (marginal != NULL) memcpy(marginal + t * kk, back->v, kk * sizeof(double));
+    }
+    return 0;
+}
+
+static int skvbem_back_blocks(intptr_t k, const skvbem_block_chain *chain, intptr_t a, intptr_t b, intptr_t from,
+                              intptr_t to, const long long *slot, const double *inverse, const double *gain,
+                              double weight, double *of_pattern, double *sums, double *marginal, skvbem_back *back) {
+#define SKVBEM_CALL(k) \
+    skvbem_back_blocks_(k, chain, a, b, from, to, slot, inverse, gain, weight, of_pattern, sums, marginal, back)
+    SKVBEM_BY_SIZE(k, SKVBEM_CALL)
+#undef SKVBEM_CALL
+}
+
+/* Eliminate the steps from, ..., to - 1 of the sequence that begins at a from J x = h, whose rows are `stride` numbers
+ * apart: g_t = h_t + K_{t-1}' g_{t-1}. `before` is the gain of step from - 1, `slot` that of row 0. */
+SKVBEM_INLINE int skvbem_eliminate_(const intptr_t k, intptr_t a, intptr_t from, intptr_t to, const long long *slot,
+                                    const double *gain, const double *before, double *x, intptr_t stride) {
+    for (intptr_t t = from > a ? from : a + 1; t < to; t++) {
+        const double *there = x + (t - 1) * stride;
+        const double *by = t == from ? before : gain + slot[t - 1] * k * k;
+        double *here = x + t * stride;
+        for (intptr_t j = 0; j < k; j++)
+            for (intptr_t i = 0; i < k; i++) here[i] += by[j * k + i] * there[j];
+    }
+    return 0;
+}
+
+static int skvbem_eliminate(intptr_t k, intptr_t a, intptr_t from, intptr_t to, const long long *slot, const double *gain,
+                            const double *before, double *x, intptr_t stride) {
+#define SKVBEM_CALL(k) skvbem_eliminate_(k, a, from, to, slot, gain, before, x, stride)
+    SKVBEM_BY_SIZE(k, SKVBEM_CALL)
+#undef SKVBEM_CALL
+}
+
+/* Put back the steps to - 1, ..., from of the sequence that ends at b: x_t = D_t^-1 g_t + K_t x_{t+1}, and what each
+ * step is drawn away, if `noise` (n_rows, k) is not NULL. `room` holds 2 k numbers. */
+SKVBEM_INLINE int skvbem_put_back_(const intptr_t k, intptr_t b, intptr_t from, intptr_t to, const long long *slot,
+                                   const double *inverse, const double *gain, double *x, intptr_t stride,
+                                   const double *noise, double *room) {
+    for (intptr_t t = to - 1; t >= from; t--) {
+        double *here = x + t * stride;
+        const double *one = inverse + slot[t] * k * k, *by = gain + slot[t] * k * k;
+        for (intptr_t i = 0; i < k; i++) room[i] = 0.0;
+        for (intptr_t j = 0; j < k; j++) /* symmetric: by columns */
+            for (intptr_t i = 0; i < k; i++) room[i] += one[j * k + i] * here[j];
+        if (t < b - 1) {
+            const double *there = here + stride;
+            for (intptr_t i = 0; i < k; i++) {
+                double total = 0.0;
+                for (intptr_t j = 0; j < k; j++) total += by[i * k + j] * there[j];
+                room[i] += total;
+            }
+        }
+        for (intptr_t i = 0; i < k; i++) here[i] = room[i];
+        if (noise != NULL)
+            for (intptr_t i = 0; i < k; i++) here[i] += noise[t * k + i];
+    }
+    return 0;
+}
+
+static int skvbem_put_back(intptr_t k, intptr_t b, intptr_t from, intptr_t to, const long long *slot,
+                           const double *inverse, const double *gain, double *x, intptr_t stride, const double *noise,
+                           double *room) {
+#define SKVBEM_CALL(k) skvbem_put_back_(k, b, from, to, slot, inverse, gain, x, stride, noise, room)
+    SKVBEM_BY_SIZE(k, SKVBEM_CALL)
+#undef SKVBEM_CALL
+}
+
+#endif
