@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 from skvbem.families import Product, Regression
@@ -69,6 +68,7 @@ class StateBasis:
         layouts: Any = prior.blocks
         self.layouts = layouts
         self.parts = [_matrices(block, u) for block, u in zip(layouts, prior.split(statistics))]
+        self.of_prior = [_matrices(block, u) for block, u in zip(layouts, prior.split(prior.coordinates))]
 
     def statistics(self, map: np.ndarray) -> np.ndarray:
         """Statistics (n_cells,) of states in another basis."""
@@ -83,52 +83,129 @@ class StateBasis:
         sign, log_det = np.linalg.slogdet(map)
         if sign <= 0:
             return -np.inf, np.zeros(map.shape)
-        of_complete, natural = self._of_complete(self.statistics(map))
+        (w, s, *_), (g, c, *_) = self.parts
+        of_z, of_r, k = _extended(map, w.shape[-1]), _extended(map, g.shape[-1]), self.k
+        of_complete, (phi_w, phi_s), (phi_g, phi_c) = self._of_complete(map, of_z, of_r)
         squares, later, sums, n = self.moments
         precision = self.first.precision
-        of_first = precision @ map @ squares
-        with_mean = np.outer(precision @ self.first.mean, sums)
-        value = n * log_det - 0.5 * np.sum(of_first * map) + np.sum(with_mean * map)
-        value += of_complete - 0.5 * np.sum(map @ later * map)
-        slope = n * np.linalg.inv(map).T - of_first + with_mean - map @ later
-        (w, s, *_), (g, c, *_) = self.parts
-        (phi_w, phi_s, *_), (phi_g, phi_c, *_) = (
-            _naturals(block, part) for block, part in zip(self.layouts, self.prior.split(natural))
-        )
-        of_z, of_r, k = _extended(map, w.shape[-1]), _extended(map, g.shape[-1]), self.k
-        slope = slope + (2 * phi_w @ of_z @ w).sum(axis=0)[:k, :k] + phi_s @ of_z @ s.T
-        slope += (phi_s.T @ map @ s)[:k, :k]
+        of_first = precision @ map @ squares - np.outer(precision @ self.first.mean, sums)
+        of_later = map @ later
+        value = n * log_det - 0.5 * np.vdot(of_first + of_later, map) + of_complete
+        value += 0.5 * float(self.first.mean @ precision @ map @ sums)
+        slope = n * np.linalg.inv(map).T - of_first - of_later
+        slope += (2 * phi_w @ of_z @ w).sum(axis=0)[:k, :k] + phi_s @ of_z @ s.T + (phi_s.T @ map @ s)[:k, :k]
         slope += (2 * phi_g @ of_r @ g).sum(axis=0)[:k, :k] + (phi_c.T @ c)[:k, :k]
         return float(value), slope
 
     def best(self) -> np.ndarray | None:
-        """The map (k, k) found by a few steps from the identity; None where the bound does not rise by it."""
-        n, k = max(self.moments[3], 1.0), self.k
-        here, _ = self.value(np.eye(k))
+        """The map (k, k) found by a few steps from the identity; None where the bound does not rise by it.
+
+        Where no prior has a say, the map is that of `whitening`.
+        """
+        n, unit = max(self.moments[3], 1.0), np.eye(self.k)
+        here, slope = self.value(unit)
         if not np.isfinite(here):
             return None
-        reached: list[tuple[float, np.ndarray]] = [(here + _NEGLIGIBLE * n, np.eye(k))]
-
-        def minus(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            value, slope = self.value(flat.reshape(k, k))
-            if not np.isfinite(value):
-                return 1e300, np.zeros(k * k)
-            if value > reached[0][0]:
-                reached[0] = value, flat.reshape(k, k).copy()
-            return (here - value) / n, -slope.ravel() / n
-
-        start = np.eye(k)
-        minimize(minus, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS})
-        value, map = reached[0]
+        value, map = here, unit
+        if not self.form.density:
+            closed = self.whitening()
+            at_closed = (-np.inf, slope) if closed is None else self.value(closed)
+            if closed is not None and at_closed[0] > here:
+                (value, slope), map = at_closed, closed
+        if self.form.density or self.form.prior_share:
+            value, map = _ascended(self.value, map, value, slope, n)
         return map if value > here + _NEGLIGIBLE * n else None
 
-    def _of_complete(self, statistics: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective of complete data, and its derivatives by statistics: natural parameters."""
+    def whitening(self) -> np.ndarray | None:
+        r"""The map that is best for the likelihood, :math:`R^\top R = n_x (X_2 - S^\top W^{-1} S + I_1 / v_0)^{-1}`.
+
+        The symmetric one of those that differ by turns; None unless first states have mean 0 and one variance.
+        """
+        squares, later, _, n = self.moments
+        precision = self.first.precision
+        if np.any(self.first.mean) or not np.array_equal(precision, precision[0, 0] * np.eye(self.k)):
+            return None
+        w, s, *_ = self.parts[0]
+        left = later - s @ np.linalg.pinv(w[0], hermitian=True) @ s.T + precision[0, 0] * squares
+        variances, axes = np.linalg.eigh((left + left.T) / 2)
+        if not variances[0] > 0.0:
+            return None
+        return (axes * np.sqrt(n / variances)) @ axes.T
+
+    def _of_complete(self, map: np.ndarray, of_z: np.ndarray, of_r: np.ndarray) -> tuple[float, Any, Any]:
+        """The objective of complete data in another basis, and natural parameters of matrices and sums of both blocks."""
         if self.form.density:
-            posterior = self.prior + statistics
-            return float(posterior.log_normalizer()), posterior.expected_natural()
-        natural, _ = self.form.of(self.prior, statistics[:, None])
-        return float(self.form.of_complete(self.prior, statistics[:, None])[0]), natural[:, 0]
+            (w, s, *_), (g, c, *_) = self.parts
+            one, *of_dynamics = self._evidence(0, of_z @ w @ of_z.T, map @ s @ of_z.T)
+            two, *of_emission = self._evidence(1, of_r @ g @ of_r.T, c @ of_r.T)
+            return one + two, of_dynamics, of_emission
+        statistics = self.statistics(map)[:, None]
+        natural, _ = self.form.of(self.prior, statistics)
+        parts = [_naturals(block, part)[:2] for block, part in zip(self.layouts, self.prior.split(natural[:, 0]))]
+        return float(self.form.of_complete(self.prior, statistics)[0]), *parts
+
+    def _evidence(self, number: int, products: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The log normalizer of a block after an M step, but for a constant, and its natural parameters."""
+        block, prior = self.layouts[number], self.of_prior[number]
+        precision, total = prior[0] + products, prior[1] + sums
+        inverse, owner = np.linalg.inv(precision), block.precision_of
+        log_det = np.linalg.slogdet(precision)[1]
+        if len(precision) == 1:
+            mean, n_sharing = total @ inverse[0], np.array([len(total)])
+        else:
+            mean, n_sharing = (inverse[owner] @ total[:, :, None])[:, :, 0], np.bincount(owner)
+        explained, value = np.einsum("sd,sd->s", mean, total), -0.5 * float(n_sharing @ log_det)
+        weighted = mean
+        if block.noise_of is None:
+            value += 0.5 * float(explained.sum())
+        else:
+            *_, count, square = self.parts[number]
+            rate = (prior[3] + square - block.by_noise(explained)) / 2
+            shape = (prior[2] + count) / 2
+            if not np.all(rate > 0):
+                return -np.inf, -inverse, mean
+            value -= float(shape @ np.log(rate))
+            weighted = (shape / rate)[block.noise_of][:, None] * mean
+        if len(precision) == 1:
+            squares = (weighted.T @ mean)[None]
+        else:
+            squares = np.zeros(precision.shape)
+            np.add.at(squares, owner, weighted[:, :, None] * mean[:, None, :])
+        return value, -0.5 * (squares + n_sharing[:, None, None] * inverse), weighted
+
+
+def _ascended(
+    objective: Any, map: np.ndarray, value: float, slope: np.ndarray, n: float
+) -> tuple[float, np.ndarray]:
+    """The best value and map of a few steps of the quasi-Newton method with limited memory, from a map.
+
+    The unit of steps is that of n ln|det R| with as much lost in squares: its second derivatives are 2 n.
+    """
+    moves: list[tuple[np.ndarray, np.ndarray]] = []
+    for _ in range(_MAX_STEPS):
+        direction, back = slope.copy(), []
+        for move, change in reversed(moves):
+            share = np.vdot(move, direction) / np.vdot(move, change)
+            direction -= share * change
+            back.append(share)
+        scale = 0.5 / n if not moves else np.vdot(*moves[-1]) / np.vdot(moves[-1][1], moves[-1][1])
+        direction *= scale
+        for (move, change), share in zip(moves, reversed(back)):
+            direction += (share - np.vdot(change, direction) / np.vdot(move, change)) * move
+        rise = float(np.vdot(direction, slope))
+        if not rise > _NEGLIGIBLE * n:
+            break
+        length, ahead = 1.0, objective(map + direction)
+        while not ahead[0] >= value + 1e-4 * length * rise:
+            length *= 0.3
+            if length < 1e-3:
+                return value, map
+            ahead = objective(map + length * direction)
+        move, change = length * direction, slope - ahead[1]
+        if np.vdot(move, change) > 1e-12 * np.vdot(move, move):
+            moves.append((move, change))
+        map, (value, slope) = map + move, ahead
+    return value, map
 
 
 def _matrices(block: Regression, cells: np.ndarray) -> list[np.ndarray]:
