@@ -74,7 +74,7 @@ def library(name: str = "bare_vbem", *options: str) -> ctypes.CDLL:
         to = ["-shared", "-fPIC", "-o", str(target), str(source), "-lm"]
         subprocess.run([compiler, "-O3", "-std=c11", *options, *to], check=True)
         loaded = ctypes.CDLL(str(target))
-    getattr(loaded, name).restype = ctypes.c_double if name == "bare_hmm" else None
+    getattr(loaded, name).restype = {"bare_hmm": ctypes.c_double, "bare_lds": ctypes.c_int64}.get(name)
     return loaded
 
 
