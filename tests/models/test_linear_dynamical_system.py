@@ -14,6 +14,8 @@ from scipy.stats import multivariate_normal
 from skvbem._numerics import pack_symmetric
 from skvbem.evidence import get_score
 from skvbem.families import Regression
+from skvbem.models.linear_dynamical_system import data as data_of_sequences
+from skvbem.models.linear_dynamical_system import smoother
 from skvbem.models.linear_dynamical_system.ascent import LDSAscent
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
@@ -287,6 +289,26 @@ def test_steps_that_repeat_are_those_of_the_whole_recursion(gaps, rng):
         assert one == approx(other, rel=1e-13)
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_pieces_of_long_sequences_and_chunks_of_rows_change_nothing(gaps, rng, monkeypatch):
+    for lengths in ([61], [30, 31, 30]):
+        y = rng.normal(size=(sum(lengths), 3))
+        y[rng.random(y.shape) < 0.2 * gaps] = np.nan
+        y[-1, 0] = 0.5
+        inputs = {"u": rng.normal(size=(len(y), 2)), "v": rng.normal(size=(len(y), 1))}
+        weight, means = rng.uniform(0.5, 2, len(lengths)), rng.normal(size=(len(y), 2))
+        case = problem(y, 2, [1.0] * 3, 1.0, alpha=[1.0] * 4, lengths=lengths, weight=weight, x=means, **inputs)
+        natural = posteriors.VB.of(case.model.prior, case.start)[0]
+        whole = case.model.expect(natural, case.compile())
+        with monkeypatch.context() as patch:
+            patch.setattr(smoother, "_PIECE_CELLS", 8 * 7)
+            patch.setattr(data_of_sequences, "_CHUNK_ROWS", 13)
+            parts = case.model.expect(natural, case.compile())
+        assert parts.statistics == approx(whole.statistics, rel=1e-12, abs=1e-12)
+        assert parts.log_normalizer == approx(whole.log_normalizer, rel=1e-13)
+        assert parts.expansion.moments == approx(whole.expansion.moments, rel=1e-12, abs=1e-12)
+
+
 def test_covariances_of_rows_are_those_of_the_dense_distribution(rng):
     case = random_problem(rng)
     e, _ = literal.posterior(moments_of(case), case.alpha, case.gamma, *prior_of(case))
@@ -436,6 +458,44 @@ def test_derivatives_of_the_basis(rng):
 
 LONG_ENOUGH = problem(np.sin(np.arange(40) * 0.7)[:, None] + np.cos(np.arange(40.0) ** 2)[:, None], 2, [1, 1], 1.0,
                       x=np.zeros((40, 2)))  # fmt: skip
+
+
+def test_values_of_the_basis_are_log_evidences(rng):
+    for _ in range(6):
+        case = random_problem(rng)
+        natural = posteriors.VB.of(case.model.prior, case.start)[0]
+        expectation = case.model.expect(natural, case.compile())
+        lane = expectation.statistics[:, 0], expectation.expansion.of_lane(0)
+        basis = StateBasis(posteriors.VB, case.model.prior, case.model.first, *lane)
+        squares, later, _, n = lane[1]
+        away = []
+        for _ in range(3):
+            turned = np.eye(case.k) + 0.2 * rng.normal(size=(case.k, case.k))
+            wanted = n * np.linalg.slogdet(turned)[1] + (case.model.prior + basis.statistics(turned)).log_normalizer()
+            wanted -= 0.5 * np.trace(turned @ (squares + later) @ turned.T)
+            away.append(basis.value(turned)[0] - wanted)
+        assert away[1:] == approx(away[:1] * 2, rel=1e-9, abs=1e-9)
+
+
+def test_the_basis_of_the_most_likely_has_a_closed_form(rng):
+    found = 0
+    for _ in range(6):
+        case = random_problem(rng, gaps=False)
+        ascent = PlainAscent(case.model, case.compile(), posteriors.ML)
+        at = case.start
+        ascent.advance(at, 1)
+        expectation = case.model.expect(posteriors.ML.of(case.model.prior, at)[0], ascent.data)
+        lane = expectation.statistics[:, 0], expectation.expansion.of_lane(0)
+        basis = StateBasis(posteriors.ML, case.model.prior, case.model.first, *lane)
+        closed = basis.whitening()
+        if closed is None:
+            continue
+        found += 1
+        best, slope = basis.value(closed)
+        assert np.abs(slope).max() < 1e-7 * lane[1][3]
+        for _ in range(20):
+            assert basis.value(closed + 0.3 * rng.normal(size=closed.shape))[0] < best + 1e-9
+    assert found > 3
 
 
 def test_turns_of_states_change_nothing_where_priors_are_alike(rng):

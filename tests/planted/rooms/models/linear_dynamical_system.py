@@ -16,10 +16,13 @@ ERRORS = {
         )
     ],
     "what the next input says of a state is left out": [
-        ("linear[before] -= of_next @ potentials.squares[:k, k:].T", "linear[before] -= 0.0 * of_next[:, :1]")
+        ("linear[:-1] -= of_next @ potentials.squares[:k, k:].T", "linear[:-1] -= 0.0 * of_next[:, :1]")
     ],
     "an input moves the state of its own step, one step too early": [
-        ("of_next = data.inputs[before + 1]\n", "of_next = data.inputs[before]\n")
+        (
+            "of_next = data.inputs[1:] if data.follows is None else data.inputs[1:] * data.follows[1:, None]",
+            "of_next = data.inputs[:-1] if data.follows is None else data.inputs[:-1] * data.follows[1:, None]",
+        )
     ],
     "steps after the last observed one are kept": [
         (
@@ -33,12 +36,12 @@ ERRORS = {
     ],
     "the basis of states gains nothing in entropy": [("value = n * log_det - 0.5", "value = 0.0 * log_det - 0.5")],
     "states are put into a basis under which the bound falls": [
-        ("reached[0] = value, flat", "reached[0] = value, 2.0 * flat")
+        ("return map if value > here + _NEGLIGIBLE * n else None", "return 2.0 * map if value > here else None")
     ],
     "draws of states go without the noise of their last step": [
         (
-            "if drawn:\n                    for i in range(k):",
-            "if drawn and t < b - 1:\n                    for i in range(k):",
+            "if (noise != NULL)\n            for (intptr_t i = 0;",
+            "if (noise != NULL && t < b - 1)\n            for (intptr_t i = 0;",
         )
     ],
     "precisions that are learned count rows instead of coefficients": [
@@ -49,5 +52,17 @@ ERRORS = {
     ],
     "filtered states know of the step after them": [
         ("np.linalg.inv(inverse) - later[:, None, None] * squares[:k, :k]", "np.linalg.inv(inverse)")
+    ],
+    "a piece of a long sequence begins as the first one does": [
+        ("&gain[0, 0, 0], &cuts[piece, 1, 0, 0], &x[0, 0], stride)", "&gain[0, 0, 0], front.gain, &x[0, 0], stride)")
+    ],
+    "steps from one sequence into the next one count": [
+        ("self.row_weight if self.follows is None else self.row_weight * self.follows", "self.row_weight")
+    ],
+    "the covariance of first states is left out of the basis that is most likely": [
+        ("@ s.T + precision[0, 0] * squares", "@ s.T")
+    ],
+    "the noise of columns is taken at its prior in the basis of states": [
+        ("rate = (prior[3] + square - block", "rate = (prior[3] + square - 0.0 * block")
     ],
 }
