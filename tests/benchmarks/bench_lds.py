@@ -19,7 +19,6 @@ import ctypes
 import json
 import os
 import subprocess
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -156,7 +155,8 @@ def steps(options):
     bare = Bare(ours)
     cases = {"bare loop": bare, "E step": ours.e_step, "basis of states": ours.basis, "full step": ours.step}
     wanted = {
-        "E step": "<= 1.5", "basis of states": "<= 0.5", "loop": "<= 2 x", "dynamax": ">= 50 x", "statsmodels": ">= 150 x",
+        "E step": "<= 1.5", "basis of states": "<= 0.5", "loop": "<= 2 x", "dynamax": ">= 50 x",
+        "statsmodels": ">= 150 x",
     }  # fmt: skip
     compared(f"10 000 x 10, k = 5; loop differs by {checked(ours, bare):.1e}", cases, wanted, options, "steps")
 
@@ -179,7 +179,11 @@ def fits(options):
     y = table(1_000, 10, 5)
     model = VBLinearDynamicalSystem(5, random_state=0)
     seconds = interleave({"fit": lambda: timed_on_processor(model.fit, y)[0]}, options.repeats)["fit"]
-    show("default fit, 1 000 x 10, k = 5", ("s", "want", "bound"), [(number(seconds.min()), "<= 0.5", model.lower_bound_)])
+    show(
+        "default fit, 1 000 x 10, k = 5",
+        ("s", "want", "bound"),
+        [(number(seconds.min()), "<= 0.5", model.lower_bound_)],
+    )
 
 
 def memory(options):

@@ -14,7 +14,7 @@ import sys
 import time
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-import numpy as np  # noqa: E402
+import numpy as np
 
 P, K = 10, 5
 

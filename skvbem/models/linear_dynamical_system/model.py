@@ -244,9 +244,7 @@ class LinearDynamicalSystem(LatentModel):
             covariances = Covariances(*(nothing,) * 4, np.zeros((len(data.patterns), *nothing.shape)))
         return self._statistics(data, np.concatenate([x, data.output_inputs], axis=1), covariances)
 
-    def _statistics(
-        self, data: LDSData, r: np.ndarray, covariances: Covariances
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _statistics(self, data: LDSData, r: np.ndarray, covariances: Covariances) -> tuple[np.ndarray, np.ndarray]:
         """Statistics and moments at means of regressors r (n_rows, k + n_output_inputs)."""
         k, x = self.n_states, r[:, : self.n_states]
         sums = [self._products(data, r, rows) for rows in data.chunks or [slice(0, 0)]]
@@ -269,7 +267,7 @@ class LinearDynamicalSystem(LatentModel):
         return np.concatenate([*of_dynamics, *of_emission]), moments
 
     def _products(self, data: LDSData, r: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
-        """Weighted sums of products over some rows: z z', z x', x x' after steps, r r' of groups of columns, and y r'."""
+        """Weighted sums of products over some rows: z z', z x', x x' after steps, r r' of columns, and y r'."""
         here, (z, later) = r[rows], transitions(data, r, rows, self.n_states)
         weighted, weighted_z, weighted_later = here, z, later
         if not data.is_unweighted:

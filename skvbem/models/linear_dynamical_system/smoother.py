@@ -135,11 +135,12 @@ class Smoother:
         return Expected(r, Covariances(sums[0], sums[1], sums[2], sums[3], of_pattern), np.array([log_det]))
 
     @property
-    def _matrices(self) -> tuple[np.ndarray, ...]:
+    def _matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Blocks of patterns, the precision of first states, link and squares, each (..., k, k)."""
         k = self.potentials.n_states
-        parts = self.blocks[:, :k, :k], self.first.precision, self.potentials.link, self.potentials.squares[:k, :k]
-        return tuple(np.ascontiguousarray(part) for part in parts)
+        blocks, squares = self.blocks[:, :k, :k], self.potentials.squares[:k, :k]
+        first, link = np.ascontiguousarray(self.first.precision), self.potentials.link
+        return np.ascontiguousarray(blocks), first, link, np.ascontiguousarray(squares)
 
     def factored(self, keep: bool = False) -> Factored:
         """The factor of the precision, and sums of covariances; those of all rows of shapes too if they are kept."""

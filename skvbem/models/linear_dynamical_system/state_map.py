@@ -133,7 +133,7 @@ class StateBasis:
         return (axes * np.sqrt(n / variances)) @ axes.T
 
     def _of_complete(self, map: np.ndarray, of_z: np.ndarray, of_r: np.ndarray) -> tuple[float, Any, Any]:
-        """The objective of complete data in another basis, and natural parameters of matrices and sums of both blocks."""
+        """The objective of complete data in another basis, and natural parameters of both blocks."""
         if self.form.density:
             (w, s, *_), (g, c, *_) = self.parts
             one, *of_dynamics = self._evidence(0, of_z @ w @ of_z.T, map @ s @ of_z.T)
@@ -142,7 +142,8 @@ class StateBasis:
         statistics = self.statistics(map)[:, None]
         natural, _ = self.form.of(self.prior, statistics)
         parts = [_naturals(block, part)[:2] for block, part in zip(self.layouts, self.prior.split(natural[:, 0]))]
-        return float(self.form.of_complete(self.prior, statistics)[0]), *parts
+        of_dynamics, of_emission = parts
+        return float(self.form.of_complete(self.prior, statistics)[0]), of_dynamics, of_emission
 
     def _evidence(self, number: int, products: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """The log normalizer of a block after an M step, but for a constant, and its natural parameters."""
@@ -174,9 +175,7 @@ class StateBasis:
         return value, -0.5 * (squares + n_sharing[:, None, None] * inverse), weighted
 
 
-def _ascended(
-    objective: Any, map: np.ndarray, value: float, slope: np.ndarray, n: float
-) -> tuple[float, np.ndarray]:
+def _ascended(objective: Any, map: np.ndarray, value: float, slope: np.ndarray, n: float) -> tuple[float, np.ndarray]:
     """The best value and map of a few steps of the quasi-Newton method with limited memory, from a map.
 
     The unit of steps is that of n ln|det R| with as much lost in squares: its second derivatives are 2 n.
