@@ -180,7 +180,7 @@ IN_FRAMES = {
 }
 FRAMED = {
     *("default", "three states", "mixture", "full", "categories", "factor analysis"),
-    *("principal components by ml", "hmm", "three states of a chain", "search, rows held out"),
+    *("principal components by ml", "hmm", "three states of a chain", "search, averaging"),
 }
 TRANSFORMERS = (
     ESTIMATORS
@@ -192,7 +192,7 @@ TRANSFORMERS = (
 
 
 def test_frames_are_checked_for_every_class():
-    assert FRAMED <= set(TRANSFORMERS)
+    assert set(TRANSFORMERS) >= FRAMED
     assert {type(TRANSFORMERS[name]) for name in FRAMED} == {type(each) for each in TRANSFORMERS.values()}
 
 

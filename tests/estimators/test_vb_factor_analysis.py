@@ -258,9 +258,9 @@ def test_signs_and_order_do_not_hang_on_the_seed_nor_on_rows(rotation):
 def test_intervals_are_around_rotated_loadings(rng):
     X = factors(rng, n=150)
     model = VBFactorAnalysis(2, rotation="varimax", random_state=0).fit(X)
-    low, high = model.loadings_interval(X, n_draws=500)
+    low, high = model.loadings_interval(X, n_draws=200)
     assert ((low < model.loadings_) & (model.loadings_ < high)).all()
-    of_draws = model.credible_intervals(X, n_draws=500)["factor"]
+    of_draws = model.credible_intervals(X, n_draws=200)["factor"]
     np.testing.assert_array_equal(of_draws["loadings"][0], low)
     assert {name: pair[0].shape for name, pair in of_draws.items()} == {
         name: each.shape for name, each in model.parameters_["factor"].items()
@@ -349,15 +349,15 @@ def test_a_pipeline_with_a_classifier_behind_and_searches_over_the_number_of_fac
         StandardScaler(), VBFactorAnalysis(4, rotation="varimax", random_state=0), LogisticRegression()
     )
     assert pipeline.fit(X, y).score(X, y) > 0.95
-    space = {"n_factors": [1, 4, 6]}
+    space, model = {"n_factors": [1, 4, 6]}, VBFactorAnalysis(n_init=1, random_state=0)
     grid = GridSearchCV(
-        VBFactorAnalysis(random_state=0), space, cv=[(np.arange(178), np.arange(178))],
+        model, space, cv=[(np.arange(178), np.arange(178))],
         scoring=lambda estimator, X: estimator.lower_bound_,
     )  # fmt: skip
     assert grid.fit(WINE).best_params_ == {"n_factors": 4}
     folds = KFold(3, shuffle=True, random_state=0)
-    assert GridSearchCV(VBFactorAnalysis(random_state=0), space, cv=folds).fit(WINE).best_estimator_.n_factors_ > 1
-    search = StructureSearchCV(VBFactorAnalysis(random_state=0), space, scoring="lower_bound").fit(WINE)
+    assert GridSearchCV(model, space, cv=folds).fit(WINE).best_estimator_.n_factors_ > 1
+    search = StructureSearchCV(model, space, scoring="lower_bound").fit(WINE)
     assert search.best_estimator_.n_factors_ == 4
 
 
