@@ -1,5 +1,6 @@
 """Seeds, profiles of property tests, and the registries: a new family or form of q(theta) meets every law unasked."""
 
+import os
 import zlib
 from functools import partial
 
@@ -32,6 +33,8 @@ def pytest_cmdline_main(config):
     if whole and not hasattr(config, "workerinput") and getattr(config.option, "numprocesses", 0) is None:
         config.option.numprocesses, config.option.dist = "auto", "loadfile"
         config.option.maxprocesses = config.option.maxprocesses or 4
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            os.environ.setdefault(name, "1")  # the processes have every core already
 
 
 _BETTER_OPTIMUM = "better optimum"

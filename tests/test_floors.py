@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,8 +87,13 @@ def room_of(path):
     return "" if room == "__init__" else room
 
 
-def imports_of(text):
-    """(module, names, line, level, whether inside a function) of every import of a Python file."""
+@cache
+def imports_of(path):
+    """(module, names, line, level, whether inside a function) of every import of a file of the package."""
+    return list(imports_within((ROOT / path).read_text()))
+
+
+def imports_within(text):
     tree = ast.parse(text)
     inside = {
         id(child)
@@ -132,7 +138,7 @@ def breaches(room, module, names):
 def test_imports_point_down(path):
     room = room_of(path)
     assert room in FLOORS, f"{path} is in no known room"
-    for module, names, line, level, _ in imports_of((ROOT / path).read_text()):
+    for module, names, line, level, _ in imports_of(path):
         assert level == 0, f"{path}:{line} is a relative import"
         if path.is_relative_to("emissions/specifications") and module in FOR_SPECIFICATIONS:
             continue
@@ -153,7 +159,7 @@ def test_kernels_import_kernels_alone(path):
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_what_need_not_be_installed_is_imported_where_it_is_used(path):
     """And matplotlib in the room that draws alone."""
-    for module, _, line, _, inside in imports_of((ROOT / path).read_text()):
+    for module, _, line, _, inside in imports_of(path):
         top = module.split(".")[0]
         assert top not in OPTIONAL or inside, f"{path}:{line} imports {top} at the top"
         if top in {"matplotlib", "mpl_toolkits"}:
@@ -213,7 +219,7 @@ def breaches_within(path, module):
 def test_imports_point_down_within_rooms(path):
     wrong = [
         f"{path}:{line} {breach}"
-        for module, names, line, _, _ in imports_of((ROOT / path).read_text())
+        for module, names, line, _, _ in imports_of(path)
         for target in sorted({module, *(f"{module}.{name}" for name in names)})
         for breach in breaches_within(path, target)
     ]

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from skvbem.errors import BoundFellError, NoInteriorModeError
-from skvbem.vbem.contenders import REACH, Contender, Findings, Move, best_of_all, contenders_of, different, modes
-from skvbem.vbem.driver import NO_RACE, Ascent, Race, run
+from skvbem.vbem.contenders import REACH, Contender, Findings, Move, best_of_all, contenders_of, different
+from skvbem.vbem.driver import Ascent, Race, run
 
 # Nats still to come below which a race is over.
 _NEARLY = 0.1
@@ -32,8 +32,6 @@ _N_STEPS, _N_STEPS_ALONE = 11, 8
 _NATS_OF_A_SAMPLE = 100.0
 # Optima that are moved, and optima that see more data.
 _N_MOVED, _N_SURVIVORS = 5, 3
-# Optima beside the best that are run on for chains to start from, and steps that each may take to its end.
-_N_MODES, _N_STEPS_OF_MODES = 16, 100
 
 
 class Explorer:
@@ -132,28 +130,21 @@ class Explorer:
         return self._run(ascent, contenders, race, limits)
 
     def finished(self, ascent: Ascent, contenders: list[Contender]) -> list[Contender]:
-        """Optima that may be the best run to the end, and the others, of which few are run on, the best first."""
+        """Optima that may be the best run to the end, and the others as they were left, the best first."""
         best = contenders[0]
-        race = Race(counts=self.method.solutions(ascent))
-        optima = self._run_on(ascent, contenders, [each.may_reach(best) for each in contenders], race)
-        form = getattr(ascent, "form", None)
-        if form is None or not form.density:  # chains start from densities alone
-            return optima
-        might_be = modes(optima[1:], optima[0], _N_MODES)
-        return self._run_on(
-            ascent, optima, [any(each is one for one in might_be) for each in optima], NO_RACE, _N_STEPS_OF_MODES
-        )
+        optima = self._run_on(ascent, contenders, [each.may_reach(best) for each in contenders])
+        if not optima[0].converged:  # others may have had fewer steps left than it has
+            optima = self._run_on(ascent, optima, [each is optima[0] for each in optima])
+        return optima
 
-    def _run_on(
-        self, ascent: Ascent, contenders: list[Contender], which: list[bool], race: Race, most: int | None = None
-    ) -> list[Contender]:
-        """Different optima, the best first, once some of them were run to their ends, in so many steps at most."""
+    def _run_on(self, ascent: Ascent, contenders: list[Contender], which: list[bool]) -> list[Contender]:
+        """Different optima, the best first, once some of them were run to their ends."""
         live = [each for each, runs in zip(contenders, which) if runs]
-        room = self.limits["max_iter"] - max((each.n_iter for each in live), default=0)
+        room = self.limits["max_iter"] - max(each.n_iter for each in live)
         if self.stopped or room < 2 or all(each.to_come < self.limits["tol"] for each in live):
             return contenders
-        limits = {**self.limits, "max_iter": room if most is None else min(room, most)}
-        after = self._run(ascent, live, race, limits)
+        race = Race(counts=self.method.solutions(ascent))
+        after = self._run(ascent, live, race, {**self.limits, "max_iter": room})
         ended = [last.gone_on(each) for last, each in zip(live, after)]
         return different([*ended, *(each for each, runs in zip(contenders, which) if not runs)])
 

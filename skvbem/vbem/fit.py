@@ -16,8 +16,9 @@ from skvbem.vbem.posteriors import VB, Form
 
 # Steps that starts and moves may cost together, for each start.
 _N_STEPS_PER_START = 500
-# Optima kept, and numbers they may take together.
-_MAX_OPTIMA, _MAX_KEPT_DOUBLES = 8, 2**21
+# Optima kept of a fit, numbers they may take together, steps that each may take to its end once chains are to start
+# from it, and those that chains are offered.
+_MAX_OPTIMA, _MAX_KEPT_DOUBLES, _N_STEPS_OF_OPTIMA, _MAX_OFFERED = 16, 2**21, 100, 8
 # Turns of strengths of the prior and runs.
 _MAX_TURNS = 100
 
@@ -44,7 +45,8 @@ class Fit:
     restart_traces : tuple of tuple of float
         The objective along the run of every start; empty where it was left behind.
     optima : ndarray of shape (n_cells, n_optima)
-        Statistics of the different optima that starts and moves ended in, the best first, for chains to start from.
+        Statistics of the different optima that starts and moves got to, the best first. A race may have left some of
+        them on their way; `FitPlan.settled` runs these to their ends.
     restart_to_come : ndarray of shape (n_starts,)
         Nats that every start might still have gained where a race left it.
     restart_counts : ndarray of bool, shape (n_starts,)
@@ -100,12 +102,12 @@ def explored(
     of_starts, optima = explorer.best(ascent, starts)
     best = optima[0]
     of_starts += [each for each in optima if not each.moves]  # which went on from there
-    fit = _fit_of(best, [each for each in optima if each is best or each.has_ended], of_starts, n_starts)
+    fit = _fit_of(best, optima, of_starts, n_starts)
     return replace(fit, converged=best.converged and not (explorer.stopped and best.to_come >= limits["tol"]))
 
 
 def _fit_of(best: Contender, optima: list[Contender], of_starts: Iterable[Contender], n_starts: int) -> Fit:
-    """The fit that ended with the best of different optima, of which chains are offered a few."""
+    """The fit that ended with the best of different optima, of which it keeps a few."""
     objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
     to_come, counts = np.zeros(n_starts), np.ones(n_starts, bool)
     traces: list[tuple[float, ...]] = [()] * n_starts
@@ -295,6 +297,24 @@ class FitPlan:
         if self.explore:
             return self._explored(ascent, starts, self.n_starts + 1, stop)
         return self._best(ascent, self.method.eased(model, data, form, starts(ascent), n_threads), stop)
+
+    def settled(self, model, data, fit: Fit, n_threads: int = 1) -> np.ndarray:
+        """Different optima of a VB fit run to their ends, the best first, for chains to start from.
+
+        Returns
+        -------
+        statistics : ndarray of shape (n_cells, n_optima)
+            The best, and those that end within few steps and may have a part of the posterior worth a chain.
+        """
+        if not self.explore or fit.optima.shape[1] == 1:
+            return fit.optima[:, :_MAX_OFFERED]
+        ascent = self.method.ascent(model, data, VB, n_threads)
+        limits = {**self.limits, "max_iter": _N_STEPS_OF_OPTIMA}
+        result = run(ascent, fit.optima[:, 1:], **limits)
+        best = Contender(fit.optima[:, 0], 0, objective=fit.objective, to_come=0.0)
+        others = contenders_of(result, [best] * len(result.objective), self.method.solutions(ascent))
+        optima = different([best, *(each for each in others if each.has_ended)])
+        return np.stack([each.statistics for each in modes(optima, optima[0], _MAX_OFFERED)], axis=1)
 
     def _explored(self, ascent: Ascent, starts: Callable[[Any], np.ndarray], n_starts: int, stop: Stop | None) -> Fit:
         fit = explored(self.method, ascent, starts, n_starts, limits=self.limits, seed=self.seed, stop=stop)

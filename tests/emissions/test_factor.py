@@ -213,7 +213,7 @@ def test_a_factor_that_explains_nothing_costs_what_its_formula_says():
 def test_maximum_likelihood_is_that_of_scikit_learn(rng):
     Y = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 5)) + rng.normal(size=(60, 5)) * [0.4, 0.6, 0.8, 1.0, 1.2]
     Y = (Y - Y.mean(axis=0)) / Y.std(axis=0)
-    model = VBMixture(1, emission=FactorGaussian(2), method="ml", tol=1e-10, random_state=0).fit(Y)
+    model = VBMixture(1, emission=FactorGaussian(2), method="ml", n_init=2, tol=1e-10, random_state=0).fit(Y)
     theirs = FactorAnalysis(2, tol=1e-12, max_iter=100_000, svd_method="lapack").fit(Y)
     assert model.log_likelihood_ == approx(60 * theirs.score(Y), abs=1e-6)
 
@@ -286,7 +286,7 @@ def test_maximum_likelihood_with_a_noise_at_its_floor(rng):
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 def test_components_that_share_their_noise_keep_the_laws_of_emissions(gaps, rng):
-    for _ in range(4):
+    for _ in range(2):
         check_emission(factor(rng, gaps=gaps, tied=True), rng=rng)
 
 

@@ -112,7 +112,7 @@ def test_places_tell_rows_apart_and_know_no_unit(problems, rng):
 
 
 def test_quantiles_are_those_of_draws_of_the_posterior(make, rng):
-    for _ in range(3):
+    for _ in range(2):
         hold("quantiles_are_those_of_draws_of_the_posterior", [make(rng, gaps=0.2)], rng)
 
 

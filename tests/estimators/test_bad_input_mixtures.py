@@ -354,7 +354,8 @@ def test_large_counts(family, method):
 @any_method
 def test_extreme_measurements(family, method):
     X = np.abs(table(family))
-    fitted = quiet(model(family, method=method).fit, X)
+    like = model if method == "vb" else plain  # measures of distance between rows are the same for every method
+    fitted = quiet(like(family, method=method).fit, X)
     for value in (1e300, 1e141):
         text = f"Column 'x0' of X holds {value:g}. Numbers beyond 1e+140 have products whose sums leave the floats."
         bad = X.copy()
@@ -365,10 +366,10 @@ def test_extreme_measurements(family, method):
     for value in (1e100, 1e15, 1e-100, 1e-300, 5e-324):
         odd = X.copy()
         odd[0, 0] = value
-        assert is_finite(quiet(model(family, method=method).fit, odd), odd)
+        assert is_finite(quiet(like(family, method=method).fit, odd), odd)
     one = model(family, 1, method=method).fit(X)
     for scale in (1e-100, 1e-30, 1e30, 1e100):
-        assert is_finite(quiet(model(family, method=method).fit, X * scale), X * scale)
+        assert is_finite(quiet(like(family, method=method).fit, X * scale), X * scale)
         other = model(family, 1, method=method).fit(X * scale)
         change = X.size * np.log(scale)
         assert getattr(other, OBJECTIVE[method]) == approx(getattr(one, OBJECTIVE[method]) - change, rel=1e-12)

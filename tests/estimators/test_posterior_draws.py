@@ -254,7 +254,7 @@ def test_draws_do_not_hang_on_the_order_of_rows(kind, rng):
     if kind in ("categories", "network"):
         X = (X > 2.0).astype(int)
     emission = "categorical" if kind == "categories" else "gaussian"
-    model = VBMixture(2, emission=emission, random_state=0)
+    model = VBMixture(2, emission=emission, n_init=2, random_state=0)
     if kind == "network":
         model = VBDiscreteDAG(latents=2, categories=[[0, 1], [0, 1]], random_state=0)
     given: list = [(X, weight), (X[order], weight[order])]

@@ -508,7 +508,7 @@ def drawn_sequences(rng, family, d):
 @pytest.mark.parametrize("family", ["gaussian", "poisson", "categorical", "exponential", "bernoulli"])
 def test_random_fits_never_lose_and_always_answer(family, rng):
     """Every step's objective is no less than the last, and what is asked has finite answers that sum to one."""
-    for _ in range(12):
+    for _ in range(8):
         sequences = drawn_sequences(rng, family, int(rng.integers(1, 3)))
         fit = VBHMM(
             int(rng.integers(1, 5)),

@@ -53,9 +53,9 @@ MIXED = {"gaussian": "height", "poisson": ["visits"], "categorical": ["blood", "
 @pytest.mark.parametrize(("scale", "shift"), [((1, 1), 0), ((60, 1), 0), ((0.01, 1000), 0), ((1, 1), 1e6)])
 def test_old_faithful_has_two_components_in_any_unit(scale, shift):
     X = FAITHFUL * np.array(scale) + shift
-    bounds = [VBMixture(k, random_state=0).fit(X).lower_bound_ for k in range(1, 6)]
+    bounds = [VBMixture(k, n_init=3, random_state=0).fit(X).lower_bound_ for k in range(1, 5)]
     assert int(np.argmax(bounds)) + 1 == 2
-    plain = [VBMixture(k, random_state=0).fit(FAITHFUL).lower_bound_ for k in (1, 2)]
+    plain = [VBMixture(k, n_init=3, random_state=0).fit(FAITHFUL).lower_bound_ for k in (1, 2)]
     change = len(X) * np.log(scale).sum()
     assert bounds[:2] == approx([bound - change for bound in plain], abs=1e-3)
 

@@ -61,8 +61,8 @@ def test_a_fit_of_blocks_is_that_of_all_rows(family, missing, rng):
     X = tables(rng, missing)[family]
     model = mixture(family)
     whole = clone(model).fit(X)
-    for ends in CUTS.values():
-        in_blocks = clone(model).fit(blocks_of(cut(X, ends)))
+    for name in ["three", "an empty one"] if missing else CUTS:
+        in_blocks = clone(model).fit(blocks_of(cut(X, CUTS[name])))
         assert in_blocks.lower_bound_ == approx(whole.lower_bound_, rel=1e-9)
         # which of several starts that meet is the best, and so the order of components, is a matter of rounding
         assert np.sort(in_blocks.weights_) == approx(np.sort(whole.weights_), rel=1e-5)
@@ -81,7 +81,7 @@ def test_weights_of_blocks(family, whole_numbers, rng):
     X = tables(rng, 0.1)[family]
     weight = rng.integers(0, 3, N).astype(float) if whole_numbers else rng.uniform(0, 2, N)
     weight[80:120] = 0.0  # a block that does not count
-    model = mixture(family, method="map")
+    model = mixture(family, method="map", n_init=1)
     whole = clone(model).fit(X, sample_weight=weight)
     ends = [80, 120, 200]
     blocks = blocks_of(cut(X, ends))
@@ -175,7 +175,7 @@ def test_declared_levels(rng):
 def test_scores_that_pass_over_the_rows(rng):
     X = tables(rng, 0.1)["full"]
     blocks = blocks_of(cut(X, [50, 100]))
-    known = mixture(Gaussian(covariance_prior=None, mean_precision_prior=1.0))
+    known = mixture(Gaussian(covariance_prior=None, mean_precision_prior=1.0), n_init=1)
     whole, in_blocks = clone(known).fit(X), known.fit(blocks)
     for kind in ("lower_bound", "bic", "draper", "bicp", "cheeseman_stutz", "mled"):
         expected = whole.log_evidence(X, kind=kind).value

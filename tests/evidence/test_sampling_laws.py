@@ -1,5 +1,7 @@
 """Laws of the sampling scores: right on average, as uncertain as they say, and a warning where they are not."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from bridge import FastNetwork
@@ -41,6 +43,13 @@ def asked(kind, evaluation, **options):
     return found, not found.doubts
 
 
+@cache
+def evaluation_and_exact(number):
+    """A random problem, fitted, and its evidence: all scores are asked for the same ones."""
+    problem = enumerable(number, 2**9, hidden=True)
+    return evaluation_of(problem, seed=number, n_init=3, tol=1e-6), exact_log_evidence(*problem)
+
+
 def standard_scores(kind, numbers):
     """(estimate - exact) / standard error of those problems that gave no warning, and how many gave one.
 
@@ -48,10 +57,8 @@ def standard_scores(kind, numbers):
     """
     z, n_warned = [], 0
     for number in numbers:
-        problem = enumerable(number, 2**9, hidden=True)
-        evaluation = evaluation_of(problem, seed=number, n_init=3, tol=1e-6)
+        evaluation, exact = evaluation_and_exact(number)
         found, trusted = asked(kind, evaluation)
-        exact = exact_log_evidence(*problem)
         if found.standard_error < 1e-6:
             assert found.value == pytest.approx(exact, abs=1e-5), number
         elif trusted:

@@ -72,7 +72,7 @@ def cost(cliques, cardinalities):
     return sum(math.prod(cardinalities[v] for v in clique) for clique in set(maximal))
 
 
-@given(problems(max_variables=7, fewest_states=2))
+@given(problems(max_variables=6, fewest_states=2))
 def test_the_cost_is_close_to_the_least(problem):
     """Against every order of elimination."""
     cardinalities, scopes = problem

@@ -93,13 +93,15 @@ class MixtureInstance(ModelInstance):
 class MixtureCase(ModelCase):
     """Mixtures of one emission."""
 
-    n_complete = 200
-    n_rising = 6
-    limits: ClassVar = {"tol": 1e-7, "max_iter": 300}
+    n_complete = 60
+    n_rising = 4  # sticks and none, gaps and none, both kinds of rows
+    limits: ClassVar = {"tol": 1e-6, "max_iter": 120}
 
     def __init__(self, emission):
         self.emission, self.name = emission, f"mixture of {emission}"
         self.lacks = lacks_of(emission)
+        if emission not in ("categorical", "poisson", "full"):
+            self.n_sampled = 2  # without gaps and with them; sticks are the same for every emission
         if emission == "independent":  # of most parameters: few chains have weights with a tail that they do not show
             longer = {"n_chains": 128, "n_steps": 48}
             self.sampled = ModelCase.sampled | {"ais": longer, "ais_prior": longer}

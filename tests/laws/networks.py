@@ -110,11 +110,11 @@ class NetworkCase(ModelCase):
         "row_posteriors": "several nodes may be hidden in a row; `models.network.queries` answers by node",
     }
     n_tiny = 25
-    n_rising = 25
+    n_rising = 12
     n_rising_starts = 4
     n_fixed = 25
     n_relabeled = 12
-    n_plain_steps = 60
+    n_plain_steps = 30
 
     @staticmethod
     def _number(rng):

@@ -96,7 +96,7 @@ def test_the_objective_is_what_it_is_by_definition(any_form, number):
 def test_acceleration_finds_the_same_optima_in_fewer_steps(any_form):
     """From the same start: the same objective or, seldom, another stationary point."""
     elsewhere, steps = 0, np.zeros(2)
-    for number in range(30):
+    for number in range(20):
         network, data, prior = larger(number, least=any_form == "map_probability")
         fast = FastNetwork(network, prior)
         ascent = fast.ascent(data, any_form)
@@ -109,5 +109,5 @@ def test_acceleration_finds_the_same_optima_in_fewer_steps(any_form):
             elsewhere += 1
             onward = run(ascent, leaping.statistics, tol=1e-9, max_iter=100_000, accelerate=False)
             assert onward.objective[0] == approx(leaping.objective[0], abs=1e-4)
-    assert elsewhere <= 3
+    assert elsewhere <= 2
     assert steps[1] < 0.5 * steps[0]

@@ -28,7 +28,7 @@ def problems(rng, n, least=0.0):
 
 def test_steps_are_those_of_the_definition(any_form, rng):
     """Objective and expected counts of three full steps, three lanes, from any counts."""
-    for network, data, prior in problems(rng, 40, least=any_form == "map_probability"):
+    for network, data, prior in problems(rng, 24, least=any_form == "map_probability"):
         fast = FastNetwork(network, prior)
         starts = [random_counts(rng, network) for _ in range(3)]
         statistics = fast.lanes(*starts)

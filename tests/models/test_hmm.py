@@ -213,7 +213,7 @@ def fits_of_any_kind(n_fits, rng):
 
 
 def test_random_fits_rise(rng):
-    fits_of_any_kind(300, rng)
+    fits_of_any_kind(150, rng)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -298,7 +298,12 @@ def read() -> list[dict]:
 
 def table(records: list[dict]) -> Iterator[tuple[str, ...]]:
     """Rows of the table of the guide: coverage in percent at each level, by problem, quantity and method."""
-    for name in PROBLEMS:
+    return shares_of(records, PROBLEMS)
+
+
+def shares_of(records: list[dict], problems: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Coverage in percent at each level, by problem, quantity and method."""
+    for name in problems:
         for n in sorted({each["n"] for each in records}):
             of_problem = [each for each in records if each["problem"] == name and each["n"] == n]
             if not of_problem:
@@ -314,7 +319,12 @@ def table(records: list[dict]) -> Iterator[tuple[str, ...]]:
 
 def costs(records: list[dict]) -> Iterator[tuple[str, ...]]:
     """Rows of the table of costs: median CPU seconds of the fit and of each method, and how often chains agreed."""
-    for name in PROBLEMS:
+    return costs_of(records, PROBLEMS)
+
+
+def costs_of(records: list[dict], problems: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Median CPU seconds of the fit and of each method, and how often chains agreed, by problem."""
+    for name in problems:
         of_problem = [each for each in records if each["problem"] == name]
         if of_problem:
             seconds = [

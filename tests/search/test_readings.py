@@ -19,8 +19,8 @@ NUMBERS = np.random.default_rng(0).normal(size=(40, 2)) + 4 * (np.arange(40) % 2
 CATEGORIES = make_bipartite(60, random_state=0).data[:, :3]
 NETWORKS = [[], [("x0", "x1")], [("x1", "x2")], [("x0", "x1"), ("x1", "x2")]]
 CASES = {
-    "mixture": (VBMixture(n_init=2, random_state=0), NUMBERS, {"n_components": [1, 2, 3, 4]}),
-    "hmm": (VBHMM(n_init=2, random_state=0), NUMBERS, {"n_components": [1, 2, 3, 4]}),
+    "mixture": (VBMixture(init="random", n_init=1, random_state=0), NUMBERS, {"n_components": [1, 2, 3, 4]}),
+    "hmm": (VBHMM(init="random", n_init=1, random_state=0), NUMBERS, {"n_components": [1, 2, 3, 4]}),
     "network": (VBDiscreteDAG(n_init=2, random_state=0), CATEGORIES, NETWORKS),
 }
 EACH = pytest.mark.parametrize("case", CASES)

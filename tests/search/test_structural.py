@@ -59,7 +59,7 @@ def data_for(space, **options):
 
 # Scores that are remembered ------------------------------------------------------------------------------------------
 
-MANY_MOVES = pytest.mark.parametrize("n_moves", [3000, pytest.param(10_000, marks=pytest.mark.slow)])
+MANY_MOVES = pytest.mark.parametrize("n_moves", [1500, pytest.param(10_000, marks=pytest.mark.slow)])
 
 
 @MANY_MOVES
@@ -159,7 +159,7 @@ def test_it_finds_the_best_of_small_spaces(kind, seed):
     found = {}
     for strategy in (Exhaustive(), StructuralVBEM()):
         search = StructureSearchCV(
-            VBDiscreteDAG(n_init=5), space, strategy=strategy, scoring="lower_bound", refit=False, random_state=seed
+            VBDiscreteDAG(n_init=3), space, strategy=strategy, scoring="lower_bound", refit=False, random_state=seed
         )
         found[type(strategy)] = search.fit(X)
     exhaustive, structural = found.values()
@@ -173,7 +173,7 @@ def test_states_are_split_until_the_evidence_says_no():
     rng = np.random.default_rng(4)
     kind = rng.integers(0, 4, 400)
     X = np.column_stack([np.where(rng.random(400) < 0.9, kind, rng.integers(0, 4, 400)) for _ in range(5)])
-    space = LatentClassSpace(range(1, 9), [f"x{k}" for k in range(5)])
+    space = LatentClassSpace(range(1, 7), [f"x{k}" for k in range(5)])
     for strategy in ("structural", "exhaustive"):
         options = {"strategy": strategy, "rescoring": False, "random_state": 0}
         search = StructureSearchCV(VBDiscreteDAG(), space, **options).fit(X)
@@ -200,7 +200,7 @@ def test_a_climb_by_bounds_ends_as_high_as_one_by_fits():
 @pytest.mark.parametrize("kind", ["bic", "draper"])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_what_is_pruned_could_not_win(kind, missing):
-    space = CardinalityGrid({"h0": range(1, 9), "h1": range(1, 9)}, structure="[h0][h1][x|h0][y|h0:h1][z|h1][w|h1]")
+    space = CardinalityGrid({"h0": range(1, 7), "h1": range(1, 7)}, structure="[h0][h1][x|h0][y|h0:h1][z|h1][w|h1]")
     X, tables = rows(50, missing=missing), {}
     for prune in (False, True):
         search = StructureSearchCV(
@@ -223,7 +223,7 @@ def test_no_candidate_exceeds_its_ceiling(missing):
     ceiling = Ceiling.of(problem)
     settings = list(TWO)
     assert all(value <= ceiling(setting) for setting, value in zip(settings, problem.scores(settings)))
-    model = VBDiscreteDAG(latents=40, method="ml", n_init=5, max_iter=5000, random_state=0).fit(X)
+    model = VBDiscreteDAG(latents=40, method="ml", n_init=1, max_iter=5000, random_state=0).fit(X)
     highest = highest_log_likelihood(problem.job.readings.common.rows)
     assert 40 * model.score(X) <= highest + 1e-6
     if not missing:

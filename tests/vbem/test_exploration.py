@@ -6,11 +6,11 @@ import pytest
 from skvbem import VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_coleman_panel
 from skvbem.emissions import Gaussian
-from skvbem.vbem.contenders import ALONE, Proposals
+from skvbem.vbem.contenders import ALONE, Contender, Proposals
 from skvbem.vbem.driver import Race, run
 from skvbem.vbem.exploration import Explorer
-from skvbem.vbem.fit import FitMethod, best_of, explored
-from skvbem.vbem.posteriors import ML, VB
+from skvbem.vbem.fit import FitMethod, FitPlan, explored
+from skvbem.vbem.posteriors import VB
 
 approx = pytest.approx
 LIMITS = {"tol": 1e-6, "max_iter": 500, "accelerate": False}
@@ -131,33 +131,51 @@ def test_no_optimum_is_kept_twice(seed):
     X = load_coleman_panel(as_frame=True).data
     edges = [("member", "A"), ("member", "C"), ("attitude", "B"), ("attitude", "D"), ("member", "attitude")]
     model = VBDiscreteDAG(edges, latents={"member": 2, "attitude": 2}, random_state=seed).fit(X)
-    optima = model.evaluation(X).fit("vb").optima
+    optima = model.evaluation(X).optima()
     ascent = model._run_.plan.method.ascent(model._fitted_.model, model.evaluation(X).data, VB, 1)
     ends = run(ascent, optima, tol=1e-8, max_iter=5000).objective
     assert np.all(np.diff(ends) < -0.01)
     assert ends[0] == approx(model.lower_bound_, abs=1e-3)
 
 
-def test_optima_with_a_part_of_the_posterior_are_kept_by_races_and_by_plain_starts():
+class OnHills(Jumps):
+    """Moves on hills that are there before a fit is."""
+
+    def __init__(self, hills):
+        super().__init__()
+        self.hills = hills
+
+    def ascent(self, model, data, form, n_threads):
+        return self.hills
+
+
+@pytest.mark.parametrize("explore", [True, False])
+def test_chains_start_from_optima_with_a_part_of_the_posterior_run_to_their_ends(explore):
     hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, -10.0), (30.0, -12.0), (40.0, 0.9999))
     starts = np.array([[0.5, 9.5, 10.5, 19.5, 29.5, 41.0]])
-    fit = explored(Jumps(), hills, lambda ascent: starts, 6, limits=LIMITS, seed=(0,))
-    plain = best_of(hills, starts, **LIMITS)
-    for each in (fit, plain):
-        assert each.optima[0] == approx([10.0, 0.0, 20.0], abs=0.01)
-        assert each.restart_objectives == approx([0.0, 1.0, 1.0, -10.0, -12.0, 0.9999], abs=0.1)
+    plan = FitPlan(OnHills(hills), (0,), starts, LIMITS, explore=explore)
+    fit = plan.run(None, None, VB)
+    assert plan.settled(None, None, fit)[0] == approx([10.0, 0.0, 20.0], abs=1e-4)
+    assert fit.optima[0, 0] == approx(10.0, abs=1e-3)
+    assert fit.restart_objectives == approx([0.0, 1.0, 1.0, -10.0, -12.0, 0.9999], abs=0.1)
 
 
-def test_points_are_no_starts_of_chains(monkeypatch):
-    """By maximum likelihood what a race left on its way is not run on."""
-    starts = np.array([[0.5, 9.5]])
-    steps = []
-    for form in (VB, ML):
-        hills = Hills((0.0, 0.0), (10.0, 1.0))
-        monkeypatch.setattr(hills, "form", form)
-        explored(Jumps(), hills, lambda ascent: starts, 2, limits=LIMITS, seed=(0,))
-        steps.append(hills.n_steps)
-    assert steps[1] < steps[0]
+def test_only_chains_have_optima_run_to_their_ends():
+    hills = Hills((0.0, 0.0), (10.0, 1.0))
+    plan = FitPlan(OnHills(hills), (0,), np.array([[0.5, 9.5]]), LIMITS, explore=True)
+    fit = plan.run(None, None, VB)
+    n_steps = hills.n_steps
+    plan.settled(None, None, fit)
+    assert hills.n_steps > n_steps
+
+
+def test_the_best_is_run_to_its_end_whatever_the_others_have_left():
+    hills = Hills((0.0, 1.0), (10.0, 0.5))
+    best = Contender(np.array([0.9]), 0, objective=0.19, to_come=0.8, n_iter=10)
+    other = Contender(np.array([10.9]), 1, objective=-0.31, to_come=0.8, n_iter=LIMITS["max_iter"] - 3)
+    first, *_ = Explorer(Jumps(), LIMITS, (0,), None).finished(hills, [best, other])
+    assert first.objective == approx(1.0, abs=1e-5)
+    assert first.converged
 
 
 # How long is searched -------------------------------------------------------------------------------------------------

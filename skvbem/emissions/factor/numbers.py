@@ -74,8 +74,8 @@ def numbers_of(emission: Emission, n_components: int) -> Numbers:
 def with_numbers(emission: Emission, numbers: Numbers) -> Emission:
     """The emission with other numbers of factors."""
     others = iter(numbers)
-    counted = {group.place: group.part.with_numbers(next(others)) for group in FactorGroup.of(emission, 1)}
-    parts = [counted.get(place, part) for place, part in enumerate(parts_of(emission))]
+    replaced = {group.place: group.part.with_numbers(next(others)) for group in FactorGroup.of(emission, 1)}
+    parts = [replaced.get(place, part) for place, part in enumerate(parts_of(emission))]
     return replace(emission, parts=tuple(parts)) if isinstance(emission, Independent) else parts[0]
 
 

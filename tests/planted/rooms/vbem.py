@@ -36,8 +36,8 @@ ERRORS = {
         ("(objective + self.reach * to_come < self.best(", "(objective < self.best(")
     ],
     "an optimum that a race left on its way is kept beside itself": [
-        ("_N_MODES, _N_STEPS_OF_MODES = 16, 100", "_N_MODES, _N_STEPS_OF_MODES = 0, 100"),
-        ("each is best or each.has_ended]", "True]"),
+        ("16, 2**21, 100, 8", "16, 2**21, 2, 8"),
+        ("for each in others if each.has_ended]", "for each in others]"),
     ],
     "chains start from optima that have no part of the posterior": [
         ("_NATS_OF_A_MODE = 12.0", "_NATS_OF_A_MODE = 1200.0"),

@@ -1,0 +1,101 @@
+"""How often do intervals of rotated loadings hold the truth? Tables of twelve columns that three factors explain.
+
+Each factor has four columns, with loadings uniform from 0.5 to 0.9, and loadings of deviation 0.1 on all others.
+Columns have variance 1 and mean 0. The truth is rotated as the fit is, by varimax, and its factors are named after
+those of the fit, by size and sign. Counted for the three methods of ``sample_posterior`` at nominal 50, 80 and 95 %.
+
+    export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+    PYTHONPATH=tests python -P -m reproduction.loadings_coverage measure --rows 300 --seconds 1800
+    PYTHONPATH=tests python -P -m reproduction.loadings_coverage table
+
+The record, loadings_coverage_results.jsonl next to this file, has a line for each simulation; what is there is not done
+again.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from reproduction.interval_coverage import METHODS, costs_of, held, shares_of
+from reproduction.records import read_record, simulate
+
+from skvbem import VBFactorAnalysis
+from skvbem.estimators.factor_analysis.rotations import ROTATIONS, matched, rotated
+
+RECORD = Path(__file__).with_name("loadings_coverage_results.jsonl")
+#: What is simulated, by name: the rotation.
+PROBLEMS = ("varimax",)
+_D, _Q, _CROSS = 12, 3, 0.1
+# Between the loadings of a factor's own columns and those of others, rotated.
+_LARGE = 0.35
+
+
+def truth(rng: np.random.Generator) -> np.ndarray:
+    """Loadings (d, q) that are drawn."""
+    large = np.kron(np.eye(_Q, dtype=bool), np.ones((_D // _Q, 1), dtype=bool))
+    return np.where(large, rng.uniform(0.5, 0.9, size=large.shape), _CROSS * rng.normal(size=large.shape))
+
+
+def measured(name: str, n: int, seed: int) -> dict:
+    """The record of a simulation: how many intervals of each kind hold the truth, of how many, and seconds."""
+    rng = np.random.default_rng([16, n, seed])
+    loadings = truth(rng)
+    noise = np.maximum(1 - (loadings**2).sum(axis=1), 0.05)
+    X = rng.normal(size=(n, _Q)) @ loadings.T + np.sqrt(noise) * rng.normal(size=(n, _D))
+    deviations = np.sqrt((loadings**2).sum(axis=1) + noise)
+    turned = rotated(loadings, ROTATIONS[name].of(loadings / deviations[:, None]))
+    record: dict = {"problem": name, "n": n, "seed": seed, "seconds": {}, "held": {}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        began = time.process_time()
+        model = VBFactorAnalysis(_Q, rotation=name, random_state=seed).fit(X)
+        record["seconds"]["fit"] = round(time.process_time() - began, 3)
+        order, signs = (of_one[0] for of_one in matched(turned[None], model.loadings_))
+        turned = turned[:, order] * signs
+        large = np.abs(turned) > _LARGE
+        for method in METHODS:
+            began = time.process_time()
+            try:
+                draws = model.sample_posterior(X, 1000, method=method)
+            except ValueError as error:  # linear response at a saddle
+                record["held"][method] = None
+                record["refused"] = str(error)[:80]
+                continue
+            record["seconds"][method] = round(time.process_time() - began, 3)
+            if method == "draws":
+                record["converged"], record["n_sweeps"] = draws.converged, draws.n_sweeps
+            drawn = draws.parameters["factor"]
+            record["held"][method] = {
+                "large loadings": held(drawn["loadings"][:, large], turned[large]),
+                "small loadings": held(drawn["loadings"][:, ~large], turned[~large]),
+                "uniquenesses": held(drawn["uniquenesses"], noise / deviations**2),
+            }
+    return record
+
+
+def read() -> list[dict]:
+    """The record, a dict for each simulation."""
+    return read_record(RECORD)
+
+
+def table(records: list[dict]) -> Iterator[tuple[str, ...]]:
+    """Rows of the table of the guide: coverage in percent at each level, by quantity and method."""
+    return shares_of(records, PROBLEMS)
+
+
+def costs(records: list[dict]) -> Iterator[tuple[str, ...]]:
+    """Rows of the table of costs: median CPU seconds of the fit and of each method, and how often chains agreed."""
+    return costs_of(records, PROBLEMS)
+
+
+def main() -> None:
+    """Measure further simulations, or print the tables."""
+    simulate(__doc__.splitlines()[0], RECORD, PROBLEMS, measured, (table, costs))
+
+
+if __name__ == "__main__":
+    main()
