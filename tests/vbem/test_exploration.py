@@ -155,7 +155,7 @@ def test_chains_start_from_optima_with_a_part_of_the_posterior_run_to_their_ends
     starts = np.array([[0.5, 9.5, 10.5, 19.5, 29.5, 41.0]])
     plan = FitPlan(OnHills(hills), (0,), starts, LIMITS, explore=explore)
     fit = plan.run(None, None, VB)
-    assert plan.settled(None, None, fit)[0] == approx([10.0, 0.0, 20.0], abs=1e-4)
+    assert plan.optima(None, None, fit)[0] == approx([10.0, 0.0, 20.0], abs=1e-4)
     assert fit.optima[0, 0] == approx(10.0, abs=1e-3)
     assert fit.restart_objectives == approx([0.0, 1.0, 1.0, -10.0, -12.0, 0.9999], abs=0.1)
 
@@ -165,7 +165,7 @@ def test_only_chains_have_optima_run_to_their_ends():
     plan = FitPlan(OnHills(hills), (0,), np.array([[0.5, 9.5]]), LIMITS, explore=True)
     fit = plan.run(None, None, VB)
     n_steps = hills.n_steps
-    plan.settled(None, None, fit)
+    plan.optima(None, None, fit)
     assert hills.n_steps > n_steps
 
 

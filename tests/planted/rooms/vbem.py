@@ -37,7 +37,7 @@ ERRORS = {
     ],
     "an optimum that a race left on its way is kept beside itself": [
         ("16, 2**21, 100, 8", "16, 2**21, 2, 8"),
-        ("for each in others if each.has_ended]", "for each in others]"),
+        ("for each in others if each.has_ended)])", "for each in others)])"),
     ],
     "chains start from optima that have no part of the posterior": [
         ("_NATS_OF_A_MODE = 12.0", "_NATS_OF_A_MODE = 1200.0"),
