@@ -27,10 +27,10 @@ from skvbem.estimators.linear_dynamical_system.fitting import (
 )
 from skvbem.estimators.linear_dynamical_system.inputs import (
     InputReading,
-    SequencesWithInputs,
     inputs_of_steps,
     read_with_inputs,
 )
+from skvbem.estimators.reading import Reading
 from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.estimators.sequences.estimator import SequenceEstimator
 from skvbem.models.linear_dynamical_system.data import LDSData
@@ -60,10 +60,10 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     n_components : int, default=1
         Number of states, k.
     transition_precision_prior : float, default=None
-        Precision, about 0, of what takes states and inputs to the next states. By default `n_components`, under which
-        states neither grow nor die within a step or two.
+        Precision, about 0, of what takes states and inputs to the next states, for inputs of mean square 1. By default
+        `n_components`, under which states neither grow nor die within a step or two.
     loading_precision_prior : float, default=1.0
-        Precision, about 0, of loadings and of effects of output inputs, in units of that of the noise.
+        Precision, about 0, of loadings and of effects of output inputs of mean square 1, in units of that of the noise.
     learn_prior : {False, "strength", "ard"}, default=False
         "strength" learns one multiple of each precision. "ard" (automatic relevance determination) gives each state
         precisions of its own, which are hidden variables with exponential priors, so that the bound stays one.
@@ -295,7 +295,10 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         """
         return super().partial_fit(self._located(X, sequence_id, lengths, inputs, output_inputs), y, sample_weight)
 
-    def _located(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None) -> SequencesWithInputs:
+    def _located(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None) -> Any:
+        """X as sequences with inputs; a reading, which is past this, as it is."""
+        if isinstance(X, Reading):
+            return X
         return read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, type(self).__name__)
 
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
@@ -308,6 +311,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         return InputReading.of(super()._reading(*parts, **names))
 
     def _model(self, reading: InputReading) -> LinearDynamicalSystem:
+        k = self.n_components
+        numbers = 4 * (k + reading.inputs.shape[1]) ** 2 + 3 * k * len(reading.inputs)
+        self._check_memory(f"A system of {k:.3g} states", numbers, "fewer")
         return resolve_model(self, reading, self.n_components)
 
     def _learns_prior(self) -> bool:
