@@ -115,6 +115,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         B.
     loadings_ : ndarray of shape (n_features, n_components)
         C, in the units of the data.
+    standardized_loadings_ : ndarray of shape (n_features, n_components)
+        In the units of the standard deviations of columns, and of states over the steps seen.
     offset_ : ndarray of shape (n_features,)
     output_input_ : ndarray of shape (n_features, n_output_inputs)
         D.
@@ -145,6 +147,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     See Also
     --------
     VBHMM : Sequences whose states are one of several.
+    skvbem.plotting.ForecastDisplay : A sequence, its states, and what comes next.
+    skvbem.plotting.PolesDisplay : How states move.
 
     Examples
     --------
@@ -397,6 +401,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         return {
             "_fitted_": fitted,
             **{f"{name}_": value for name, value in matrices._asdict().items()},
+            "standardized_loadings_": fitted.standardized_loadings,
             "transition_precision_": transition,
             "loading_precision_": loading,
             "n_components_": fitted.model.n_states,
