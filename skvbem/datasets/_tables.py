@@ -621,7 +621,7 @@ def load_nile(*, as_frame=False):
 
     Notes
     -----
-    License: public domain.
+    License: published measurements in the public domain; cite the source.
 
     References
     ----------
@@ -658,7 +658,7 @@ def load_co2(*, as_frame=False):
 
     Notes
     -----
-    License: public domain.
+    License: published measurements in the public domain; cite the source.
 
     References
     ----------
@@ -784,7 +784,7 @@ def load_alice():
 
     Notes
     -----
-    License: public domain.
+    License: published measurements in the public domain; cite the source.
 
     References
     ----------

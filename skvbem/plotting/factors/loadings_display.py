@@ -137,7 +137,15 @@ class LoadingsDisplay:
         ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, labelcolor=INK)
         for at, share in enumerate(np.asarray(self.uniquenesses)[self.order_]):
             ax.text(q - 0.4, at, f"{share:.2f}", va="center", ha="left", size=8, color=QUIET)
-        ax.text(q - 0.4, -0.75, "unique" if self.hidden == "factor" else "noise", va="center", ha="left", size=8, color=QUIET)
+        ax.text(
+            q - 0.4,
+            -0.75,
+            "unique" if self.hidden == "factor" else "noise",
+            va="center",
+            ha="left",
+            size=8,
+            color=QUIET,
+        )
         add_scale(ax, image, "standardized loading", pad=0.12 if q > 1 else 0.25)
         if self.words:
             ax.set_xlabel(f"{self.words}; gray where they hold 0", color=QUIET, size=8)

@@ -237,7 +237,8 @@ class ForecastDisplay:
         return self
 
     def _legend(self) -> str:
-        levels = " and ".join(f"{100 * level:g}" for level, *_ in self.tracks[0].fan)
+        *others, last = [""] + [f"{100 * level:g}" for level, *_ in self.tracks[0].fan]
+        levels = " and ".join(filter(None, [", ".join(others[1:]), last]))
         return f"fan: intervals of {levels} %" if levels else ""
 
     def _axes(self, axes) -> np.ndarray:
@@ -279,7 +280,13 @@ def _draw_column(ax, track: ColumnTrack, at: np.ndarray, ahead: np.ndarray) -> N
         places = np.concatenate([[edges[a]], at[a:b], [edges[b]]])
         middle, wide = (np.concatenate([[x[a]], x[a:b], [x[b - 1]]]) for x in (track.expected, track.deviation))
         ax.fill_between(
-            places, middle - _OF_STATES * wide, middle + _OF_STATES * wide, color=FAINT, alpha=0.6, linewidth=0, zorder=1
+            places,
+            middle - _OF_STATES * wide,
+            middle + _OF_STATES * wide,
+            color=FAINT,
+            alpha=0.6,
+            linewidth=0,
+            zorder=1,
         )
     size = 3 if len(at) <= _MAX_STEPS_WITH_MARKS else 1.5
     ax.plot(at, track.values, "o", color=INK, markersize=size, markeredgewidth=0, alpha=0.7, zorder=3)

@@ -8,8 +8,8 @@ from skvbem.plotting.labels import FAINT, INK, QUIET, label_at_right, plain_axes
 from skvbem.plotting.requirements import need_matplotlib
 from skvbem.plotting.systems.fits import fitted_system
 
-# Of a pole, below which it has no imaginary part, and no length.
-_NOTHING = 1e-3
+# Of a pole, below which it has no imaginary part, and no length; and steps in which half is gone that no one waits for.
+_NOTHING, _FOREVER = 1e-3, 10_000
 
 
 class PolesDisplay:
@@ -103,7 +103,8 @@ class PolesDisplay:
         from matplotlib.patches import Circle
 
         if ax is None:
-            _, ax = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
+            # room for labels right of the circle, which a layout by itself would cut off
+            ax = plt.figure(figsize=(7.6, 3.8)).add_axes((0.1, 0.13, 0.45, 0.78))
         poles = np.asarray(self.poles)
         ax.add_patch(Circle((0, 0), 1, facecolor="none", edgecolor=QUIET, linewidth=1))
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
@@ -143,5 +144,6 @@ def in_words(pole: complex) -> str:
     if radius > 1:
         words.append(f"grows by {100 * (radius - 1):.2g} % a step")
     elif radius < 1:
-        words.append(f"half gone in {np.log(0.5) / np.log(radius):.2g} steps")
+        steps = np.log(0.5) / np.log(radius)
+        words.append("stays" if steps > _FOREVER else f"half gone in {steps:,.{0 if steps >= 10 else 1}f} steps")
     return ", ".join(words) or "stays"
