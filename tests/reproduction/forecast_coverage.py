@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from reproduction.records import read_record, simulate
+from reproduction.records import simulate
 
 from skvbem import VBLinearDynamicalSystem
 
