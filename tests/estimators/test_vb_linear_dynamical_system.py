@@ -367,11 +367,11 @@ def test_scores_and_searches_take_inputs(rng):
 
 def test_what_is_no_number_is_refused_in_words(rng, nile):
     fit = VBLinearDynamicalSystem(1).fit
-    with pytest.raises(ValueError, match="Column 'x0' of X holds 'x', where a number is expected. Make numbers"):
+    with pytest.raises(ValueError, match=r"Column 'x0' of X holds 'x', where a number is expected. Make numbers"):
         fit(np.array([["x"], ["y"]], dtype=object))
-    with pytest.raises(TooLargeError, match="A system of 1e[+]09 states"):
+    with pytest.raises(TooLargeError, match=r"A system of 1e[+]09 states"):
         VBLinearDynamicalSystem(10**9).fit(nile)
-    with pytest.raises(ValueError, match="in the same form: 2 tables of 9, 4 rows. Got 13 tables of 1, 1, 1, ... rows"):
+    with pytest.raises(ValueError, match=r"in the same form: 2 tables of 9, 4 rows. Got 13 tables of 1, 1, 1, ... rows"):
         fit([rng.normal(size=(9, 1)), rng.normal(size=(4, 1))], inputs=np.zeros((13, 1)))
     model = VBLinearDynamicalSystem(1, n_init=1, random_state=0).fit(nile, inputs=nile[::-1])
     with pytest.raises(ValueError, match="'future_inputs' must hold numbers"):

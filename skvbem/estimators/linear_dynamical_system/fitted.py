@@ -144,7 +144,7 @@ class FittedLDS(FittedSequences):
         return self.matrices.loadings * np.sqrt(squares[emission.precision_of]) / self.model.unit[:, None]
 
     @property
-    def noise_shares(self) -> np.ndarray:
+    def uniquenesses(self) -> np.ndarray:
         """Variances of the noise of columns of variance 1, (n_columns,)."""
         return self.matrices.noise_variance / self.model.unit**2
 

@@ -87,7 +87,7 @@ class LoadingsDisplay:
         need_matplotlib(cls.__name__)
         if is_system(estimator):
             fitted = fitted_system(estimator, cls.__name__).fitted
-            return cls(fitted.standardized_loadings, fitted.noise_shares, fitted.names, hidden="state").plot(ax=ax)
+            return cls(fitted.standardized_loadings, fitted.uniquenesses, fitted.names, hidden="state").plot(ax=ax)
         fitted_factors(estimator, cls.__name__)
         check_mass(level, cls.__name__)
         if draws is None and X is not None and level is not None and estimator.fitted.form.density:
