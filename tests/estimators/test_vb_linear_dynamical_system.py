@@ -371,7 +371,7 @@ def test_what_is_no_number_is_refused_in_words(rng, nile):
         fit(np.array([["x"], ["y"]], dtype=object))
     with pytest.raises(TooLargeError, match=r"A system of 1e[+]09 states"):
         VBLinearDynamicalSystem(10**9).fit(nile)
-    with pytest.raises(ValueError, match=r"in the same form: 2 tables of 9, 4 rows. Got 13 tables of 1, 1, 1, ... rows"):
+    with pytest.raises(ValueError, match=r"form: 2 tables of 9, 4 rows. Got 13 tables of 1, 1, 1, ... rows"):
         fit([rng.normal(size=(9, 1)), rng.normal(size=(4, 1))], inputs=np.zeros((13, 1)))
     model = VBLinearDynamicalSystem(1, n_init=1, random_state=0).fit(nile, inputs=nile[::-1])
     with pytest.raises(ValueError, match="'future_inputs' must hold numbers"):
