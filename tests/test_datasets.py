@@ -46,21 +46,26 @@ SHAPES = {
     "load_earthquakes": (107, 1),
     "load_fetal_lamb": (240, 1),
     "load_ability_tests": (7, 6),
+    "load_nile": (100, 1),
+    "load_co2": (526, 1),
 }
 DTYPES = {
     "load_cheating": float,
     "load_soybean_large": float,
     "load_faithful": float,
     "load_ability_tests": float,
+    "load_co2": float,
     "load_lizards": object,
     "load_car": object,
 }
+MEASURED = {"load_faithful", "load_earthquakes", "load_fetal_lamb", "load_ability_tests", "load_nile", "load_co2"}
 SHA256 = {  # first twelve digits
     "ability_tests.csv": "4ebb6974cdd0",
     "alice_27symbols.txt": "8dfb33fbe0b7",
     "car.csv": "0023b86e0dd3",
     "carcinoma.csv": "3f356b8dbb34",
     "cheating.csv": "c3a5fce1c0d5",
+    "co2.csv": "fffd40cef4ce",
     "coleman_panel.csv": "718b53899ca6",
     "earthquakes.csv": "4c4b1d822fd6",
     "faithful.csv": "d40b983752ab",
@@ -68,12 +73,13 @@ SHA256 = {  # first twelve digits
     "genderrole.csv": "73d457041b42",
     "lizards.csv": "70cbeb4be5ed",
     "lsat6.csv": "0d9a934de64b",
+    "nile.csv": "88e97bea7249",
     "soybean_large.csv": "965d41faf0b6",
     "soybean_small.csv": "3896fb390c5b",
     "stouffer_toby.csv": "2044c59f9120",
     "zoo.csv": "f7135b9c059c",
 }
-MISSING = {"load_cheating": 4, "load_soybean_large": 2337}
+MISSING = {"load_cheating": 4, "load_co2": 5, "load_soybean_large": 2337}
 
 
 def third_party(*parts):
@@ -157,7 +163,7 @@ def test_frames_hold_the_arrays(name):
         expected = arrays.data[:, j]
         assert values.isna().tolist() == (expected != expected).tolist()
         assert values.dropna().tolist() == expected[expected == expected].tolist()
-        if name in ("load_faithful", "load_earthquakes", "load_fetal_lamb", "load_ability_tests"):
+        if name in MEASURED:
             assert values.dtype.kind in "if"
         else:
             assert isinstance(values.dtype, pd.CategoricalDtype)

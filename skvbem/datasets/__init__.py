@@ -14,6 +14,7 @@ from skvbem.datasets._tables import (
     load_car,
     load_carcinoma,
     load_cheating,
+    load_co2,
     load_coleman_panel,
     load_earthquakes,
     load_faithful,
@@ -21,6 +22,7 @@ from skvbem.datasets._tables import (
     load_gender_role,
     load_lizards,
     load_lsat6,
+    load_nile,
     load_soybean_large,
     load_soybean_small,
     load_stouffer_toby,
@@ -47,6 +49,8 @@ __all__ = [
     # sequences
     "load_earthquakes",
     "load_fetal_lamb",
+    "load_nile",
+    "load_co2",
     "load_alice",
     # generators
     "make_bipartite",

@@ -40,6 +40,8 @@ _TABLES = {
     "earthquakes": _Table("earthquakes.csv", index="year", categorical=False),
     "fetal_lamb": _Table("fetal_lamb.csv", categorical=False),
     "ability_tests": _Table("ability_tests.csv", categorical=False),
+    "nile": _Table("nile.csv", index="year", categorical=False),
+    "co2": _Table("co2.csv", index="month", categorical=False),
 }
 
 
@@ -600,6 +602,80 @@ def load_earthquakes(*, as_frame=False):
     return _load(load_earthquakes, as_frame)
 
 
+def load_nile(*, as_frame=False):
+    """Yearly flow of the Nile at Aswan from 1871 to 1970, in 10^8 cubic meters: one sequence.
+
+    It fell at about 1899, when the first dam at Aswan was begun. The most likely variances of a level that walks at
+    random, seen with noise, are 1469 and 15099, with a log-likelihood of -632.5377.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame, indexed by the year, instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (100, 1) of int, `index` (the years), `frame` (the data frame, or None), `feature_names`, `DESCR`,
+        `filename`, `data_module`.
+
+    Notes
+    -----
+    License: published measurements in the public domain; cite the source.
+
+    References
+    ----------
+    .. [1] G. W. Cobb (1978). The problem of the Nile: conditional solution to a changepoint problem. Biometrika 65,
+       243-251.
+    .. [2] J. Durbin and S. J. Koopman (2012). Time Series Analysis by State Space Methods, 2nd edition. Oxford.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_nile
+    >>> nile = load_nile()
+    >>> nile.data.shape, int(nile.index[0]), int(nile.data[0, 0])
+    ((100, 1), 1871, 1120)
+    """
+    return _load(load_nile, as_frame)
+
+
+def load_co2(*, as_frame=False):
+    """Monthly means of the carbon dioxide in the air at Mauna Loa from March 1958 to December 2001: one sequence.
+
+    In parts per million. Five months without a measurement are missing. Means are those of the weeks of the source
+    that begin in a month.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame, indexed by the month, instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (526, 1) of float, `index` (months, as "1958-03"), `frame` (the data frame, or None), `feature_names`,
+        `DESCR`, `filename`, `data_module`.
+
+    Notes
+    -----
+    License: published measurements in the public domain; cite the source.
+
+    References
+    ----------
+    .. [1] C. D. Keeling and T. P. Whorf (2004). Atmospheric CO2 concentrations derived from flask air samples at sites
+       in the SIO network. Carbon Dioxide Information Analysis Center, Oak Ridge National Laboratory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.datasets import load_co2
+    >>> co2 = load_co2()
+    >>> co2.data.shape, str(co2.index[0]), int(np.isnan(co2.data).sum())
+    ((526, 1), '1958-03', 5)
+    """
+    return _load(load_co2, as_frame)
+
+
 def load_fetal_lamb(*, as_frame=False):
     """Number of movements of a fetal lamb in each of 240 consecutive intervals of 5 seconds: one sequence.
 
@@ -708,7 +784,7 @@ def load_alice():
 
     Notes
     -----
-    License: public domain.
+    License: published measurements in the public domain; cite the source.
 
     References
     ----------

@@ -18,6 +18,8 @@ from skvbem.plotting.search.rank_display import RankDisplay
 from skvbem.plotting.search.structure_search_display import StructureSearchDisplay
 from skvbem.plotting.sequences.state_path_display import StatePathDisplay
 from skvbem.plotting.sequences.transitions_display import TransitionsDisplay
+from skvbem.plotting.systems.forecast_display import ForecastDisplay
+from skvbem.plotting.systems.poles_display import PolesDisplay
 
 __all__ = [
     "BoundDisplay",
@@ -25,7 +27,9 @@ __all__ = [
     "ComponentsDisplay",
     "DAGDisplay",
     "FactorNumberDisplay",
+    "ForecastDisplay",
     "LoadingsDisplay",
+    "PolesDisplay",
     "RankDisplay",
     "ResidualsDisplay",
     "ScoresDisplay",

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from reference import linear_dynamical_system as literal
 from scipy.stats import norm
+from sklearn.model_selection import GridSearchCV
 
-from skvbem import VBLinearDynamicalSystem
-from skvbem.errors import DataWarning, EvidenceWarning
+from skvbem import StructureSearchCV, VBLinearDynamicalSystem
+from skvbem.errors import DataWarning, EvidenceWarning, TooLargeError
 from skvbem.estimators.linear_dynamical_system.fitted import mixture_quantile
 from skvbem.vbem import posteriors
 
@@ -334,3 +335,53 @@ def test_explosive_systems_have_a_finite_fit(rng):
     model = VBLinearDynamicalSystem(1, random_state=0).fit(x)
     assert np.isfinite(model.lower_bound_)
     assert np.all(np.diff(model.lower_bounds_) > -1e-6)
+
+
+def test_units_of_inputs_change_nothing(rng):
+    tables, inputs = system(rng, [15, 12], k=1)
+    options = {"n_init": 1, "random_state": 0}
+    model = VBLinearDynamicalSystem(1, **options).fit(tables, inputs=inputs)
+    for unit in (1e-8, 1e8):
+        other = VBLinearDynamicalSystem(1, **options).fit(tables, inputs=[unit * u for u in inputs])
+        assert other.lower_bound_ == approx(model.lower_bound_, abs=1e-4)
+        assert unit * other.input_ == approx(model.input_, rel=1e-3)
+    nothing = VBLinearDynamicalSystem(1, **options).fit(tables, inputs=[0 * u for u in inputs])
+    assert np.isfinite(nothing.lower_bound_)
+
+
+def test_scores_and_searches_take_inputs(rng):
+    tables, inputs = system(rng, [15, 12], k=1)
+    model = VBLinearDynamicalSystem(1, n_init=1, random_state=0).fit(tables, inputs=inputs)
+    bic = model.log_evidence(tables, kind="bic", inputs=inputs)
+    assert model.bic(tables, inputs=inputs) == approx(-2 * bic.value)
+    assert model.aic(tables, inputs=inputs) == approx(
+        model.bic(tables, inputs=inputs) - bic.n_free_parameters * (np.log(27) - 2)
+    )
+    search = StructureSearchCV(model, {"n_components": [1, 2]}, scoring="lower_bound").fit(tables, inputs=inputs)
+    assert search.best_score_ == approx(model.lower_bound_, abs=1e-4)
+    grid = GridSearchCV(
+        model, {"n_components": [1, 2]}, cv=[(np.arange(2), np.arange(2))], scoring=lambda m, X, y=None: m.lower_bound_
+    ).fit(tables, inputs=inputs)
+    assert grid.best_params_ == search.best_params_ == {"n_components": 1}
+
+
+def test_what_is_no_number_is_refused_in_words(rng, nile):
+    fit = VBLinearDynamicalSystem(1).fit
+    with pytest.raises(ValueError, match=r"Column 'x0' of X holds 'x', where a number is expected. Make numbers"):
+        fit(np.array([["x"], ["y"]], dtype=object))
+    with pytest.raises(TooLargeError, match=r"A system of 1e[+]09 states"):
+        VBLinearDynamicalSystem(10**9).fit(nile)
+    with pytest.raises(ValueError, match=r"form: 2 tables of 9, 4 rows. Got 13 tables of 1, 1, 1, ... rows"):
+        fit([rng.normal(size=(9, 1)), rng.normal(size=(4, 1))], inputs=np.zeros((13, 1)))
+    model = VBLinearDynamicalSystem(1, n_init=1, random_state=0).fit(nile, inputs=nile[::-1])
+    with pytest.raises(ValueError, match="'future_inputs' must hold numbers"):
+        model.forecast(nile, 2, inputs=nile[::-1], future_inputs=["a", "b"])
+    one, other = (model.forecast(nile, 2, inputs=nile[::-1], future_inputs=given) for given in ([1, 2], [[1], [2]]))
+    assert np.array_equal(one.mean, other.mean)
+
+
+def test_one_step_and_columns_that_hold_one_value():
+    assert np.isfinite(VBLinearDynamicalSystem(1, random_state=0).fit(np.array([[1.0, 2.0]])).lower_bound_)
+    with pytest.warns(DataWarning, match="holds one value wherever observed"):
+        model = VBLinearDynamicalSystem(2, random_state=0).fit(np.full((8, 2), 3.0))
+    assert model.forecast(np.full((8, 2), 3.0), 2).mean == approx(3.0, abs=1.0)

@@ -141,7 +141,10 @@ def _refuse_cell(name: str, value) -> NoReturn:
     if isinstance(value, (np.datetime64, np.timedelta64)) or hasattr(value, "ctime") or hasattr(value, "total_seconds"):
         remedy = "Make numbers of times first, such as days since the first."
     else:
-        remedy = f"Make numbers of such a column first, or give it to {FOR_CATEGORIES!r} in the 'emission' parameter."
+        remedy = (
+            f"Make numbers of such a column first, or give it to {FOR_CATEGORIES!r} in the 'emission' parameter of "
+            "VBMixture or VBHMM."
+        )
     raise ValueError(f"Column {name!r} of X holds {show(value)}, where a number is expected. {remedy}")
 
 

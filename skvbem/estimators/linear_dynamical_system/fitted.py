@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
+from skvbem._numerics import unpack_symmetric
 from skvbem.estimators.fitted import Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.sequences.fitted import FittedSequences
@@ -131,6 +132,21 @@ class FittedLDS(FittedSequences):
             c[:, k + 1 :],
             model.unit**2 / of_columns.precision,
         )
+
+    @property
+    def standardized_loadings(self) -> np.ndarray:
+        """Loadings of columns of variance 1 on states of variance 1 over the steps seen, (n_columns, k)."""
+        emission, k = self.model.emission, self.model.n_states
+        packed, *_ = emission.split(self.model.prior.split(self.statistics)[1])
+        moments = unpack_symmetric(packed, emission.n_regressors)
+        n = moments[:, k, k, None]  # the regressor after the states is 1
+        squares = np.einsum("gkk->gk", moments)[:, :k] / n - (moments[:, :k, k] / n) ** 2
+        return self.matrices.loadings * np.sqrt(squares[emission.precision_of]) / self.model.unit[:, None]
+
+    @property
+    def uniquenesses(self) -> np.ndarray:
+        """Variances of the noise of columns of variance 1, (n_columns,)."""
+        return self.matrices.noise_variance / self.model.unit**2
 
     # Reports ----------------------------------------------------------------------------------------------------------
 

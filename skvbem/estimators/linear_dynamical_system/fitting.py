@@ -138,14 +138,16 @@ def resolve_model(
     """The model of so many states; the shape and rate of Gamma priors of precisions where these are hidden."""
     values, lengths = reading.values[0], reading.lengths
     weight = np.ones(len(lengths)) if reading.weight is None else reading.weight
-    origin, unit = moments(values, np.repeat(weight, lengths))
+    of_rows = np.repeat(weight, lengths)
+    origin, unit = moments(values, of_rows)
     _, group = np.unique(~np.isnan(values), axis=1, return_inverse=True)
-    q, r, p = reading.inputs.shape[1], reading.output_inputs.shape[1], len(origin)
+    p = len(origin)
     transition, rate = estimator.transition_precision_prior, estimator.noise_rate_prior
     loading, offset = float(estimator.loading_precision_prior), float(estimator.offset_precision_prior)
+    moving = float(k if transition is None else transition)
     return LinearDynamicalSystem.from_precisions(
-        np.full(k + q, float(k if transition is None else transition)),
-        np.concatenate([np.full(k, loading), [offset], np.full(r, loading)]),
+        np.concatenate([np.full(k, moving), moving * mean_squares(reading.inputs, of_rows)]),
+        np.concatenate([np.full(k, loading), [offset], loading * mean_squares(reading.output_inputs, of_rows)]),
         shape=np.full(p, float(estimator.noise_shape_prior)),
         rate=np.full(p, 1.0 if rate is None else float(rate)),
         group=_in_order_of_appearance(group.ravel()),
@@ -167,6 +169,14 @@ def moments(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndar
     return mean, np.where(
         has_spread & (deviation > 0), deviation, np.maximum(np.abs(mean), 1.0) * ~has_spread + has_spread
     )
+
+
+def mean_squares(inputs: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Mean squares of inputs, which make priors of their effects free of units; 1 of an input that is always 0."""
+    peak = np.abs(inputs).max(axis=0, initial=0.0)
+    peak[peak == 0] = 1.0
+    squares = weight @ (inputs / peak) ** 2 / weight.sum()
+    return np.where(squares > 0, squares * peak**2, 1.0)
 
 
 def _in_order_of_appearance(group: np.ndarray) -> np.ndarray:

@@ -68,9 +68,11 @@ def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
     except (TypeError, ValueError):
         raise ValueError(f"{name!r} must hold numbers, in a table with a row for each row of X.") from None
     n_rows = sequences.lengths.tolist() if sequences.are_listed else [sequences.n_rows]
-    if [len(part) for part in parts] != n_rows:
+    given_rows = [len(part) for part in parts]
+    if given_rows != n_rows:
         raise ValueError(
-            f"{name!r} must have a row for each row of X: {n_rows}. Got {[len(part) for part in parts]} instead."
+            f"{name!r} must have a row for each row of X, in the same form: {_told(n_rows)}. Got {_told(given_rows)} "
+            "instead."
         )
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
@@ -80,6 +82,14 @@ def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
             f"{column} is {values[row, column]}. Fill them, or take what has gaps as columns of X."
         )
     return values if sequences.order is None else values[sequences.order]
+
+
+def _told(n_rows: list[int]) -> str:
+    """Numbers of rows in words."""
+    if len(n_rows) == 1:
+        return f"{n_rows[0]} rows"
+    shown = ", ".join(map(str, n_rows[:3])) + (", ..." if len(n_rows) > 3 else "")
+    return f"{len(n_rows)} tables of {shown} rows"
 
 
 def _matrix(part: Any) -> np.ndarray:
@@ -159,7 +169,12 @@ def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int]) -> np.nd
     if given is None:
         values = np.zeros((*shape[:2], 0))
     else:
-        values = np.asarray(given, dtype=float)
+        try:
+            values = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name!r} must hold numbers, in tables of one shape for all sequences.") from None
+        if values.ndim == 1 and shape[2] == 1:
+            values = values[:, None]
         if values.ndim == 2:
             values = np.broadcast_to(values, (shape[0], *values.shape))
     if values.shape != shape or not np.isfinite(values).all():

@@ -27,10 +27,10 @@ from skvbem.estimators.linear_dynamical_system.fitting import (
 )
 from skvbem.estimators.linear_dynamical_system.inputs import (
     InputReading,
-    SequencesWithInputs,
     inputs_of_steps,
     read_with_inputs,
 )
+from skvbem.estimators.reading import Reading
 from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.estimators.sequences.estimator import SequenceEstimator
 from skvbem.models.linear_dynamical_system.data import LDSData
@@ -60,10 +60,10 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     n_components : int, default=1
         Number of states, k.
     transition_precision_prior : float, default=None
-        Precision, about 0, of what takes states and inputs to the next states. By default `n_components`, under which
-        states neither grow nor die within a step or two.
+        Precision, about 0, of what takes states and inputs to the next states, for inputs of mean square 1. By default
+        `n_components`, under which states neither grow nor die within a step or two.
     loading_precision_prior : float, default=1.0
-        Precision, about 0, of loadings and of effects of output inputs, in units of that of the noise.
+        Precision, about 0, of loadings and of effects of output inputs of mean square 1, in units of that of the noise.
     learn_prior : {False, "strength", "ard"}, default=False
         "strength" learns one multiple of each precision. "ard" (automatic relevance determination) gives each state
         precisions of its own, which are hidden variables with exponential priors, so that the bound stays one.
@@ -115,6 +115,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         B.
     loadings_ : ndarray of shape (n_features, n_components)
         C, in the units of the data.
+    standardized_loadings_ : ndarray of shape (n_features, n_components)
+        In the units of the standard deviations of columns, and of states over the steps seen.
     offset_ : ndarray of shape (n_features,)
     output_input_ : ndarray of shape (n_features, n_output_inputs)
         D.
@@ -145,6 +147,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     See Also
     --------
     VBHMM : Sequences whose states are one of several.
+    skvbem.plotting.ForecastDisplay : A sequence, its states, and what comes next.
+    skvbem.plotting.PolesDisplay : How states move.
 
     Examples
     --------
@@ -295,7 +299,10 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         """
         return super().partial_fit(self._located(X, sequence_id, lengths, inputs, output_inputs), y, sample_weight)
 
-    def _located(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None) -> SequencesWithInputs:
+    def _located(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None) -> Any:
+        """X as sequences with inputs; a reading, which is past this, as it is."""
+        if isinstance(X, Reading):
+            return X
         return read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, type(self).__name__)
 
     def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
@@ -308,6 +315,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         return InputReading.of(super()._reading(*parts, **names))
 
     def _model(self, reading: InputReading) -> LinearDynamicalSystem:
+        k = self.n_components
+        numbers = 4 * (k + reading.inputs.shape[1]) ** 2 + 3 * k * len(reading.inputs)
+        self._check_memory(f"A system of {k:.3g} states", numbers, "fewer")
         return resolve_model(self, reading, self.n_components)
 
     def _learns_prior(self) -> bool:
@@ -391,6 +401,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         return {
             "_fitted_": fitted,
             **{f"{name}_": value for name, value in matrices._asdict().items()},
+            "standardized_loadings_": fitted.standardized_loadings,
             "transition_precision_": transition,
             "loading_precision_": loading,
             "n_components_": fitted.model.n_states,

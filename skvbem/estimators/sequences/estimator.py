@@ -15,6 +15,7 @@ from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.estimators.input.tables import Table
+from skvbem.evidence import Evidence
 
 
 class SequenceEstimator(EvidenceEstimator):
@@ -237,7 +238,7 @@ class SequenceEstimator(EvidenceEstimator):
         random_state : int, RandomState instance or None, default=None
             Of scores that draw; by default they follow from the seed of the fit.
         **options
-            Of the score.
+            Of the score, and what else locates rows: `inputs` and `output_inputs` where `fit` takes them.
 
         Returns
         -------
@@ -254,9 +255,10 @@ class SequenceEstimator(EvidenceEstimator):
             If ``kind="exact"`` has more paths to sum than its option `max_terms` allows.
         """
         where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths}
+        where |= {name: options.pop(name) for name in self._located_by if name in options}
         return self._log_evidence(X, where, kind, random_state, options)
 
-    def bic(self, X, sample_weight=None, sequence_id=None, lengths=None):
+    def bic(self, X, sample_weight=None, sequence_id=None, lengths=None, **where):
         """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n, n time steps: LOWER is better.
 
         Parameters
@@ -265,15 +267,16 @@ class SequenceEstimator(EvidenceEstimator):
             The data of the fit.
         sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
+        **where
+            `inputs` and `output_inputs`, where `fit` takes them.
 
         Returns
         -------
         float
         """
-        bic = self.log_evidence(X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, kind="bic")
-        return -2.0 * bic.value
+        return -2.0 * self._bic_evidence(X, sample_weight, sequence_id, lengths, where).value
 
-    def aic(self, X, sample_weight=None, sequence_id=None, lengths=None):
+    def aic(self, X, sample_weight=None, sequence_id=None, lengths=None, **where):
         """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
 
         Parameters
@@ -282,10 +285,16 @@ class SequenceEstimator(EvidenceEstimator):
             The data of the fit.
         sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
+        **where
+            `inputs` and `output_inputs`, where `fit` takes them.
 
         Returns
         -------
         float
         """
-        bic = self.log_evidence(X, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, kind="bic")
-        return self._aic(bic)
+        return self._aic(self._bic_evidence(X, sample_weight, sequence_id, lengths, where))
+
+    def _bic_evidence(self, X, sample_weight, sequence_id, lengths, where: Mapping) -> Evidence:
+        """The score "bic", which both criteria are read from."""
+        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, **where}
+        return self._log_evidence(X, where, "bic", None, {})

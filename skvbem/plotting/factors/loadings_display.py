@@ -1,4 +1,4 @@
-"""`LoadingsDisplay`: which columns each factor explains, and how surely."""
+"""`LoadingsDisplay`: which columns each factor, or each state of a system, explains, and how surely."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from skvbem.plotting.factors.fits import add_scale, column_names, fitted_factors
 from skvbem.plotting.intervals import check_mass, intervals_to_draw
 from skvbem.plotting.labels import INK, QUIET
 from skvbem.plotting.requirements import need_matplotlib
+from skvbem.plotting.systems.fits import fitted_system, is_system
 
 # Columns of more rows than this have no numbers in their cells.
 _MAX_ROWS_WITH_NUMBERS = 40
 
 
 class LoadingsDisplay:
-    """Standardized loadings as a heat map, with intervals; what 0 may well be is written in gray.
+    """Standardized loadings of factors or states as a heat map, with intervals; what 0 may well be is written in gray.
 
     Columns of the data are sorted by the factor that explains most of them. Make one with :meth:`from_estimator`; the
     constructor only stores.
@@ -28,6 +29,8 @@ class LoadingsDisplay:
         Lower and upper ends.
     words : str, default=""
         What intervals are from.
+    hidden : str, default="factor"
+        What loadings are of: "factor" or "state".
 
     Attributes
     ----------
@@ -52,20 +55,22 @@ class LoadingsDisplay:
     ['x4', 'x5', 'x2', 'x1', 'x0', 'x3']
     """
 
-    def __init__(self, loadings, uniquenesses, feature_names, *, intervals=None, words=""):
+    def __init__(self, loadings, uniquenesses, feature_names, *, intervals=None, words="", hidden="factor"):
         self.loadings = loadings
         self.uniquenesses = uniquenesses
         self.feature_names = feature_names
         self.intervals = intervals
         self.words = words
+        self.hidden = hidden
 
     @classmethod
     def from_estimator(cls, estimator, X=None, *, draws=None, level=0.95, ax=None):
-        """Plot the loadings of a fitted factor analysis.
+        """Plot the loadings of a fitted factor analysis or linear dynamical system.
 
         Parameters
         ----------
-        estimator : fitted VBFactorAnalysis
+        estimator : fitted VBFactorAnalysis or VBLinearDynamicalSystem
+            States of the latter have no intervals: their basis differs from draw to draw.
         X : array-like of shape (n_samples, n_features), default=None
             The data of the fit: intervals are then those of draws from the posterior, or of standard errors.
         draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
@@ -80,6 +85,9 @@ class LoadingsDisplay:
         LoadingsDisplay
         """
         need_matplotlib(cls.__name__)
+        if is_system(estimator):
+            fitted = fitted_system(estimator, cls.__name__).fitted
+            return cls(fitted.standardized_loadings, fitted.uniquenesses, fitted.names, hidden="state").plot(ax=ax)
         fitted_factors(estimator, cls.__name__)
         check_mass(level, cls.__name__)
         if draws is None and X is not None and level is not None and estimator.fitted.form.density:
@@ -125,11 +133,19 @@ class LoadingsDisplay:
         if d <= _MAX_ROWS_WITH_NUMBERS:
             self._write_numbers(ax, shown)
         write_names(ax.yaxis, [self.feature_names[j] for j in self.order_])
-        ax.set_xticks(range(q), [f"factor {k}" for k in range(q)])
+        ax.set_xticks(range(q), [f"{self.hidden} {k}" for k in range(q)])
         ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, labelcolor=INK)
         for at, share in enumerate(np.asarray(self.uniquenesses)[self.order_]):
             ax.text(q - 0.4, at, f"{share:.2f}", va="center", ha="left", size=8, color=QUIET)
-        ax.text(q - 0.4, -0.75, "unique", va="center", ha="left", size=8, color=QUIET)
+        ax.text(
+            q - 0.4,
+            -0.75,
+            "unique" if self.hidden == "factor" else "noise",
+            va="center",
+            ha="left",
+            size=8,
+            color=QUIET,
+        )
         add_scale(ax, image, "standardized loading", pad=0.12 if q > 1 else 0.25)
         if self.words:
             ax.set_xlabel(f"{self.words}; gray where they hold 0", color=QUIET, size=8)

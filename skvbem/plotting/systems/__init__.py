@@ -1,0 +1,1 @@
+"""Pictures of linear dynamical systems."""
