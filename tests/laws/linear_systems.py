@@ -93,7 +93,7 @@ class LDSCase(ModelCase):
         return self._instance(rng, [3, 2], k % 2 == 1, k=1 + k % 2)
 
     def dozens(self, rng, k, form="vb"):
-        return self._instance(rng, rng.integers(4, 12, size=6), k % 2 == 1)
+        return self._instance(rng, rng.integers(4, 12, size=6), k % 2 == 1, k=2 - k % 2)
 
     def alike(self, rng, k):
         return self._instance(rng, [5, 4], k % 2 == 1, k=3, alike=True)
