@@ -67,9 +67,8 @@ class LDSCase(ModelCase):
         "log_evidence": "the integral over parameters has no closed form",
         "complete": "states are always hidden",
         "regular": "states are always hidden",
-        "portions": "rows that are added one by one change all states before them",
         "marginals": "states are no counts",
-        "entropy": "the entropy of a density depends on its unit",
+        "counted": "states have densities",
         "information": "not derived yet",
         "enumeration": "no sum over paths is finite",
     }

@@ -24,7 +24,7 @@ def test_what_families_lack():
     """No law passes a family by unless it stands here."""
     lacks = {name: set(case.lacks) for name, case in MODELS.items()}
     assert lacks.pop("network") == {"one_by_one", "row_posteriors"}
-    of_paths = {"portions", "marginals", "entropy", "information", "enumeration", "exact", "log_evidence"}
+    of_paths = {"counted", "marginals", "information", "enumeration", "exact", "log_evidence"}
     of_states = {"map_probability", "maximum_likelihood", "row_posteriors", "finite_cells", "complete", "regular"}
     assert lacks.pop("linear dynamical system") == of_paths | of_states
     for name, lacking in lacks.items():

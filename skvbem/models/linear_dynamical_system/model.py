@@ -27,6 +27,7 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.relevance import regression_of, with_learned_precisions
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
+from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
 from skvbem.models.linear_dynamical_system.potentials import Potentials
 from skvbem.models.linear_dynamical_system.smoother import (
     Covariances,
@@ -152,6 +153,11 @@ class LinearDynamicalSystem(LatentModel):
     def n_output_inputs(self) -> int:
         """Number of inputs of the measurements."""
         return self.emission.n_regressors - self.n_states
+
+    @property
+    def n_free_parameters(self) -> int:
+        """The dimension d of scores: parameters less the directions in which nothing observed changes."""
+        return identifiable_dimension(self.n_states, self.n_columns, self.n_inputs, self.n_output_inputs)
 
     def compile(
         self,

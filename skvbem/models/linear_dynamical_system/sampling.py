@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from skvbem._numerics import unpack_symmetric
+from skvbem.capabilities import Path
 from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.errors import TooLargeError
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
-from skvbem.models.labels.gibbs import GibbsSampler
+from skvbem.models.labels.gibbs import GibbsSampler, between
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import Smoother
@@ -22,6 +23,8 @@ from skvbem.models.relabelings import SignedRelabelings
 
 # Chains that run side by side.
 _N_LANES = 16
+# Metropolis steps after each sweep, and how wide they are in units of the best one in one dimension.
+_N_MOVES, _STEP = 2, 2.4
 
 
 def log_z(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData) -> np.ndarray:
@@ -46,8 +49,81 @@ def completed(
 
 
 @dataclass(frozen=True, eq=False)
+class SteppedPath(Path):
+    """A path with the steps by which points are moved while states are summed out.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n_chains, n_free_parameters, n_free_parameters)
+        A root of the covariance of a step for each chain, in unconstrained coordinates.
+    """
+
+    steps: np.ndarray
+
+    def __getitem__(self, chains) -> SteppedPath:
+        """The paths of some chains, by slice or by index."""
+        some = super().__getitem__(chains)
+        return SteppedPath(some.statistics, some.natural, some.slope, self.steps[chains])
+
+
+@dataclass(frozen=True, eq=False)
 class StateSampler(GibbsSampler):
-    """Gibbs and Metropolis chains of a linear dynamical system; see `skvbem.models.labels.gibbs`."""
+    """Gibbs and Metropolis chains of a linear dynamical system; see `skvbem.models.labels.gibbs`.
+
+    States say much of what the parameters are, and parameters of the states, so that Gibbs chains alone take a hundred
+    sweeps to forget. After each of them points take Metropolis steps with the states summed out, as wide as the
+    curvature of the density about the start of the path says.
+    """
+
+    def paths(self, data: LDSData, statistics: np.ndarray) -> SteppedPath:
+        """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
+        path = super().paths(data, statistics)
+        distinct, which = np.unique(path.statistics, axis=1, return_inverse=True)
+        steps = np.array([self._steps(data, column) for column in distinct.T])
+        return SteppedPath(path.statistics, path.natural, path.slope, steps[which.ravel()])
+
+    def _steps(self, data: LDSData, statistics: np.ndarray) -> np.ndarray:
+        """A root of the inverse curvature of the posterior at the mode of q(theta), no flatter than the prior."""
+        prior = self.model.prior
+        started = prior.with_hyperparameters(statistics)
+        at = prior.to_unconstrained((prior + started).mode())
+        d, h = len(at), 1e-4
+        points = at[:, None] + h * np.concatenate([np.eye(d), -np.eye(d)], axis=1)
+        natural = prior.natural(prior.from_unconstrained(points))
+        expected = self.model.expect(natural, data).statistics
+        if prior.hyperprior is not None:
+            expected = expected + prior.hyperprior.expect(natural)[0]
+        expected = prior.coordinates[:, None] + expected
+        slopes = [prior.jacobian(prior.from_unconstrained(x)).T @ u for x, u in zip(points.T, expected.T)]
+        curvature = -(np.array(slopes[:d]) - np.array(slopes[d:])) / (2 * h)
+        least = np.diag(prior.information(prior.from_unconstrained(at), prior.coordinates + prior.with_hyperparameters(np.zeros(len(statistics))))).min()
+        values, axes = np.linalg.eigh((curvature + curvature.T) / 2)
+        return axes * (_STEP / np.sqrt(d) / np.sqrt(np.maximum(values, max(least, 0.01))))
+
+    def _move(self, workspace: LDSData, path: Path, t: float, rng: ParallelGenerator, log_point: np.ndarray) -> None:
+        """Metropolis steps at an inverse temperature with the states summed out."""
+        prior = self.model.prior
+        free = prior.to_unconstrained(prior.from_natural(log_point))
+        log_density = self._log_density(workspace, path, t, log_point)
+        for _ in range(_N_MOVES):
+            step = np.einsum("lij,jl->il", path.steps, rng.standard_normal(free.shape))
+            with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+                natural = prior.natural(prior.from_unconstrained(free + step))
+            lost = ~np.isfinite(natural).all(axis=0)  # out of the floats: stay
+            natural[:, lost] = log_point[:, lost]
+            there = np.where(lost, -np.inf, self._log_density(workspace, path, t, natural))
+            taken = np.log(rng.random(there.shape)) < there - log_density
+            free[:, taken], log_point[:, taken] = (free + step)[:, taken], natural[:, taken]
+            log_density[taken] = there[taken]
+
+    def _log_density(self, workspace: LDSData, path: Path, t: float, log_point: np.ndarray) -> np.ndarray:
+        """ln of the density of points at an inverse temperature, states summed out, but for a constant, (n_lanes,)."""
+        prior = self.model.prior
+        natural = between(path.natural, log_point, t)
+        from_prior = prior.leaves_hyperparameters(path.statistics)
+        of_hyperparameters = prior.log_normalizer_of_hyperparameters(np.where(from_prior, log_point, natural))
+        coordinates = prior.coordinates[:, None] + (1 - t) * path.statistics
+        return self.log_z(natural, workspace) + of_hyperparameters + (coordinates * log_point).sum(axis=0)
 
     def certain_statistics(self, data: LDSData, rng: np.random.Generator) -> np.ndarray:
         """The part of expected statistics that states have no say in, (n_cells,): that of states which are all 0."""
