@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._kernels import _block_chain
 from skvbem._numerics import unpack_symmetric
 from skvbem.capabilities import Path
 from skvbem.emissions.symmetries import SignedPermutations
@@ -18,34 +19,78 @@ from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.gibbs import GibbsSampler, between
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
-from skvbem.models.linear_dynamical_system.smoother import Smoother
+from skvbem.models.linear_dynamical_system.smoother import REPEATS
 from skvbem.models.relabelings import SignedRelabelings
 
-# Chains that run side by side.
-_N_LANES = 16
+# Chains that run side by side, at most, and numbers of states that they draw at once.
+_MAX_LANES, _STATES_AT_ONCE = 64, 2**20
 # Metropolis steps after each sweep, and how wide they are in units of the best one in one dimension.
-_N_MOVES, _STEP = 2, 2.4
+_N_MOVES, _STEP = 8, 2.4
 
 
 def log_z(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData) -> np.ndarray:
     """ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,)."""
-    of_lanes = [model.log_normalizers_of_sequences(natural[:, lane], data) for lane in range(natural.shape[1])]
-    return np.array([data.weight @ np.where(data.weight > 0, each, 0.0) for each in of_lanes])
+    of_sequences = _lanes(model, natural, data, np.empty((0, len(data), model.n_states)))[0]
+    return np.where(data.weight > 0, of_sequences, 0.0) @ data.weight
 
 
 def completed(
     model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, rng: ParallelGenerator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes)."""
-    n_lanes = natural.shape[1]
-    noise = rng.standard_normal((len(data), model.n_states, n_lanes))
-    log_normalizers, drawn = np.zeros(n_lanes), np.empty((model.n_cells, n_lanes))
-    for lane in range(n_lanes):
-        smoother = Smoother(model.potentials(natural[:, lane]), model.first, data)
-        factored = smoother.factored()
-        log_normalizers[lane] = smoother.log_normalizers(factored.expected()).sum()
-        drawn[:, lane] = model.statistics(data, factored.means(noise[..., lane]))[0]
-    return log_normalizers, drawn
+    """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes).
+
+    Every sequence counts once.
+    """
+    noise = np.moveaxis(rng.standard_normal((len(data), model.n_states, natural.shape[1])), 2, 0)
+    log_normalizers, before, steps, by_pattern, total = _lanes(model, natural, data, np.ascontiguousarray(noise))
+    drawn = model.assembled(data, before, steps, by_pattern, total)
+    return log_normalizers.sum(axis=1), np.ascontiguousarray(drawn.T)
+
+
+def _lanes(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, noise: np.ndarray) -> tuple:
+    """ln Z of all sequences at many natural parameters, (n_lanes, n_sequences), and products of states drawn by noise.
+
+    These are z z', x z' of steps, r r' by pattern and y r', each summed over rows, lanes first.
+    """
+    potentials = model.potentials(natural)
+    n_lanes, p, d = potentials.output.shape
+    seen = data.patterns.astype(float)
+
+    def by_pattern(of_columns):
+        shape = of_columns.shape[2:]
+        return np.ascontiguousarray((seen @ of_columns.reshape(n_lanes, p, -1)).reshape(n_lanes, len(seen), *shape))
+
+    nz, k = potentials.transition.shape[2], model.n_states
+    log_normalizers = np.zeros((n_lanes, data.n_sequences))
+    sums = [np.zeros((n_lanes, *shape)) for shape in ((nz, nz), (k, nz), (len(seen), d, d), (p, d))]
+    if len(data):
+        _block_chain.lanes(
+            data.pattern,
+            np.ascontiguousarray(data.patterns).view(np.uint8),
+            data.starts,
+            *(np.ascontiguousarray(each) for each in (data.measured, data.inputs, data.output_inputs)),
+            np.ascontiguousarray(model.first.mean, dtype=float),
+            np.ascontiguousarray(model.first.precision, dtype=float),
+            *(
+                np.ascontiguousarray(each)
+                for each in (
+                    potentials.transition,
+                    potentials.squares,
+                    potentials.transition_spread,
+                    potentials.output,
+                    potentials.precision,
+                    by_pattern(potentials.of_columns),
+                    by_pattern(potentials.output_spread),
+                    by_pattern(potentials.constant),
+                )
+            ),
+            REPEATS,
+            noise,
+            log_normalizers,
+            *sums,
+        )
+    log_normalizers[:, data.ends > data.starts[:-1]] += 0.5 * np.linalg.slogdet(model.first.precision)[1]
+    return log_normalizers, *sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +177,8 @@ class StateSampler(GibbsSampler):
         return np.where(self.model.prior.leaves_hyperparameters(certain), 0.0, certain)
 
     def lanes_at_once(self, data: Any) -> int:
-        """Chains that run side by side."""
-        return _N_LANES
+        """Chains that run side by side, 1 to 64."""
+        return min(max(_STATES_AT_ONCE // max(len(data) * self.model.n_states, 1), 1), _MAX_LANES)
 
     @property
     def _emission(self) -> None:
