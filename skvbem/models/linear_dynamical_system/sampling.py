@@ -71,26 +71,24 @@ def _lanes(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, noi
     log_normalizers = np.zeros((n_lanes, data.n_sequences))
     sums = [np.zeros((n_lanes, *shape)) for shape in ((nz, nz), (k, nz), (len(seen), d, d), (p, d))]
     if len(data):
+        c = np.ascontiguousarray
         _block_chain.lanes(
             data.pattern,
-            np.ascontiguousarray(data.patterns).view(np.uint8),
+            c(data.patterns).view(np.uint8),
             data.starts,
-            *(np.ascontiguousarray(each) for each in (data.measured, data.inputs, data.output_inputs)),
-            np.ascontiguousarray(model.first.mean, dtype=float),
-            np.ascontiguousarray(model.first.precision, dtype=float),
-            *(
-                np.ascontiguousarray(each)
-                for each in (
-                    potentials.transition,
-                    potentials.squares,
-                    potentials.transition_spread,
-                    potentials.output,
-                    potentials.precision,
-                    by_pattern(potentials.of_columns),
-                    by_pattern(potentials.output_spread),
-                    by_pattern(potentials.constant),
-                )
-            ),
+            c(data.measured),
+            c(data.inputs),
+            c(data.output_inputs),
+            c(model.first.mean),
+            c(model.first.precision),
+            c(potentials.transition),
+            c(potentials.squares),
+            c(potentials.transition_spread),
+            c(potentials.output),
+            c(potentials.precision),
+            by_pattern(potentials.of_columns),
+            by_pattern(potentials.output_spread),
+            by_pattern(potentials.constant),
             REPEATS,
             noise,
             log_normalizers,

@@ -83,8 +83,8 @@ ERRORS = {
     ],
     "drawn states of many parameters see an input one step early": [
         (
-            "sizeof(double));\n            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[t * n_u + j];",
-            "sizeof(double));\n            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[(t - 1) * n_u + j];",
+            "double));\n            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[t * n_u + j];",
+            "double));\n            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[(t - 1) * n_u + j];",
         )
     ],
     "draws turn away from the fit": [("rises = there[0] > found[0]", "rises = there[0] < found[0]")],
