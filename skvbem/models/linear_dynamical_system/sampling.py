@@ -29,7 +29,7 @@ _MAX_LANES, _STATES_AT_ONCE = 64, 2**20
 # Steps of all parameters of one state after each sweep; how wide they are, as is best in one dimension.
 _N_STEPS, _STEP = 6, 2.4
 # The least curvature that a step is as wide as, and how far differences of slopes are taken.
-_LEAST, _FAR = 0.01, 1e-4
+_SMALLEST_CURVATURE, _FAR = 0.01, 1e-4
 # Changes of the basis of states after each sweep, and how much wider they may be than the unit of states is sure, as a
 # power of 2.
 _N_CHANGES, _WIDER = 2, 3.0
@@ -112,8 +112,8 @@ class SteppedPath(Path):
 
     def __getitem__(self, chains) -> SteppedPath:
         """The paths of some chains, by slice or by index."""
-        some = super().__getitem__(chains)
-        return SteppedPath(some.statistics, some.natural, some.slope, self.steps[chains])
+        path = super().__getitem__(chains)
+        return SteppedPath(path.statistics, path.natural, path.slope, self.steps[chains])
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class StateSampler(GibbsSampler):
         slopes = [prior.jacobian(prior.from_unconstrained(x)).T @ u for x, u in zip(points.T, expected.T)]
         curvature = -(np.array(slopes[:d]) - np.array(slopes[d:])) / (2 * h)
         of_prior = prior.coordinates + prior.with_hyperparameters(np.zeros(len(statistics)))
-        least = max(np.diag(prior.information(prior.from_unconstrained(at), of_prior)).min(), _LEAST)
+        least = max(np.diag(prior.information(prior.from_unconstrained(at), of_prior)).min(), _SMALLEST_CURVATURE)
         values, axes = np.linalg.eigh((curvature + curvature.T) / 2)
         return axes * (_STEP / np.sqrt(d) / np.sqrt(np.maximum(values, least)))
 

@@ -56,7 +56,7 @@ class TurnedRelabelings(SignedRelabelings):
         self.model = model
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
-        """Points in the basis of states that is nearest, found from the best order and signs."""
+        """Points in the basis of states that is nearest, starting at the best order and signs."""
         natural = super().nearest(statistics, log_points)
         return self.model.prior.natural(_turned(self.model, statistics, self.model.prior.from_natural(natural)))
 
@@ -88,9 +88,9 @@ def _turned(model: LinearDynamicalSystem, statistics: np.ndarray, point: tuple) 
 
     drawn = np.broadcast_to(np.eye(k), (len(m), k, k))
     left, _, right = np.linalg.svd((rho * total)[..., :k].swapaxes(-1, -2) @ c[..., :k])  # loadings alone
-    found = [_ascended(at, start.copy()) for start in (drawn, left @ right)]
-    better = found[1][0] > found[0][0]
-    moved, seen = (np.where(better[:, None, None], other, one) for one, other in zip(*(each[2:] for each in found)))
+    risen = [_ascended(at, start.copy()) for start in (drawn, left @ right)]
+    better = risen[1][0] > risen[0][0]
+    moved, seen = (np.where(better[:, None, None], other, one) for one, other in zip(*(each[2:] for each in risen)))
     coefficients = np.moveaxis(moved, 0, -1), np.moveaxis(seen, 0, -1)
     return (
         RegressionPoint(coefficients[0], of_states.precision),
@@ -100,18 +100,18 @@ def _turned(model: LinearDynamicalSystem, statistics: np.ndarray, point: tuple) 
 
 def _ascended(at: Any, turn: np.ndarray) -> tuple:
     """What a function of turns gives where its first value is highest; its second is the gradient of that."""
-    found = at(turn)
-    shift = 0.1 * np.linalg.norm(found[1], axis=(1, 2)) + 1e-300
+    risen = at(turn)
+    shift = 0.1 * np.linalg.norm(risen[1], axis=(1, 2)) + 1e-300
     for _ in range(_MAX_STEPS):
-        left, _, right = np.linalg.svd(found[1] + shift[:, None, None] * turn)
+        left, _, right = np.linalg.svd(risen[1] + shift[:, None, None] * turn)
         ahead = left @ right
         there = at(ahead)
-        rises = there[0] > found[0]
-        done = bool((np.abs(there[0] - found[0]) <= _NO_RISE * (1 + np.abs(found[0]))).all())
+        rises = there[0] > risen[0]
+        done = bool((np.abs(there[0] - risen[0]) <= _NO_RISE * (1 + np.abs(risen[0]))).all())
         shift = np.where(rises, 0.5 * shift, 4.0 * shift)
         turn[rises] = ahead[rises]
-        for kept, new in zip(found, there):
+        for kept, new in zip(risen, there):
             kept[rises] = new[rises]
         if done:
             break
-    return found
+    return risen

@@ -87,7 +87,7 @@ ERRORS = {
             "double));\n            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[(t - 1) * n_u + j];",
         )
     ],
-    "draws turn away from the fit": [("rises = there[0] > found[0]", "rises = there[0] < found[0]")],
+    "draws turn away from the fit": [("rises = there[0] > risen[0]", "rises = there[0] < risen[0]")],
     "the basis that is most likely gains half of what it does": [
         ("rise = 0.5 * float((n * np.log(n / variances)", "rise = 0.25 * float((n * np.log(n / variances)")
     ],
