@@ -1,4 +1,22 @@
-"""Linear dynamical systems: E steps by one dense normal distribution, known numbers, the basis of states."""
+"""Linear dynamical systems: E steps by one dense normal distribution, known numbers, the basis of states.
+
+Which test shows what is known of these models (those of estimators in `test_vb_linear_dynamical_system`):
+
+- bounds step by step, and their terms: test_known_bounds, test_bound_is_its_terms_one_by_one
+- weights are repeats, tails are pruned: test_weights_are_repeats, test_steps_after_the_last_observed_one_are_left_out
+- states shut out, one step each: test_states_that_are_shut_out_leave_normal_columns,
+  test_sequences_of_one_step_are_rows_of_a_factor_analyzer
+- turns of states: test_turns_of_states_change_nothing_where_priors_are_alike
+- evidences: test_best_bounds_of_tiny_problems, test_sampled_evidences_of_tiny_problems,
+  test_closed_bounds_are_in_their_order
+- likelihoods: test_likelihood_of_a_point_is_the_normal_density_of_its_rows,
+  test_likelihood_by_residuals_keeps_its_digits
+- steady states: test_steps_that_repeat_are_those_of_the_whole_recursion
+- the best basis: test_derivatives_of_the_basis, test_a_change_of_basis_saves_thousands_of_steps,
+  test_the_basis_of_the_most_likely_has_a_closed_form
+- dimensions: test_dimension_is_the_rank_of_autocovariances
+- chains: test_lanes_are_smoothers, test_moves_of_chains_keep_the_volume_that_they_say
+"""
 
 from dataclasses import replace
 from functools import partial
