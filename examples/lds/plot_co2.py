@@ -48,8 +48,8 @@ for rate, fit in fits.items():
     )
 
 # %%
-# Bounds of models that differ in their priors compare, too: the data are 570 nats more probable where little noise is
-# expected. All have the same data, whose gaps are summed out.
+# Bounds of models that differ in their priors compare, too: the data are 569 nats more probable where little noise is
+# expected than by default.
 #
 # The gaps
 # --------
@@ -72,7 +72,8 @@ ForecastDisplay.from_estimator(
 plt.show()
 
 # %%
-# Can the bands be trusted? Take away two whole years, and a month in ten besides, and fit to what is left.
+# Can the bands be trusted? Take away two whole years, and a month in ten besides, and fit to what is left. They are
+# rather too wide than too narrow.
 
 rng = np.random.default_rng(0)
 hidden = ~gone & ((rng.random(len(air)) < 0.1) | np.isin(dates.year, [1975, 1976]))
@@ -96,9 +97,11 @@ print(season.round(1).to_string())
 # What comes next
 # ---------------
 # The waves of the months to come are known. The state grows, as its pole is outside the unit circle: that is what the
-# rise of these decades says, but no forecast far ahead should be made of it, and the summary says so.
+# rise of these decades says, but no forecast far ahead should be made of it, and the summary says so. The picture shows
+# the last years of a sequence that is asked about as a whole: cut off at 1994 it would begin with a state near 0.
 
 print("pole:", round(model.spectral_radius_, 4))
 display = ForecastDisplay.from_estimator(model, air, 36, output_inputs=known, future_output_inputs=to_come, times=dates)
 display.axes_[0].set(xlim=(pd.Timestamp("1994"), pd.Timestamp("2005")), ylim=(350, 390))
+display.axes_[1].set(ylim=(220, 330))
 plt.show()
