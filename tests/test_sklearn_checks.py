@@ -76,7 +76,7 @@ HMMS = {
 }
 SYSTEMS = {
     "linear dynamical system": VBLinearDynamicalSystem(n_init=1, n_draws=5, tol=0.1, random_state=0),
-    "two states by ml": VBLinearDynamicalSystem(2, method="ml", n_init=2, tol=0.1, max_iter=200, random_state=0),
+    "two states by ml": VBLinearDynamicalSystem(2, method="ml", n_init=2, tol=0.1, max_iter=1000, random_state=0),
 }
 
 

@@ -289,4 +289,155 @@ static int skvbem_put_back(intptr_t k, intptr_t b, intptr_t from, intptr_t to, c
 #undef SKVBEM_CALL
 }
 
+/* Sequences of measurements, as all lanes of natural parameters have them. A row has p cells, z = (x before, u) of nz
+ * numbers, r = (x, v) of nr. */
+typedef struct {
+    intptr_t k, p, nz, nr, n_patterns;
+    const long long *pattern;                        /* (n_rows,) */
+    const unsigned char *seen;                       /* (n_patterns, p) */
+    const double *measured, *inputs, *outputs;       /* (n_rows, p), (n_rows, nz - k), (n_rows, nr - k) */
+    const double *mean, *linear;                     /* of first states, and times their precision */
+} skvbem_sequences;
+
+/* One lane of natural parameters. */
+typedef struct {
+    const double *transition;        /* (k, nz) */
+    const double *squares, *spread;  /* (nz, nz): of the transition, and what these have beyond its mean */
+    const double *output, *precision; /* (p, nr), (p,) */
+    const double *blocks, *spreads;  /* (n_patterns, nr, nr): of all observed columns, and beyond their means */
+    const double *constant;          /* (n_patterns,) */
+} skvbem_lane;
+
+/* Sums of products of one lane: z z', x z' of steps, r r' by pattern, y r'. */
+typedef struct {
+    double *before, *steps, *by_pattern, *total;
+} skvbem_products;
+
+SKVBEM_INLINE double skvbem_quadratic(const intptr_t n, const double *matrix, const double *x) {
+    double total = 0.0;
+    for (intptr_t i = 0; i < n; i++) {
+        double row = 0.0;
+        for (intptr_t j = 0; j < n; j++) row += matrix[i * n + j] * x[j];
+        total += row * x[i];
+    }
+    return total;
+}
+
+/* h of the rows a, ..., b - 1 of one sequence in x, whose rows are k numbers apart. */
+static void skvbem_linear_terms(const skvbem_sequences *of, const skvbem_lane *lane, intptr_t a, intptr_t b, double *x) {
+    const intptr_t k = of->k, p = of->p, nr = of->nr, nz = of->nz, n_u = nz - k, n_v = nr - k;
+    for (intptr_t t = a; t < b; t++) {
+        double *here = x + (t - a) * k;
+        const double *y = of->measured + t * p, *v = of->outputs + t * n_v;
+        const double *block = lane->blocks + of->pattern[t] * nr * nr;
+        for (intptr_t i = 0; i < k; i++) {
+            double total = t == a ? of->linear[i] : 0.0;
+            for (intptr_t j = 0; j < n_v; j++) total -= block[i * nr + k + j] * v[j];
+            here[i] = total;
+        }
+        for (intptr_t s = 0; s < p; s++) { /* a missing cell holds 0 */
+            const double by = lane->precision[s] * y[s];
+            for (intptr_t i = 0; i < k; i++) here[i] += by * lane->output[s * nr + i];
+        }
+        for (intptr_t j = 0; j < n_u; j++) {
+            if (t > a) {
+                const double u = of->inputs[t * n_u + j];
+                for (intptr_t i = 0; i < k; i++) here[i] += lane->transition[i * nz + k + j] * u;
+            }
+            if (t < b - 1) {
+                const double u = of->inputs[(t + 1) * n_u + j];
+                for (intptr_t i = 0; i < k; i++) here[i] -= lane->squares[i * nz + k + j] * u;
+            }
+        }
+    }
+}
+
+/* Minus half of the squares of all residuals of one sequence at states x, with constants but for those of first states
+ * and ln|J|. `z` has room for nz + nr numbers. */
+static double skvbem_residuals(const skvbem_sequences *of, const skvbem_lane *lane, const double *first, intptr_t a,
+                               intptr_t b, const double *x, double *z) {
+    const intptr_t k = of->k, p = of->p, nr = of->nr, nz = of->nz, n_u = nz - k, n_v = nr - k;
+    double *r = z + nz, total = 0.0;
+    for (intptr_t t = a; t < b; t++) {
+        const double *here = x + (t - a) * k, *y = of->measured + t * p;
+        const unsigned char *seen = of->seen + of->pattern[t] * p;
+        if (t == a) {
+            for (intptr_t i = 0; i < k; i++) z[i] = here[i] - of->mean[i];
+            total -= 0.5 * skvbem_quadratic(k, first, z);
+        } else {
+            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[t * n_u + j];
+            memcpy(z, here - k, k * sizeof(double));
+            for (intptr_t i = 0; i < k; i++) {
+                double left = here[i];
+                for (intptr_t j = 0; j < nz; j++) left -= lane->transition[i * nz + j] * z[j];
+                total -= 0.5 * left * left;
+            }
+            total -= 0.5 * skvbem_quadratic(nz, lane->spread, z);
+        }
+        memcpy(r, here, k * sizeof(double));
+        for (intptr_t j = 0; j < n_v; j++) r[k + j] = of->outputs[t * n_v + j];
+        total += lane->constant[of->pattern[t]];
+        total -= 0.5 * skvbem_quadratic(nr, lane->spreads + of->pattern[t] * nr * nr, r);
+        for (intptr_t s = 0; s < p; s++) {
+            if (!seen[s]) continue;
+            double left = y[s];
+            for (intptr_t j = 0; j < nr; j++) left -= lane->output[s * nr + j] * r[j];
+            total -= 0.5 * lane->precision[s] * left * left;
+        }
+    }
+    return total;
+}
+
+/* Move the steps b - 1, ..., a of one sequence from their means to draws, with normal numbers `noise` (n_rows, k) of unit
+ * variance, which become what each step is drawn away. `root` holds k * k + k numbers. */
+static void skvbem_away(intptr_t k, intptr_t n, const long long *slot, const double *inverse, double *noise,
+                        double *root) {
+    double *drawn = root + k * k;
+    long long known = -1;
+    for (intptr_t t = 0; t < n; t++) {
+        if (slot[t] != known) {
+            const double *a = inverse + slot[t] * k * k;
+            for (intptr_t i = 0; i < k; i++) {
+                for (intptr_t j = 0; j <= i; j++) {
+                    double total = a[i * k + j];
+                    for (intptr_t m = 0; m < j; m++) total -= root[i * k + m] * root[j * k + m];
+                    root[i * k + j] = i == j ? sqrt(fmax(total, 0.0)) : root[j * k + j] > 0.0 ? total / root[j * k + j] : 0.0;
+                }
+            }
+            known = slot[t];
+        }
+        double *here = noise + t * k;
+        for (intptr_t i = 0; i < k; i++) {
+            drawn[i] = 0.0;
+            for (intptr_t j = 0; j <= i; j++) drawn[i] += root[i * k + j] * here[j];
+        }
+        memcpy(here, drawn, k * sizeof(double));
+    }
+}
+
+/* Add the products of the rows of one sequence at states x to sums. */
+static void skvbem_add_products(const skvbem_sequences *of, intptr_t a, intptr_t b, const double *x, double *z,
+                                skvbem_products *sums) {
+    const intptr_t k = of->k, p = of->p, nr = of->nr, nz = of->nz, n_u = nz - k, n_v = nr - k;
+    double *r = z + nz;
+    for (intptr_t t = a; t < b; t++) {
+        const double *here = x + (t - a) * k, *y = of->measured + t * p;
+        if (t > a) {
+            memcpy(z, here - k, k * sizeof(double));
+            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[t * n_u + j];
+            for (intptr_t i = 0; i < nz; i++)
+                for (intptr_t j = 0; j < nz; j++) sums->before[i * nz + j] += z[i] * z[j];
+            for (intptr_t i = 0; i < k; i++)
+                for (intptr_t j = 0; j < nz; j++) sums->steps[i * nz + j] += here[i] * z[j];
+        }
+        memcpy(r, here, k * sizeof(double));
+        for (intptr_t j = 0; j < n_v; j++) r[k + j] = of->outputs[t * n_v + j];
+        double *products = sums->by_pattern + of->pattern[t] * nr * nr;
+        for (intptr_t i = 0; i < nr; i++)
+            for (intptr_t j = 0; j < nr; j++) products[i * nr + j] += r[i] * r[j];
+        for (intptr_t s = 0; s < p; s++)
+            for (intptr_t j = 0; j < nr; j++) sums->total[s * nr + j] += y[s] * r[j];
+    }
+}
+
 #endif

@@ -7,6 +7,7 @@ patterns alone: sequences with the same ones have one *shape*, and share them. W
 not gone through any more, and steps share a *slot* of D^-1 and K: D -> J - link D^-1 link' is a contraction.
 """
 
+from libc.math cimport NAN
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
@@ -41,6 +42,39 @@ cdef extern from "_block_chain.h" nogil:
     int skvbem_put_back(intptr_t k, intptr_t b, intptr_t start, intptr_t end, const long long* slot,
                         const double* inverse, const double* gain, double* x, intptr_t stride, const double* noise,
                         double* room)
+    ctypedef struct skvbem_sequences:
+        intptr_t k
+        intptr_t p
+        intptr_t nz
+        intptr_t nr
+        intptr_t n_patterns
+        const long long* pattern
+        const unsigned char* seen
+        const double* measured
+        const double* inputs
+        const double* outputs
+        const double* mean
+        const double* linear
+    ctypedef struct skvbem_lane:
+        const double* transition
+        const double* squares
+        const double* spread
+        const double* output
+        const double* precision
+        const double* blocks
+        const double* spreads
+        const double* constant
+    ctypedef struct skvbem_products:
+        double* before
+        double* steps
+        double* by_pattern
+        double* total
+    void skvbem_linear_terms(const skvbem_sequences* of_all, const skvbem_lane* lane, intptr_t a, intptr_t b, double* x)
+    double skvbem_residuals(const skvbem_sequences* of_all, const skvbem_lane* lane, const double* first, intptr_t a,
+                            intptr_t b, const double* x, double* z)
+    void skvbem_away(intptr_t k, intptr_t n, const long long* slot, const double* inverse, double* noise, double* root)
+    void skvbem_add_products(const skvbem_sequences* of_all, intptr_t a, intptr_t b, const double* x, double* z,
+                             skvbem_products* sums)
 
 
 cdef double* _shared_out(Py_ssize_t k, skvbem_front* front, skvbem_back* back) except NULL:
@@ -222,3 +256,131 @@ def states_by_pieces(const long long[::1] pattern, double weight, const double[:
                                 memory + 7 * kk)
     free(memory)
     return log_det if used >= 0 else float("nan")
+
+
+cdef const double* _begin(const double[:, ::1] matrix) noexcept:
+    """The first number of a matrix, NULL if it has none."""
+    return &matrix[0, 0] if matrix.shape[0] and matrix.shape[1] else NULL
+
+
+def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const long long[::1] starts,
+          const double[:, ::1] measured, const double[:, ::1] inputs, const double[:, ::1] outputs,
+          const double[::1] mean, const double[:, ::1] first, const double[:, :, ::1] transition,
+          const double[:, :, ::1] squares, const double[:, :, ::1] spread, const double[:, :, ::1] output,
+          const double[:, ::1] precision, const double[:, :, :, ::1] blocks, const double[:, :, :, ::1] spreads,
+          const double[:, ::1] constant, double tolerance, double[:, :, ::1] noise, double[:, ::1] log_z,
+          double[:, :, ::1] before, double[:, :, ::1] steps, double[:, :, :, ::1] by_pattern, double[:, :, ::1] total):
+    """ln Z of each sequence at many natural parameters, (1/2) ln|V0^-1| left out, and products of drawn states.
+
+    Parameters
+    ----------
+    pattern : (n_rows,) IN
+    seen : (n_patterns, p) IN
+        Which cells are observed.
+    starts : (n_sequences + 1,) IN
+    measured, inputs, outputs : (n_rows, p), (n_rows, n_inputs), (n_rows, n_output_inputs) IN
+        Measurements, 0 where a cell is missing.
+    mean, first : (k,), (k, k) IN
+        Mean and precision of first states.
+    transition : (n_lanes, k, nz) IN
+    squares, spread : (n_lanes, nz, nz) IN
+        Of the transition, and what these have beyond those of its mean.
+    output, precision : (n_lanes, p, nr), (n_lanes, p) IN
+    blocks, spreads : (n_lanes, n_patterns, nr, nr) IN
+        Of the observed columns of each pattern in units of their noise, and what these have beyond their means.
+    constant : (n_lanes, n_patterns) IN
+    tolerance : IN
+    noise : (n_lanes, n_rows, k) or (0, n_rows, k) IN, OUT
+        Normal numbers with which states are drawn; used up.
+    log_z : (n_lanes, n_sequences) OUT
+    before, steps, by_pattern, total : (n_lanes, nz, nz), (n_lanes, k, nz), (n_lanes, n_patterns, nr, nr), \
+            (n_lanes, p, nr) IN, OUT
+        Sums of z z', x z', r r' and y r' at drawn states, if there is noise.
+    """
+    cdef Py_ssize_t k = first.shape[0], kk = k * k, nz = transition.shape[2], nr = output.shape[2], lane, n, a, b, i, j, g
+    cdef Py_ssize_t longest = 0, n_sequences = starts.shape[0] - 1, n_lanes = transition.shape[0]
+    cdef bint draws = noise.shape[0] > 0
+    cdef skvbem_sequences of_all
+    cdef skvbem_lane of_lane
+    cdef skvbem_products sums
+    cdef skvbem_block_chain chain
+    cdef skvbem_front front
+    cdef skvbem_back back
+    cdef double* shared
+    cdef double* room
+    cdef long long* slot
+    cdef double log_det
+    cdef intptr_t used
+    for n in range(n_sequences):
+        longest = max(longest, starts[n + 1] - starts[n])
+    if longest == 0:
+        return
+    shared = _shared_out(k, &front, &back)
+    # D^-1 and K of each step, states and their means; blocks of states by pattern, link and squares; two rows; a root
+    room = <double*> calloc(2 * longest * (kk + k) + seen.shape[0] * kk + 2 * kk + nz + nr + kk + 2 * k, sizeof(double))
+    slot = <long long*> calloc(longest, sizeof(long long))
+    if room == NULL or slot == NULL:
+        free(shared)
+        free(room)
+        free(slot)
+        raise MemoryError()
+    cdef double* inverse = room
+    cdef double* gain = inverse + longest * kk
+    cdef double* means = gain + longest * kk
+    cdef double* drawn = means + longest * k
+    cdef double* of_states = drawn + longest * k
+    cdef double* link = of_states + seen.shape[0] * kk
+    cdef double* of_link = link + kk
+    cdef double* z = of_link + kk
+    cdef double* linear = z + nz + nr
+    cdef double* root = linear + k
+    for i in range(k):
+        for j in range(k):
+            linear[i] += first[i, j] * mean[j]
+    of_all.k, of_all.p, of_all.nz, of_all.nr, of_all.n_patterns = k, measured.shape[1], nz, nr, seen.shape[0]
+    of_all.pattern, of_all.seen, of_all.measured = &pattern[0], &seen[0, 0], &measured[0, 0]
+    of_all.inputs, of_all.outputs = _begin(inputs), _begin(outputs)
+    of_all.mean, of_all.linear = &mean[0], linear
+    chain.blocks, chain.first, chain.link, chain.squares = of_states, &first[0, 0], link, of_link
+    chain.tolerance = tolerance
+    with nogil:
+        for lane in range(n_lanes):
+            of_lane.transition, of_lane.squares = &transition[lane, 0, 0], &squares[lane, 0, 0]
+            of_lane.spread, of_lane.output = &spread[lane, 0, 0], &output[lane, 0, 0]
+            of_lane.precision, of_lane.blocks = &precision[lane, 0], &blocks[lane, 0, 0, 0]
+            of_lane.spreads, of_lane.constant = &spreads[lane, 0, 0, 0], &constant[lane, 0]
+            for i in range(k):
+                for j in range(k):
+                    link[i * k + j] = transition[lane, i, j]
+                    of_link[i * k + j] = squares[lane, i, j]
+                    for g in range(seen.shape[0]):
+                        of_states[g * kk + i * k + j] = blocks[lane, g, i, j]
+            for n in range(n_sequences):
+                a, b = starts[n], starts[n + 1]
+                log_z[lane, n] = 0.0
+                if a == b:
+                    continue
+                chain.pattern = &pattern[a]
+                front.repeats = 0
+                log_det = 0.0
+                used = skvbem_forward_blocks(k, &chain, 0, b - a, 0, b - a, 0, slot, inverse, gain, &log_det, &front,
+                                             shared + 6 * kk)
+                if used < 0:
+                    log_z[lane, n] = NAN
+                    continue
+                skvbem_linear_terms(&of_all, &of_lane, a, b, means)
+                skvbem_eliminate(k, 0, 0, b - a, slot, gain, NULL, means, k)
+                if draws:
+                    memcpy(drawn, means, (b - a) * k * sizeof(double))
+                skvbem_put_back(k, b - a, 0, b - a, slot, inverse, gain, means, k, NULL, shared + 7 * kk)
+                log_z[lane, n] = skvbem_residuals(&of_all, &of_lane, &first[0, 0], a, b, means, z) - 0.5 * log_det
+                if draws:
+                    skvbem_away(k, b - a, slot, inverse, &noise[lane, a, 0], root)
+                    skvbem_put_back(k, b - a, 0, b - a, slot, inverse, gain, drawn, k, &noise[lane, a, 0],
+                                    shared + 7 * kk)
+                    sums.before, sums.steps = &before[lane, 0, 0], &steps[lane, 0, 0]
+                    sums.by_pattern, sums.total = &by_pattern[lane, 0, 0, 0], &total[lane, 0, 0]
+                    skvbem_add_products(&of_all, a, b, drawn, z, &sums)
+    free(shared)
+    free(room)
+    free(slot)

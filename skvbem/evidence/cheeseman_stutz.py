@@ -25,6 +25,9 @@ from skvbem.evidence.base import Evidence
 from skvbem.evidence.dimension import dimension_of
 from skvbem.evidence.evaluation import Evaluation
 
+# Share of the log normalizer that may be rounding.
+_ROUNDING = 1e-9
+
 
 def cheeseman_stutz(
     evaluation: Evaluation, *, form: str = "map", corrected: bool = False, alias: bool = False
@@ -58,8 +61,19 @@ def mled(evaluation: Evaluation, *, form: str = "map", alias: bool = False) -> E
 
     Measurements on which others hang, where they are missing, stay what they are in the bound, hidden variables with an
     entropy: a density of them would depend on their unit.
+
+    Raises
+    ------
+    ValueError
+        If hidden variables have densities, whose entropy is negative: without it this is no bound.
     """
     completed = _completed(evaluation, form, "mled")
+    if completed.entropy < 0:
+        raise ValueError(
+            f"The score 'mled' is the bound without the entropy of what is hidden, and no bound here: states of "
+            f"{type(evaluation.model).__name__} have densities, whose entropy depends on their unit and is "
+            f"{completed.entropy:.4g} nats. Take 'cheeseman_stutz'."
+        )
     gain = completed.alias_gain(evaluation) if alias else 0.0
     d = evaluation.model.prior.n_free_parameters
     return completed.evidence(evaluation, completed.log_bd + gain, "mled", True, d, gain)
@@ -95,5 +109,7 @@ def _completed(evaluation: Evaluation, form: str, kind: str) -> _Completed:
     natural = prior.natural(evaluation.point(form))
     counts, log_z = evaluation.expectation(natural, f"The score {kind!r}")
     bound = float(log_z - times_log(counts, natural).sum()) + float(prior.log_evidence(counts))
-    entropy = max(evaluation.capability("entropy")(natural, evaluation.data), 0.0)  # below 0 by rounding alone
+    entropy = evaluation.capability("entropy")(natural, evaluation.data)
+    if -_ROUNDING * (1 + abs(log_z)) < entropy < 0:  # of states that are counted, below 0 by rounding alone
+        entropy = 0.0
     return _Completed(form, natural, counts, bound - entropy, entropy)

@@ -217,6 +217,8 @@ def every_score_knows_the_model(case: ModelCase, rng: np.random.Generator) -> No
         if absent:
             words = f"{kind!r} needs the capability {absent[0]!r}"
             refuses(TypeError, words, f"The score {kind!r}", ask)
+        elif kind == "mled" and "counted" in case.lacks:
+            refuses(ValueError, "densities", f"The score {kind!r}", ask)
         elif set(score.needs) & set(case.lacks):
             refuses(ValueError, "is not known here", f"The score {kind!r}", ask)
         else:

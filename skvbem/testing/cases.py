@@ -26,6 +26,7 @@ ASKED = {
     "log_evidence": "the evidence by a definition of its own, `log_evidence(units)`",
     "exact": "the evidence by a definition of its own, or by the capability 'enumeration'",
     "complete": "instances in which nothing is hidden, `complete(rng, k)`",
+    "counted": "hidden variables that are counted, so that their entropy is not negative",
     "regular": "an instance with a maximum of the likelihood away from every edge, `regular(rng)`",
 }
 _CAPABILITIES = tuple(field.name for field in fields(Capabilities))

@@ -67,9 +67,8 @@ class LDSCase(ModelCase):
         "log_evidence": "the integral over parameters has no closed form",
         "complete": "states are always hidden",
         "regular": "states are always hidden",
-        "portions": "rows that are added one by one change all states before them",
         "marginals": "states are no counts",
-        "entropy": "the entropy of a density depends on its unit",
+        "counted": "states have densities",
         "information": "not derived yet",
         "enumeration": "no sum over paths is finite",
     }
@@ -93,7 +92,7 @@ class LDSCase(ModelCase):
         return self._instance(rng, [3, 2], k % 2 == 1, k=1 + k % 2)
 
     def dozens(self, rng, k, form="vb"):
-        return self._instance(rng, rng.integers(4, 12, size=6), k % 2 == 1)
+        return self._instance(rng, rng.integers(4, 12, size=6), k % 2 == 1, k=2 - k % 2)
 
     def alike(self, rng, k):
         return self._instance(rng, [5, 4], k % 2 == 1, k=3, alike=True)

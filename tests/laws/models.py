@@ -1,10 +1,14 @@
 """The registry of models: a new family is one entry here, and meets every law of `laws` unasked."""
 
+import pytest
 from emissions.members import PROBLEMS
 from laws.chains import HMMCase
 from laws.linear_systems import LDSCase
 from laws.mixtures import MixtureCase
 from laws.networks import NetworkCase
+
+from skvbem.testing import check_model, models
+from skvbem.testing.laws import needs_of
 
 _CASES = (NetworkCase(), *map(MixtureCase, PROBLEMS), *map(HMMCase, PROBLEMS), LDSCase())
 
@@ -15,3 +19,14 @@ MODELS = {case.name: case for case in _CASES}
 def having(*capabilities):
     """The families that lack none of these capabilities."""
     return [case for case in _CASES if not set(capabilities) & set(case.lacks)]
+
+
+def of(cases):
+    """Parametrizes a test by families."""
+    return pytest.mark.parametrize("case", cases, ids=str)
+
+
+def hold(law, case, rng):
+    """It holds, unless the case says that it lacks what the law needs: `test_what_families_lack` knows what that is."""
+    is_tried = not set(needs_of(models.LAWS[law])) & set(case.lacks)
+    assert check_model(case, laws=[law], rng=rng).held == (law,) * is_tried

@@ -5,26 +5,14 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from laws.models import MODELS, having
+from laws.models import MODELS, having, hold, of
 
 from skvbem.capabilities import Capabilities
-from skvbem.testing import check_model, models
+from skvbem.testing import models
 from skvbem.testing.cases import ASKED
-from skvbem.testing.laws import needs_of
 
 WITH_FORMS = [(case, form) for case in MODELS.values() for form in case.forms]
 WITH_OPTIMA = [(case, form) for case, form in WITH_FORMS if form != "ml" or case in having("maximum_likelihood")]
-
-
-def of(cases):
-    """The law runs on these families."""
-    return pytest.mark.parametrize("case", cases, ids=str)
-
-
-def hold(law, case, rng):
-    """It holds; nothing is lacking for it but what the case says it lacks, as `test_what_families_lack` knows."""
-    report = check_model(case, laws=[law], rng=rng)
-    assert report.held == (law,) or set(needs_of(models.LAWS[law])) & set(case.lacks)
 
 
 def test_every_law_is_tried():
@@ -36,7 +24,7 @@ def test_what_families_lack():
     """No law passes a family by unless it stands here."""
     lacks = {name: set(case.lacks) for name, case in MODELS.items()}
     assert lacks.pop("network") == {"one_by_one", "row_posteriors"}
-    of_paths = {"portions", "marginals", "entropy", "information", "enumeration", "exact", "log_evidence"}
+    of_paths = {"counted", "marginals", "information", "enumeration", "exact", "log_evidence"}
     of_states = {"map_probability", "maximum_likelihood", "row_posteriors", "finite_cells", "complete", "regular"}
     assert lacks.pop("linear dynamical system") == of_paths | of_states
     for name, lacking in lacks.items():

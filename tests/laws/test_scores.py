@@ -1,32 +1,24 @@
 """Scores and models together: laws of `skvbem.testing`, on every family of models and on every score."""
 
 import pytest
+from laws.models import having, hold, of
 
 from skvbem.evidence import SCORES, metropolis
-from skvbem.testing import EXAMPLES, ModelCase, capabilities, check_model, check_score, models
-from skvbem.testing.laws import needs_of
+from skvbem.testing import EXAMPLES, ModelCase, capabilities, check_score
 from skvbem.testing.scores import LAWS
 
 
-def hold(law, case, rng):
-    """It holds; nothing is lacking for it but what the case says it lacks, as `test_what_families_lack` knows."""
-    report = check_model(case, laws=[law], rng=rng)
-    assert report.held == (law,) or set(needs_of(models.LAWS[law])) & set(case.lacks)
-
-
 @pytest.mark.parametrize("kind", ModelCase.sampled)
-def test_sampled_evidences_are_right(any_model, kind, rng):
-    if "exact" in any_model.lacks:
-        return  # tests of such a model have evidences by quadrature
-    capabilities.sampled_evidences_are_right(any_model, rng, [kind])
+@of(having("exact"))
+def test_sampled_evidences_are_right(case, kind, rng):
+    capabilities.sampled_evidences_are_right(case, rng, [kind])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*ModelCase.sampled, "importance"])
-def test_deviations_are_standard_normal(any_model, kind, rng):
-    if "exact" in any_model.lacks:
-        return
-    capabilities.deviations_are_standard_normal(any_model, kind, rng)
+@of(having("exact"))
+def test_deviations_are_standard_normal(case, kind, rng):
+    capabilities.deviations_are_standard_normal(case, kind, rng)
 
 
 def test_closed_forms_are_in_their_order(any_model, rng):

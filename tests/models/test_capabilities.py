@@ -23,7 +23,7 @@ LACKS = {
     "network": set(),
     "mixture": set(),
     "hmm": {"marginals"},
-    "linear_dynamical_system": {"portions", "marginals", "entropy", "information", "enumeration"},
+    "linear_dynamical_system": {"marginals", "information", "enumeration"},
 }
 PROTOCOLS = {
     "points": page.Points,

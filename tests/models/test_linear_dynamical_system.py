@@ -487,11 +487,12 @@ def test_the_basis_of_the_most_likely_has_a_closed_form(rng):
         expectation = case.model.expect(posteriors.ML.of(case.model.prior, at)[0], ascent.data)
         lane = expectation.statistics[:, 0], expectation.expansion.of_lane(0)
         basis = StateBasis(posteriors.ML, case.model.prior, case.model.first, *lane)
-        closed = basis.whitening()
+        closed, rise = basis.whitening()
         if closed is None:
             continue
         found += 1
         best, slope = basis.value(closed)
+        assert rise == pytest.approx(best - basis.value(np.eye(len(closed)))[0], rel=1e-9, abs=1e-9 * lane[1][3])
         assert np.abs(slope).max() < 1e-7 * lane[1][3]
         for _ in range(20):
             assert basis.value(closed + 0.3 * rng.normal(size=closed.shape))[0] < best + 1e-9

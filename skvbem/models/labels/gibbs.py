@@ -84,7 +84,7 @@ class GibbsSampler:
         """ln Z_t(theta) at every inverse temperature, (n_temperatures, n_lanes)."""
         from_prior, log_z = self.model.prior.leaves_hyperparameters(path.statistics), []
         for t in temperatures:
-            natural = _between(path.natural, log_point, t)
+            natural = between(path.natural, log_point, t)
             of_hyperparameters = self.model.prior.log_normalizer_of_hyperparameters(
                 np.where(from_prior, log_point, natural)
             )
@@ -111,13 +111,13 @@ class GibbsSampler:
         drawn = np.empty(log_point.shape)
         from_prior = prior.leaves_hyperparameters(path.statistics)  # these chains keep p(nu | theta) all along
         for step, (here, there) in enumerate(pairwise(temperatures)):
-            at_there = _between(path.natural, log_point, there)
+            at_there = between(path.natural, log_point, there)
             after, drawn = self.completed(at_there, workspace, rng)
             if here != there:
-                at_here = _between(path.natural, log_point, here)
+                at_here = between(path.natural, log_point, here)
                 slope = path.slope - (path.statistics * log_point).sum(axis=0)
                 log_ratios[step] = after - self.log_z(at_here, workspace) + (there - here) * slope
-            statistics = _between(path.statistics, drawn, there)
+            statistics = between(path.statistics, drawn, there)
             if prior.hyperprior is not None:
                 of_there = np.where(from_prior, log_point, at_there)
                 if here != there:
@@ -128,7 +128,11 @@ class GibbsSampler:
                 statistics = statistics + np.where(from_prior, 1.0, there) * of_prior
                 drawn = drawn + of_prior
             log_point[:] = self._points_after(statistics, rng)
+            self._move(workspace, path, there, rng, log_point)
         return log_ratios, drawn
+
+    def _move(self, workspace: Any, path: Path, t: float, rng: ParallelGenerator, log_point: np.ndarray) -> None:
+        """Further moves of points that leave the density at an inverse temperature as it is: none of labeled rows."""
 
     def metropolis(
         self,
@@ -201,6 +205,6 @@ def rows_of_block(model: LabelModel) -> int:
     return model.emission.block_rows(model.n_components, _LANES_OF_BLOCK)
 
 
-def _between(anchor: np.ndarray, point: np.ndarray, t: float) -> np.ndarray:
+def between(anchor: np.ndarray, point: np.ndarray, t: float) -> np.ndarray:
     """What is between an anchor, at 0, and a point, at 1."""
     return point if t == 1.0 else (1 - t) * anchor + t * point

@@ -232,9 +232,13 @@ class LDSData:
     def one_by_one(self) -> LDSData:
         """Sequences of whole weights repeated, in an order that their values decide."""
         repeated = np.repeat(self.in_order, self.weight[self.in_order].astype(np.int64))
-        lengths = np.diff(self.starts)[repeated]
+        return self.until(repeated, self.ends[repeated])
+
+    def until(self, chosen: np.ndarray, ends: np.ndarray) -> LDSData:
+        """Some sequences, each of which counts once, up to a row of each."""
+        lengths = ends - self.starts[:-1][chosen]
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][repeated] - starts[:-1], lengths)
+        rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][chosen] - starts[:-1], lengths)
         return LDSData(
             self.measured[rows],
             self.patterns,
@@ -242,9 +246,9 @@ class LDSData:
             self.inputs[rows],
             self.output_inputs[rows],
             starts,
-            np.ones(len(repeated)),
+            np.ones(len(chosen)),
             self.rows[rows],
-            self.lengths_given[repeated],
+            self.lengths_given[chosen],
         )
 
     def for_draws(self, emission: None) -> LDSData:

@@ -7,15 +7,9 @@ autocovariance of the columns: with :math:`m = \max(k - p, 0)` a further m (m + 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 
-from skvbem.models.linear_dynamical_system.data import LDSData
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
-
-
-def identifiable_dimension(model: LinearDynamicalSystem, hidden: Sequence, data: LDSData) -> int:
-    """The generic rank of the map from parameters to autocovariances of long sequences."""
-    k, p = model.n_states, model.n_columns
+def identifiable_dimension(n_states: int, n_columns: int, n_inputs: int, n_output_inputs: int) -> int:
+    """The generic rank of the map from parameters to autocovariances of long sequences, and to effects of inputs."""
+    k, p = n_states, n_columns
     m = max(k - p, 0)
-    of_inputs = k * model.n_inputs + p * model.n_output_inputs
-    return k * (k + 1) // 2 + p * k + p - m * (m + 1) // 2 + of_inputs
+    return k * (k + 1) // 2 + p * k + p - m * (m + 1) // 2 + k * n_inputs + p * n_output_inputs

@@ -27,6 +27,7 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.relevance import regression_of, with_learned_precisions
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
+from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
 from skvbem.models.linear_dynamical_system.potentials import Potentials
 from skvbem.models.linear_dynamical_system.smoother import (
     Covariances,
@@ -153,6 +154,11 @@ class LinearDynamicalSystem(LatentModel):
         """Number of inputs of the measurements."""
         return self.emission.n_regressors - self.n_states
 
+    @property
+    def n_free_parameters(self) -> int:
+        """The dimension d of scores: parameters less the directions in which nothing observed changes."""
+        return identifiable_dimension(self.n_states, self.n_columns, self.n_inputs, self.n_output_inputs)
+
     def compile(
         self,
         values: np.ndarray,
@@ -212,7 +218,7 @@ class LinearDynamicalSystem(LatentModel):
         return statistics, moments, data.weight @ np.where(data.weight > 0, log_z, 0.0)
 
     def potentials(self, natural: np.ndarray) -> Potentials:
-        """What states are asked for by natural parameters (n_cells,)."""
+        """What states are asked for by natural parameters (n_cells,), or (n_cells, n_lanes)."""
         of_dynamics, of_emission = self.prior.split(natural)
         potentials = Potentials.of(self.dynamics, of_dynamics, self.emission, of_emission)
         return replace(potentials, constant=potentials.constant - np.log(self.unit))
@@ -254,17 +260,37 @@ class LinearDynamicalSystem(LatentModel):
         group, first = data.groups
         seen = data.patterns[:, first].T.astype(float)
         of_groups[:, :k, :k] += (seen @ covariances.of_pattern.reshape(-1, k * k)).reshape(-1, k, k)
-        # columns of one precision matrix are observed together
-        owner = [int(np.flatnonzero(self.emission.precision_of == g)[0]) for g in range(self.emission.n_precisions)]
-        of_dynamics = pack_symmetric(w), s.T.ravel()
-        of_emission = pack_symmetric(of_groups[group[owner]]).ravel(), total.ravel(), data.counts, data.squares
+        statistics = self._flat(data, w, s.T, of_groups[group[self._owners]], total)
         moments, rows = np.zeros((k + 1, 2 * k + 1)), data.first_rows
         weighted = x[rows] * data.row_weight[rows, None]
         moments[:k, :k] = weighted.T @ x[rows] + covariances.first
         moments[:k, k : 2 * k] = squares + covariances.after
         moments[:k, 2 * k] = weighted.sum(axis=0)
         moments[k, 0] = data.row_weight.sum()
-        return np.concatenate([*of_dynamics, *of_emission]), moments
+        return statistics, moments
+
+    def assembled(
+        self, data: LDSData, before: np.ndarray, steps: np.ndarray, by_pattern: np.ndarray, total: np.ndarray
+    ) -> np.ndarray:
+        """Statistics (..., n_cells) from sums over rows of z z', x z' of steps, r r' by pattern, and y r'."""
+        seen = data.patterns[:, self._owners].T.astype(float)
+        of_precisions = np.einsum("gt,...tij->...gij", seen, by_pattern)
+        return self._flat(data, before, steps, of_precisions, total)
+
+    @property
+    def _owners(self) -> list[int]:
+        """The first column of each precision matrix: columns of one are observed together."""
+        return [int(np.flatnonzero(self.emission.precision_of == g)[0]) for g in range(self.emission.n_precisions)]
+
+    def _flat(
+        self, data: LDSData, before: np.ndarray, steps: np.ndarray, of_precisions: np.ndarray, total: np.ndarray
+    ) -> np.ndarray:
+        """Statistics (..., n_cells) from products z z', x z', r r' of each precision matrix, and y r'."""
+        batch = before.shape[:-2]
+        parts = [pack_symmetric(before), steps, pack_symmetric(of_precisions), total, data.counts, data.squares]
+        flat = [part.reshape(*batch, -1) for part in parts[:4]]
+        flat += [np.broadcast_to(part, (*batch, len(part))) for part in parts[4:]]
+        return np.concatenate(flat, axis=-1)
 
     def _products(self, data: LDSData, r: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
         """Weighted sums of products over some rows: z z', z x', x x' after steps, r r' of columns, and y r'."""

@@ -26,7 +26,7 @@ _ROUNDING = 16 * np.finfo(float).eps
 
 @dataclass(frozen=True, eq=False)
 class Potentials:
-    """One lane of natural parameters.
+    """What natural parameters ask of states: of one lane, or of several along a first axis.
 
     Parameters
     ----------
@@ -56,40 +56,42 @@ class Potentials:
 
     @classmethod
     def of(cls, dynamics: Regression, of_dynamics: np.ndarray, emission: Regression, of_emission: np.ndarray) -> Self:
-        """Potentials at natural parameters (n_cells,) of the two families."""
+        """Potentials at natural parameters (n_cells, ...) of the two families."""
         packed, transition, *_ = dynamics.split(of_dynamics)
-        squares = -2 * unpack_symmetric(packed[0] / pairings(dynamics.n_regressors), dynamics.n_regressors)
-        transition_spread = _difference(squares, transition.T @ transition)
+        squares = -2 * unpack_symmetric(packed[..., 0, :] / pairings(dynamics.n_regressors), dynamics.n_regressors)
+        transition_spread = _difference(squares, transition.swapaxes(-1, -2) @ transition)
         packed, total, count, square = emission.split(of_emission)
         rho = -2 * square
-        output = total / rho[:, None]
+        output = total / rho[..., None]
         squares = -2 * unpack_symmetric(packed / pairings(emission.n_regressors), emission.n_regressors)
         n_sharing = np.bincount(emission.precision_of)
         spread = np.empty(squares.shape)
         for group in range(emission.n_precisions):
             rows = emission.precision_of == group
-            of_means = (rho[rows, None] * output[rows]).T @ output[rows]
-            spread[group] = _difference(squares[group], of_means) / n_sharing[group]
-        return cls(dynamics.n_rows, transition, transition_spread, output, spread[emission.precision_of], rho, count)
+            here = output[..., rows, :]
+            of_means = (rho[..., rows, None] * here).swapaxes(-1, -2) @ here
+            spread[..., group, :, :] = _difference(squares[..., group, :, :], of_means) / n_sharing[group]
+        spread = spread[..., emission.precision_of, :, :]
+        return cls(dynamics.n_rows, transition, transition_spread, output, spread, rho, count)
 
     @property
     def link(self) -> np.ndarray:
         """A, (k, k)."""
-        return np.ascontiguousarray(self.transition[:, : self.n_states])
+        return np.ascontiguousarray(self.transition[..., : self.n_states])
 
     @property
     def squares(self) -> np.ndarray:
         """The expectation of [A B]' [A B]."""
-        return self.transition.T @ self.transition + self.transition_spread
+        return self.transition.swapaxes(-1, -2) @ self.transition + self.transition_spread
 
     @property
     def of_columns(self) -> np.ndarray:
         """Expected squares of the coefficients of each column in units of its noise, (n_columns, d, d)."""
-        weighted = self.precision[:, None] * self.output
-        return weighted[:, :, None] * self.output[:, None, :] + self.output_spread
+        weighted = self.precision[..., None] * self.output
+        return weighted[..., :, None] * self.output[..., None, :] + self.output_spread
 
 
 def _difference(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
     """A matrix less a part of it, 0 where the difference is rounding."""
-    left, scale = whole - part, np.sqrt(np.abs(np.diagonal(whole)))
-    return np.where(np.abs(left) <= _ROUNDING * np.outer(scale, scale), 0.0, left)
+    left, scale = whole - part, np.sqrt(np.abs(np.diagonal(whole, axis1=-2, axis2=-1)))
+    return np.where(np.abs(left) <= _ROUNDING * scale[..., :, None] * scale[..., None, :], 0.0, left)

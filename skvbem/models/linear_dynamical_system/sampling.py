@@ -9,45 +9,166 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._kernels import _block_chain
 from skvbem._numerics import unpack_symmetric
+from skvbem.capabilities import Path
 from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.errors import TooLargeError
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
-from skvbem.models.labels.gibbs import GibbsSampler
+from skvbem.models.labels.gibbs import GibbsSampler, between
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
-from skvbem.models.linear_dynamical_system.smoother import Smoother
+from skvbem.models.linear_dynamical_system.smoother import REPEATS
 from skvbem.models.relabelings import SignedRelabelings
 
-# Chains that run side by side.
-_N_LANES = 16
+# Chains that run side by side, at most, and numbers of states that they draw at once.
+_MAX_LANES, _STATES_AT_ONCE = 64, 2**20
+# Metropolis steps after each sweep, and how wide they are in units of the best one in one dimension.
+_N_MOVES, _STEP = 8, 2.4
 
 
 def log_z(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData) -> np.ndarray:
     """ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,)."""
-    of_lanes = [model.log_normalizers_of_sequences(natural[:, lane], data) for lane in range(natural.shape[1])]
-    return np.array([data.weight @ np.where(data.weight > 0, each, 0.0) for each in of_lanes])
+    of_sequences = _lanes(model, natural, data, np.empty((0, len(data), model.n_states)))[0]
+    return np.where(data.weight > 0, of_sequences, 0.0) @ data.weight
 
 
 def completed(
     model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, rng: ParallelGenerator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes)."""
-    n_lanes = natural.shape[1]
-    noise = rng.standard_normal((len(data), model.n_states, n_lanes))
-    log_normalizers, drawn = np.zeros(n_lanes), np.empty((model.n_cells, n_lanes))
-    for lane in range(n_lanes):
-        smoother = Smoother(model.potentials(natural[:, lane]), model.first, data)
-        factored = smoother.factored()
-        log_normalizers[lane] = smoother.log_normalizers(factored.expected()).sum()
-        drawn[:, lane] = model.statistics(data, factored.means(noise[..., lane]))[0]
-    return log_normalizers, drawn
+    """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes).
+
+    Every sequence counts once.
+    """
+    noise = np.moveaxis(rng.standard_normal((len(data), model.n_states, natural.shape[1])), 2, 0)
+    log_normalizers, before, steps, by_pattern, total = _lanes(model, natural, data, np.ascontiguousarray(noise))
+    drawn = model.assembled(data, before, steps, by_pattern, total)
+    return log_normalizers.sum(axis=1), np.ascontiguousarray(drawn.T)
+
+
+def _lanes(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, noise: np.ndarray) -> tuple:
+    """ln Z of all sequences at many natural parameters, (n_lanes, n_sequences), and products of states drawn by noise.
+
+    These are z z', x z' of steps, r r' by pattern and y r', each summed over rows, lanes first.
+    """
+    potentials = model.potentials(natural)
+    n_lanes, p, d = potentials.output.shape
+    seen = data.patterns.astype(float)
+
+    def by_pattern(of_columns):
+        shape = of_columns.shape[2:]
+        return np.ascontiguousarray((seen @ of_columns.reshape(n_lanes, p, -1)).reshape(n_lanes, len(seen), *shape))
+
+    nz, k = potentials.transition.shape[2], model.n_states
+    log_normalizers = np.zeros((n_lanes, data.n_sequences))
+    sums = [np.zeros((n_lanes, *shape)) for shape in ((nz, nz), (k, nz), (len(seen), d, d), (p, d))]
+    if len(data):
+        _block_chain.lanes(
+            data.pattern,
+            np.ascontiguousarray(data.patterns).view(np.uint8),
+            data.starts,
+            *(np.ascontiguousarray(each) for each in (data.measured, data.inputs, data.output_inputs)),
+            np.ascontiguousarray(model.first.mean, dtype=float),
+            np.ascontiguousarray(model.first.precision, dtype=float),
+            *(
+                np.ascontiguousarray(each)
+                for each in (
+                    potentials.transition,
+                    potentials.squares,
+                    potentials.transition_spread,
+                    potentials.output,
+                    potentials.precision,
+                    by_pattern(potentials.of_columns),
+                    by_pattern(potentials.output_spread),
+                    by_pattern(potentials.constant),
+                )
+            ),
+            REPEATS,
+            noise,
+            log_normalizers,
+            *sums,
+        )
+    log_normalizers[:, data.ends > data.starts[:-1]] += 0.5 * np.linalg.slogdet(model.first.precision)[1]
+    return log_normalizers, *sums
+
+
+@dataclass(frozen=True, eq=False)
+class SteppedPath(Path):
+    """A path with the steps by which points are moved while states are summed out.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n_chains, n_free_parameters, n_free_parameters)
+        A root of the covariance of a step for each chain, in unconstrained coordinates.
+    """
+
+    steps: np.ndarray
+
+    def __getitem__(self, chains) -> SteppedPath:
+        """The paths of some chains, by slice or by index."""
+        some = super().__getitem__(chains)
+        return SteppedPath(some.statistics, some.natural, some.slope, self.steps[chains])
 
 
 @dataclass(frozen=True, eq=False)
 class StateSampler(GibbsSampler):
-    """Gibbs and Metropolis chains of a linear dynamical system; see `skvbem.models.labels.gibbs`."""
+    """Gibbs and Metropolis chains of a linear dynamical system; see `skvbem.models.labels.gibbs`.
+
+    States say much of what the parameters are, and parameters of the states, so that Gibbs chains alone take a hundred
+    sweeps to forget. After each of them points take Metropolis steps with the states summed out, as wide as the
+    curvature of the density about the start of the path says.
+    """
+
+    def paths(self, data: LDSData, statistics: np.ndarray) -> SteppedPath:
+        """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
+        path = super().paths(data, statistics)
+        distinct, which = np.unique(path.statistics, axis=1, return_inverse=True)
+        steps = np.array([self._steps(data, column) for column in distinct.T])
+        return SteppedPath(path.statistics, path.natural, path.slope, steps[which.ravel()])
+
+    def _steps(self, data: LDSData, statistics: np.ndarray) -> np.ndarray:
+        """A root of the inverse curvature of the posterior at the mode of q(theta), no flatter than the prior."""
+        prior = self.model.prior
+        started = prior.with_hyperparameters(statistics)
+        at = prior.to_unconstrained((prior + started).mode())
+        d, h = len(at), 1e-4
+        points = at[:, None] + h * np.concatenate([np.eye(d), -np.eye(d)], axis=1)
+        natural = prior.natural(prior.from_unconstrained(points))
+        expected = self.model.expect(natural, data).statistics
+        if prior.hyperprior is not None:
+            expected = expected + prior.hyperprior.expect(natural)[0]
+        expected = prior.coordinates[:, None] + expected
+        slopes = [prior.jacobian(prior.from_unconstrained(x)).T @ u for x, u in zip(points.T, expected.T)]
+        curvature = -(np.array(slopes[:d]) - np.array(slopes[d:])) / (2 * h)
+        least = np.diag(prior.information(prior.from_unconstrained(at), prior.coordinates + prior.with_hyperparameters(np.zeros(len(statistics))))).min()
+        values, axes = np.linalg.eigh((curvature + curvature.T) / 2)
+        return axes * (_STEP / np.sqrt(d) / np.sqrt(np.maximum(values, max(least, 0.01))))
+
+    def _move(self, workspace: LDSData, path: Path, t: float, rng: ParallelGenerator, log_point: np.ndarray) -> None:
+        """Metropolis steps at an inverse temperature with the states summed out."""
+        prior = self.model.prior
+        free = prior.to_unconstrained(prior.from_natural(log_point))
+        log_density = self._log_density(workspace, path, t, log_point)
+        for _ in range(_N_MOVES):
+            step = np.einsum("lij,jl->il", path.steps, rng.standard_normal(free.shape))
+            with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+                natural = prior.natural(prior.from_unconstrained(free + step))
+            lost = ~np.isfinite(natural).all(axis=0)  # out of the floats: stay
+            natural[:, lost] = log_point[:, lost]
+            there = np.where(lost, -np.inf, self._log_density(workspace, path, t, natural))
+            taken = np.log(rng.random(there.shape)) < there - log_density
+            free[:, taken], log_point[:, taken] = (free + step)[:, taken], natural[:, taken]
+            log_density[taken] = there[taken]
+
+    def _log_density(self, workspace: LDSData, path: Path, t: float, log_point: np.ndarray) -> np.ndarray:
+        """ln of the density of points at an inverse temperature, states summed out, but for a constant, (n_lanes,)."""
+        prior = self.model.prior
+        natural = between(path.natural, log_point, t)
+        from_prior = prior.leaves_hyperparameters(path.statistics)
+        of_hyperparameters = prior.log_normalizer_of_hyperparameters(np.where(from_prior, log_point, natural))
+        coordinates = prior.coordinates[:, None] + (1 - t) * path.statistics
+        return self.log_z(natural, workspace) + of_hyperparameters + (coordinates * log_point).sum(axis=0)
 
     def certain_statistics(self, data: LDSData, rng: np.random.Generator) -> np.ndarray:
         """The part of expected statistics that states have no say in, (n_cells,): that of states which are all 0."""
@@ -56,8 +177,8 @@ class StateSampler(GibbsSampler):
         return np.where(self.model.prior.leaves_hyperparameters(certain), 0.0, certain)
 
     def lanes_at_once(self, data: Any) -> int:
-        """Chains that run side by side."""
-        return _N_LANES
+        """Chains that run side by side, 1 to 64."""
+        return min(max(_STATES_AT_ONCE // max(len(data) * self.model.n_states, 1), 1), _MAX_LANES)
 
     @property
     def _emission(self) -> None:

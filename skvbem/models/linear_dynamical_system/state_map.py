@@ -103,34 +103,39 @@ class StateBasis:
         Where no prior has a say, the map is that of `whitening`.
         """
         n, unit = max(self.moments[3], 1.0), np.eye(self.k)
+        closed, rise = (None, 0.0) if self.form.density else self.whitening()
+        if not self.form.density and not self.form.prior_share:
+            return closed if rise > _NEGLIGIBLE * n else None
         here, slope = self.value(unit)
         if not np.isfinite(here):
             return None
         value, map = here, unit
-        if not self.form.density:
-            closed = self.whitening()
-            at_closed = (-np.inf, slope) if closed is None else self.value(closed)
-            if closed is not None and at_closed[0] > here:
+        if closed is not None:
+            at_closed = self.value(closed)
+            if at_closed[0] > here:
                 (value, slope), map = at_closed, closed
-        if self.form.density or self.form.prior_share:
-            value, map = _ascended(self.value, map, value, slope, n)
+        value, map = _ascended(self.value, map, value, slope, n)
         return map if value > here + _NEGLIGIBLE * n else None
 
-    def whitening(self) -> np.ndarray | None:
+    def whitening(self) -> tuple[np.ndarray | None, float]:
         r"""The map that is best for the likelihood, :math:`R^\top R = n_x (X_2 - S^\top W^{-1} S + I_1 / v_0)^{-1}`.
+
+        Columns are as likely in any basis, and the dynamics have :math:`n_x \ln|\det R|` less half of what is left of
+        squares: so does what the likelihood of complete data gains, nats, which stands beside the map.
 
         The symmetric one of those that differ by turns; None unless first states have mean 0 and one variance.
         """
         squares, later, _, n = self.moments
         precision = self.first.precision
         if np.any(self.first.mean) or not np.array_equal(precision, precision[0, 0] * np.eye(self.k)):
-            return None
+            return None, 0.0
         w, s, *_ = self.parts[0]
         left = later - s @ np.linalg.pinv(w[0], hermitian=True) @ s.T + precision[0, 0] * squares
         variances, axes = np.linalg.eigh((left + left.T) / 2)
         if not variances[0] > 0.0:
-            return None
-        return (axes * np.sqrt(n / variances)) @ axes.T
+            return None, 0.0
+        rise = 0.5 * float((n * np.log(n / variances) - n + variances).sum())
+        return (axes * np.sqrt(n / variances)) @ axes.T, rise
 
     def _of_complete(self, map: np.ndarray, of_z: np.ndarray, of_r: np.ndarray) -> tuple[float, Any, Any]:
         """The objective of complete data in another basis, and natural parameters of both blocks."""

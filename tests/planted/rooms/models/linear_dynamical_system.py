@@ -5,14 +5,14 @@ TESTS = ("models/**/test_linear_dynamical_system.py", "estimators/**/test_vb_lin
 ERRORS = {
     "the dynamics are taken at their means: the covariance of A is left out": [
         (
-            "return self.transition.T @ self.transition + self.transition_spread",
-            "return self.transition.T @ self.transition",
+            "return self.transition.swapaxes(-1, -2) @ self.transition + self.transition_spread",
+            "return self.transition.swapaxes(-1, -2) @ self.transition",
         )
     ],
     "loadings are taken at their means: their covariance is left out": [
         (
-            "return weighted[:, :, None] * self.output[:, None, :] + self.output_spread",
-            "return weighted[:, :, None] * self.output[:, None, :]",
+            "return weighted[..., :, None] * self.output[..., None, :] + self.output_spread",
+            "return weighted[..., :, None] * self.output[..., None, :]",
         )
     ],
     "what the next input says of a state is left out": [
