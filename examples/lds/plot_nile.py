@@ -62,7 +62,7 @@ for k, fit in fits.items():
 # A bound lies below the evidence, by more the larger the model is. By how much does it for one state? Annealed
 # importance sampling says; its two relabelings are the signs of the state.
 
-sampled = model.log_evidence(flow, kind="ais", n_chains=16, n_steps=384)
+sampled = model.log_evidence(flow, kind="ais")
 print(f"one state: {sampled.value:.1f} ± {sampled.standard_error:.1f} sampled, {model.lower_bound_:.1f} as a bound")
 
 # %%
@@ -76,8 +76,8 @@ print(f"states that are left of 3: {learned.n_components_}, bound {learned.lower
 # How sure are the forecasts?
 # ---------------------------
 # After 25 years not much is known of the parameters. Intervals that average over them are wider than those at one
-# point. Here both hold seven of the ten years to come, fewer than they say: the level fell in the fourth of these, which
-# no forecast from the years before could know. The guide has how often they hold in many series that keep to the model.
+# point. Here both hold seven of the ten years to come, fewer than they say: the level fell in the fourth of these,
+# which no forecast from the years before could know. The guide has how often they hold in many series of this kind.
 
 early, late = flow.iloc[:25], flow.iloc[25:35]
 short = VBLinearDynamicalSystem(1, random_state=0).fit(early)
