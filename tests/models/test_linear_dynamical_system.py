@@ -1,6 +1,7 @@
 """Linear dynamical systems: E steps by one dense normal distribution, known numbers, the basis of states."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,12 +15,16 @@ from scipy.stats import multivariate_normal
 from skvbem._numerics import pack_symmetric
 from skvbem.evidence import get_score
 from skvbem.families import Regression
+from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.models import capabilities_of
 from skvbem.models.linear_dynamical_system import data as data_of_sequences
-from skvbem.models.linear_dynamical_system import smoother
+from skvbem.models.linear_dynamical_system import sampling, smoother
 from skvbem.models.linear_dynamical_system.ascent import LDSAscent
+from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
 from skvbem.models.linear_dynamical_system.state_map import StateBasis
+from skvbem.models.linear_dynamical_system.turns import is_free_to_turn
 from skvbem.testing.cases import evaluation_from
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
@@ -180,6 +185,175 @@ def test_sampled_evidences_of_tiny_problems(name, rng):
     found = get_score("ais")(evaluation, n_chains=48, n_steps=32)
     assert found.value == approx(evidence, abs=3.5 * found.standard_error)
     assert found.standard_error < 0.4
+
+
+@pytest.mark.parametrize("name", ["four steps", "two columns", "ten steps"])
+def test_closed_bounds_are_in_their_order(name, rng):
+    """Cheeseman-Stutz <= the bound <= that with parameters integrated out <= ln p(y); MLED is none, and says why."""
+    case, evidence, _ = EVIDENCES[name]
+    model, data = case.model, case.compile()
+    start = model.statistics_of_start(data, rng.normal(size=(len(data), case.k)), 1.0)[:, None]
+    evaluation = evaluation_from(start, LDSAscent, model, data, ("state",))
+    bound = get_score("lower_bound")(evaluation).value
+    collapsed = get_score("collapsed")(evaluation)
+    assert get_score("cheeseman_stutz")(evaluation).value < bound < collapsed.value
+    assert collapsed.value < evidence + 3 * collapsed.standard_error
+    with pytest.raises(ValueError, match="densities, whose entropy depends on their unit"):
+        get_score("mled")(evaluation)
+
+
+def test_lanes_are_smoothers(rng):
+    """Likelihoods and draws of many parameters at once are those of one after the other, by the same random numbers."""
+    for _ in range(8):
+        case = random_problem(rng, whole=True)
+        model, data = case.model, case.compile().one_by_one
+        drawn = (model.prior + np.repeat(case.start, 2, axis=1)).sample(rng)
+        natural = np.concatenate([posteriors.VB.of(model.prior, case.start)[0], model.prior.natural(drawn)], axis=1)
+        streams = rng.integers(0, 2**64, size=(4, 3), dtype=np.uint64)
+        log_z, statistics = sampling.completed(model, natural, data, ParallelGenerator(streams.copy()))
+        noise = ParallelGenerator(streams).standard_normal((len(data), case.k, 3))
+        for lane in range(3):
+            log_normalizers = model.log_normalizers_of_sequences(natural[:, lane], data)
+            assert log_z[lane] == approx(log_normalizers.sum(), rel=1e-11, abs=1e-10)
+            states = model.smoothed(natural[:, lane], data).means(noise[..., lane])
+            assert statistics[:, lane] == approx(model.statistics(data, states)[0], rel=1e-9, abs=1e-9)
+
+
+def test_moves_of_chains_keep_the_volume_that_they_say(rng):
+    """Proposals of a changed basis, in unconstrained coordinates: ln|det| of their derivatives by differences."""
+    for k, q, r in ((1, 0, 1), (2, 1, 0), (2, 2, 2)):
+        y, u, v = rng.normal(size=(6, 3)), rng.normal(size=(6, q)), rng.normal(size=(6, r))
+        case = problem(y, k, [1.0] * (k + r), 2.0, u=u, v=v)
+        model, data = case.model, case.compile()
+        prior, sampler = model.prior, capabilities_of(model).annealing
+        free = prior.to_unconstrained(tuple((prior + case.start[:, 0]).sample(rng)))
+        streams = rng.integers(0, 2**64, size=(4, 1), dtype=np.uint64)
+        for propose in (sampler._in_another_basis, sampler._moved_along):
+            there = partial(proposed, model, data, propose, streams)
+            h = 1e-5 * np.eye(len(free))
+            derivatives = [(there(free + step)[0] - there(free - step)[0]) / 2e-5 for step in h]
+            assert there(free)[1] == approx(np.linalg.slogdet(np.array(derivatives))[1], abs=1e-6)
+
+
+def proposed(model, data, propose, streams, free):
+    """Where a proposal moves unconstrained coordinates by the same random numbers, and the volume that it says."""
+    prior = model.prior
+    natural = prior.natural(prior.from_unconstrained(free[:, None]))
+    moved, *volume = propose(data, natural, ParallelGenerator(streams.copy()))
+    return prior.to_unconstrained(prior.from_natural(moved))[:, 0], float(volume[0][0]) if volume else 0.0
+
+
+def test_draws_take_the_basis_nearest_to_a_fit(rng):
+    """Wherever a turn has put them; a turn changes neither likelihood nor prior."""
+    y, v = np.cumsum(rng.normal(size=(40, 4)), axis=0), np.ones((40, 1))
+    case = problem(y / y.std(), 2, [1.0, 1.0, 0.1], 2.0, v=v, x=rng.normal(size=(40, 2)))
+    model, data = case.model, case.compile()
+    at = run(LDSAscent(model, data, posteriors.VB), case.start, tol=1e-3, max_iter=200).statistics
+    of_states, of_columns = (model.prior + np.repeat(at, 30, axis=1)).sample(rng)
+    found = capabilities_of(model)
+    nearest = found.relabelings.relabelings(("state",)).nearest
+    aligned = []
+    for angle in (0.0, 0.7, 2.5):
+        turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+        a = np.einsum("ij,jkn,lk->iln", turn, of_states.coefficients, turn)
+        c = of_columns.coefficients.copy()
+        c[:, :2] = np.einsum("sjn,ij->sin", c[:, :2], turn)
+        natural = model.prior.natural((of_states._replace(coefficients=a), of_columns._replace(coefficients=c)))
+        log_density = found.points.log_likelihoods(data, natural) + model.prior.coordinates @ natural
+        aligned.append((log_density, at[:, 0] @ nearest(at[:, 0], natural), at[:, 0] @ natural))
+    for density, near, _ in aligned:
+        assert density == approx(aligned[0][0], rel=1e-9)
+        assert near == approx(aligned[0][1], abs=0.05)
+    assert (aligned[0][1] >= aligned[0][2] - 1e-9).all()
+    assert not is_free_to_turn(problem(y, 2, [1.0, 2.0, 0.1], 2.0, v=v).model)
+
+
+@pytest.mark.parametrize(
+    ("k", "p", "d"),
+    [
+        (1, 1, 3), (2, 1, 5), (3, 1, 7), (4, 1, 9), (1, 2, 5), (2, 2, 9), (3, 2, 13), (4, 2, 17), (2, 3, 12),
+        (3, 3, 18), (4, 3, 24), (5, 3, 30), (5, 4, 38), (4, 5, 35),
+    ],
+)  # fmt: skip
+def test_dimension_is_the_rank_of_autocovariances(k, p, d, rng):
+    """Of the stationary system, by exact derivatives of the autocovariances at 2 k + 1 lags."""
+    a = rng.normal(size=(k, k))
+    a, c = 0.8 * a / np.abs(np.linalg.eigvals(a)).max(), rng.normal(size=(p, k))
+
+    def lyapunov(of):
+        return np.linalg.solve(np.eye(k * k) - np.kron(a, a), of.ravel()).reshape(k, k)
+
+    sigma, columns = lyapunov(np.eye(k)), []
+    powers = [np.linalg.matrix_power(a, lag) for lag in range(2 * k + 2)]
+    for i in range(k * k):
+        da = np.zeros((k, k))
+        da.flat[i] = 1.0
+        ds = lyapunov(da @ sigma @ a.T + a @ sigma @ da.T)
+        of_powers = [
+            sum((powers[j] @ da @ powers[n - 1 - j] for j in range(n)), np.zeros((k, k))) for n in range(2 * k + 2)
+        ]
+        columns.append([c @ (dp @ sigma + power @ ds) @ c.T for dp, power in zip(of_powers, powers)])
+    for i in range(p * k):
+        dc = np.zeros((p, k))
+        dc.flat[i] = 1.0
+        columns.append([dc @ power @ sigma @ c.T + c @ power @ sigma @ dc.T for power in powers])
+    for s in range(p):
+        noise = np.zeros((p, p))
+        noise[s, s] = 1.0
+        columns.append([noise * (lag == 0) for lag in range(2 * k + 2)])
+    jacobian = np.array(columns).reshape(len(columns), -1)
+    values = np.linalg.svd(jacobian / np.linalg.norm(jacobian, axis=1, keepdims=True), compute_uv=False)
+    assert (values > 1e-9).sum() == d == identifiable_dimension(k, p, 0, 0)
+    assert identifiable_dimension(k, p, 2, 1) == d + 2 * k + p
+
+
+def check_random_system(rng):
+    """The objective rises, weights are repeats, threads change no bit, order of columns and sequences nothing."""
+    case = random_problem(rng, whole=True)
+    model, data = case.model, case.compile()
+    ran = run(LDSAscent(model, data, posteriors.VB), case.start, tol=1e-3, max_iter=60)
+    assert (np.diff(ran.traces[0]) >= -1e-9 * (1 + np.abs(ran.traces[0][1:]))).all()
+    at = np.ascontiguousarray(ran.statistics)
+    natural = posteriors.VB.of(model.prior, at)[0]
+    here = model.expect(natural, data)
+    repeated = model.expect(natural, data.one_by_one)
+    assert repeated.log_normalizer == approx(here.log_normalizer, rel=1e-9, abs=1e-9)
+    assert repeated.statistics == approx(here.statistics, rel=1e-9, abs=1e-9)
+    threads = model.expect(natural, data, 3)
+    assert np.array_equal(threads.statistics, here.statistics)
+    assert np.array_equal(threads.log_normalizer, here.log_normalizer)
+    # sequences and columns from the last to the first
+    rows = np.split(np.arange(len(case.y)), np.cumsum(case.lengths)[:-1])[::-1]
+    order = np.concatenate(rows)
+    other = case._replace(
+        y=case.y[order][:, ::-1], lengths=case.lengths[::-1], weight=case.weight[::-1],
+        u=case.u[order], v=case.v[order], x=case.x[order],
+    )  # fmt: skip
+    start = run(LDSAscent(model, data, posteriors.VB), case.start, tol=0.0, max_iter=3, accelerate=False)
+    turned = run(LDSAscent(model, other.compile(), posteriors.VB), other.start, tol=0.0, max_iter=3, accelerate=False)
+    assert turned.objective == approx(start.objective, rel=1e-9, abs=1e-9)
+    return case, ran
+
+
+def test_random_systems_keep_their_laws(rng):
+    for _ in range(5):
+        check_random_system(rng)
+
+
+@pytest.mark.slow
+def test_hundreds_of_random_systems_keep_their_laws(rng):
+    """Of 20 of them a long run of a sampler tells the evidence, which no bound is above."""
+    n_told = 0
+    for number in range(300):
+        case, ran = check_random_system(rng)
+        if number % 15:
+            continue
+        data = case.compile()
+        evaluation = evaluation_from(ran.statistics, LDSAscent, case.model, data, ("state",), seed=number)
+        found = get_score("ais")(evaluation, fractions=(1.0,), n_chains=64, n_steps=512)
+        assert ran.objective[0] <= found.value + 3.5 * max(found.standard_error, 0.02)
+        n_told += not found.doubts
+    assert n_told >= 15
 
 
 @pytest.mark.parametrize("form", ["vb", "map", "ml"])

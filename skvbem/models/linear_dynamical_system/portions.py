@@ -26,7 +26,7 @@ class ObservedStepPortions:
     def order(self, data: LDSData, rng: np.random.Generator) -> np.ndarray:
         """Rows with an observed cell of all sequences, which come in an order drawn at random, (n_units,)."""
         drawn = data.one_by_one
-        observed = drawn.patterns.any(axis=1)[drawn.pattern]
+        observed = np.asarray(drawn.patterns.any(axis=1))[drawn.pattern]
         rows = [np.arange(drawn.starts[n], drawn.ends[n]) for n in rng.permutation(drawn.n_sequences)]
         return np.concatenate([each[observed[each]] for each in rows])
 

@@ -8,6 +8,7 @@ from math import factorial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import expm
 
 from skvbem._kernels import _block_chain
 from skvbem._numerics import unpack_symmetric
@@ -20,12 +21,18 @@ from skvbem.models.labels.gibbs import GibbsSampler, between
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import REPEATS
+from skvbem.models.linear_dynamical_system.turns import TurnedRelabelings, is_free_to_turn
 from skvbem.models.relabelings import SignedRelabelings
 
 # Chains that run side by side, at most, and numbers of states that they draw at once.
 _MAX_LANES, _STATES_AT_ONCE = 64, 2**20
-# Metropolis steps after each sweep, and how wide they are in units of the best one in one dimension.
-_N_MOVES, _STEP = 8, 2.4
+# Steps of all parameters of one state after each sweep; how wide they are, as is best in one dimension.
+_N_STEPS, _STEP = 6, 2.4
+# The least curvature that a step is as wide as, and how far differences of slopes are taken.
+_SMALLEST_CURVATURE, _FAR = 0.01, 1e-4
+# Changes of the basis of states after each sweep, and how much wider they may be than the unit of states is sure, as a
+# power of 2.
+_N_CHANGES, _WIDER = 2, 3.0
 
 
 def log_z(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData) -> np.ndarray:
@@ -64,26 +71,24 @@ def _lanes(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, noi
     log_normalizers = np.zeros((n_lanes, data.n_sequences))
     sums = [np.zeros((n_lanes, *shape)) for shape in ((nz, nz), (k, nz), (len(seen), d, d), (p, d))]
     if len(data):
+        c = np.ascontiguousarray
         _block_chain.lanes(
             data.pattern,
-            np.ascontiguousarray(data.patterns).view(np.uint8),
+            c(data.patterns).view(np.uint8),
             data.starts,
-            *(np.ascontiguousarray(each) for each in (data.measured, data.inputs, data.output_inputs)),
-            np.ascontiguousarray(model.first.mean, dtype=float),
-            np.ascontiguousarray(model.first.precision, dtype=float),
-            *(
-                np.ascontiguousarray(each)
-                for each in (
-                    potentials.transition,
-                    potentials.squares,
-                    potentials.transition_spread,
-                    potentials.output,
-                    potentials.precision,
-                    by_pattern(potentials.of_columns),
-                    by_pattern(potentials.output_spread),
-                    by_pattern(potentials.constant),
-                )
-            ),
+            c(data.measured),
+            c(data.inputs),
+            c(data.output_inputs),
+            c(model.first.mean),
+            c(model.first.precision),
+            c(potentials.transition),
+            c(potentials.squares),
+            c(potentials.transition_spread),
+            c(potentials.output),
+            c(potentials.precision),
+            by_pattern(potentials.of_columns),
+            by_pattern(potentials.output_spread),
+            by_pattern(potentials.constant),
             REPEATS,
             noise,
             log_normalizers,
@@ -107,8 +112,8 @@ class SteppedPath(Path):
 
     def __getitem__(self, chains) -> SteppedPath:
         """The paths of some chains, by slice or by index."""
-        some = super().__getitem__(chains)
-        return SteppedPath(some.statistics, some.natural, some.slope, self.steps[chains])
+        path = super().__getitem__(chains)
+        return SteppedPath(path.statistics, path.natural, path.slope, self.steps[chains])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +137,7 @@ class StateSampler(GibbsSampler):
         prior = self.model.prior
         started = prior.with_hyperparameters(statistics)
         at = prior.to_unconstrained((prior + started).mode())
-        d, h = len(at), 1e-4
+        d, h = len(at), _FAR
         points = at[:, None] + h * np.concatenate([np.eye(d), -np.eye(d)], axis=1)
         natural = prior.natural(prior.from_unconstrained(points))
         expected = self.model.expect(natural, data).statistics
@@ -141,25 +146,61 @@ class StateSampler(GibbsSampler):
         expected = prior.coordinates[:, None] + expected
         slopes = [prior.jacobian(prior.from_unconstrained(x)).T @ u for x, u in zip(points.T, expected.T)]
         curvature = -(np.array(slopes[:d]) - np.array(slopes[d:])) / (2 * h)
-        least = np.diag(prior.information(prior.from_unconstrained(at), prior.coordinates + prior.with_hyperparameters(np.zeros(len(statistics))))).min()
+        of_prior = prior.coordinates + prior.with_hyperparameters(np.zeros(len(statistics)))
+        least = max(np.diag(prior.information(prior.from_unconstrained(at), of_prior)).min(), _SMALLEST_CURVATURE)
         values, axes = np.linalg.eigh((curvature + curvature.T) / 2)
-        return axes * (_STEP / np.sqrt(d) / np.sqrt(np.maximum(values, max(least, 0.01))))
+        return axes * (_STEP / np.sqrt(d) / np.sqrt(np.maximum(values, least)))
 
     def _move(self, workspace: LDSData, path: Path, t: float, rng: ParallelGenerator, log_point: np.ndarray) -> None:
         """Metropolis steps at an inverse temperature with the states summed out."""
         prior = self.model.prior
-        free = prior.to_unconstrained(prior.from_natural(log_point))
         log_density = self._log_density(workspace, path, t, log_point)
-        for _ in range(_N_MOVES):
-            step = np.einsum("lij,jl->il", path.steps, rng.standard_normal(free.shape))
-            with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-                natural = prior.natural(prior.from_unconstrained(free + step))
-            lost = ~np.isfinite(natural).all(axis=0)  # out of the floats: stay
-            natural[:, lost] = log_point[:, lost]
-            there = np.where(lost, -np.inf, self._log_density(workspace, path, t, natural))
-            taken = np.log(rng.random(there.shape)) < there - log_density
-            free[:, taken], log_point[:, taken] = (free + step)[:, taken], natural[:, taken]
-            log_density[taken] = there[taken]
+        if self.model.n_states == 1 and isinstance(path, SteppedPath):
+            for _ in range(_N_STEPS):
+                free = prior.to_unconstrained(prior.from_natural(log_point))
+                free += np.einsum("lij,jl->il", path.steps, rng.standard_normal(free.shape))
+                with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+                    natural = prior.natural(prior.from_unconstrained(free))
+                self._choose(workspace, path, t, rng, log_point, log_density, natural)
+        for propose in (self._in_another_basis, self._moved_along) * _N_CHANGES:
+            self._choose(workspace, path, t, rng, log_point, log_density, *propose(workspace, log_point, rng))
+
+    def _choose(self, workspace, path, t, rng, log_point, log_density, proposed, log_volume=0.0) -> None:
+        """Put proposed points and their log densities in the place of others where chance says so."""
+        lost = ~np.isfinite(proposed).all(axis=0)  # out of the floats: stay
+        proposed[:, lost] = log_point[:, lost]
+        there = np.where(lost, -np.inf, self._log_density(workspace, path, t, proposed))
+        taken = np.log(rng.random(there.shape)) < there - log_density + log_volume
+        log_point[:, taken], log_density[taken] = proposed[:, taken], there[taken]
+
+    def _in_another_basis(self, data: LDSData, log_point: np.ndarray, rng: ParallelGenerator) -> tuple:
+        """Points of states R x, ln|det R| normal and alike in all directions, and ln of the volume that they gain.
+
+        Where columns tell the states, coefficients alone cannot change their basis. States have a unit up to about
+        1 / sqrt(2 n) in n steps; wider steps are for what is known less.
+        """
+        prior, k = self.model.prior, self.model.n_states
+        width = _STEP / (k * np.sqrt(2.0 * max(len(data), 1))) * 2.0 ** (_WIDER * rng.random(log_point.shape[1:]))
+        away = width[:, None, None] * np.moveaxis(rng.standard_normal((k, k, log_point.shape[1])), -1, 0)
+        map, back = expm(away), expm(-away)
+        point = prior.from_natural(log_point)
+        m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point)
+        m = map @ np.concatenate([m[..., :k] @ back, m[..., k:]], axis=-1)
+        c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)
+        changed = [part._replace(coefficients=np.moveaxis(x, 0, -1)) for part, x in zip(point, (m, c))]
+        volume = (self.model.n_inputs - self.model.n_columns) * np.trace(away, axis1=1, axis2=2)
+        return prior.natural(tuple(changed)), volume
+
+    def _moved_along(self, data: LDSData, log_point: np.ndarray, rng: ParallelGenerator) -> tuple:
+        """Points of states that are moved along with the inputs of columns, the constant of an offset among them."""
+        prior, k = self.model.prior, self.model.n_states
+        of_states, of_columns = prior.from_natural(log_point)
+        width = 2.0 ** (2 * _WIDER * rng.random(log_point.shape[1:]))
+        size = np.sqrt(np.maximum((data.output_inputs**2).sum(axis=0), 1e-300))[:, None]
+        moves = width * rng.standard_normal((k, self.model.n_output_inputs, log_point.shape[1])) / size
+        c = of_columns.coefficients.copy()
+        c[:, k:] += np.einsum("skl,kvl->svl", c[:, :k], moves)
+        return (prior.natural((of_states, of_columns._replace(coefficients=c))),)
 
     def _log_density(self, workspace: LDSData, path: Path, t: float, log_point: np.ndarray) -> np.ndarray:
         """ln of the density of points at an inverse temperature, states summed out, but for a constant, (n_lanes,)."""
@@ -225,7 +266,8 @@ class StateRelabelings:
         orders = list(permutations(range(k))) if n_orders > 1 else [tuple(range(k))]
         signs = list(product((1.0, -1.0), repeat=k)) if n_signs > 1 else [(1.0,) * k]
         one = np.arange(self.model.n_cells)[None]
-        return SignedRelabelings(one, [self._changes(orders, signs)], np.zeros((1, 1), dtype=int), one)
+        parts = one, [self._changes(orders, signs)], np.zeros((1, 1), dtype=int), one
+        return TurnedRelabelings(self.model, *parts) if is_free_to_turn(self.model) else SignedRelabelings(*parts)
 
     def log_n_relabelings(self, hidden: Any) -> float:
         """ln of the number of orders and signs."""

@@ -65,4 +65,30 @@ ERRORS = {
     "the noise of columns is taken at its prior in the basis of states": [
         ("rate = (prior[3] + square - block", "rate = (prior[3] + square - 0.0 * block")
     ],
+    "a new basis of states of chains gains no volume": [
+        (
+            "volume = (self.model.n_inputs - self.model.n_columns) * np.trace(away, axis1=1, axis2=2)",
+            "volume = 0.0 * np.trace(away, axis1=1, axis2=2)",
+        )
+    ],
+    "chains change the basis of states, not what is read of them": [
+        (
+            "c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)\n        changed",
+            "c = np.concatenate([c[..., :k] @ map, c[..., k:]], axis=-1)\n        changed",
+        )
+    ],
+    "spare states beyond columns count in the dimension": [("p - m * (m + 1) // 2 + k * n_inputs", "p + k * n_inputs")],
+    "likelihoods of many parameters leave the spread of loadings out": [
+        ("total -= 0.5 * skvbem_quadratic(nr, lane->spreads + of->pattern[t] * nr * nr, r);", "")
+    ],
+    "drawn states of many parameters see an input one step early": [
+        (
+            "double));\n            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[t * n_u + j];",
+            "double));\n            for (intptr_t j = 0; j < n_u; j++) z[k + j] = of->inputs[(t - 1) * n_u + j];",
+        )
+    ],
+    "draws turn away from the fit": [("rises = there[0] > risen[0]", "rises = there[0] < risen[0]")],
+    "the basis that is most likely gains half of what it does": [
+        ("rise = 0.5 * float((n * np.log(n / variances)", "rise = 0.25 * float((n * np.log(n / variances)")
+    ],
 }

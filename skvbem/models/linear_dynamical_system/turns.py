@@ -1,0 +1,117 @@
+r"""Turns of the states: where the prior has one precision for all of them, any orthogonal basis is as good as another.
+
+Draws of parameters then lie on a sphere about nothing, and averages of their coefficients say nothing. What orders and
+signs are to labels, turns are to such states: a draw takes the basis O that is nearest to a fit, with the largest
+
+.. math:: f(O) = N \cdot \phi(O\theta), \qquad O\theta = (O A O^\top, O B, C O^\top, D, \rho),
+
+N the expected statistics of the fit, from the nearest order and signs on. Each step takes the orthogonal factor of
+:math:`\nabla f + s\,O`, by which f rises if s is large enough [Absil et al. 2008].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skvbem._numerics import unpack_symmetric
+from skvbem.families import RegressionPoint
+from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.relabelings import SignedRelabelings
+
+# Steps, and the rise of f, as a share of its size, that is none.
+_MAX_STEPS, _NO_RISE = 30, 1e-6
+
+
+def is_free_to_turn(model: LinearDynamicalSystem) -> bool:
+    """Whether no turn of the states changes the prior."""
+    k, precision = model.n_states, model.first.precision
+    if k < 2 or np.any(model.first.mean) or not np.array_equal(precision, precision[0, 0] * np.eye(k)):
+        return False
+    if model.prior.hyperprior is not None:
+        return False
+    for block, u in zip((model.dynamics, model.emission), model.prior.split(model.prior.coordinates)):
+        packed, total, *_ = block.split(u)
+        of_all = unpack_symmetric(packed, block.n_regressors)
+        alike = of_all[:, :1, :1] * np.eye(k)
+        if np.any(of_all[:, :k, :k] != alike) or np.any(of_all[:, :k, k:]) or np.any(total[:, :k]):
+            return False
+    return not np.any(model.dynamics.split(model.prior.split(model.prior.coordinates)[0])[1])
+
+
+class TurnedRelabelings(SignedRelabelings):
+    """Orders and signs of states that a draw may turn between; see `SignedRelabelings`.
+
+    Parameters
+    ----------
+    model : LinearDynamicalSystem
+        Which `is_free_to_turn`.
+    *parts
+        As `SignedRelabelings` takes them.
+    """
+
+    def __init__(self, model: LinearDynamicalSystem, *parts: Any):
+        super().__init__(*parts)
+        self.model = model
+
+    def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        """Points in the basis of states that is nearest, starting at the best order and signs."""
+        natural = super().nearest(statistics, log_points)
+        return self.model.prior.natural(_turned(self.model, statistics, self.model.prior.from_natural(natural)))
+
+
+def _turned(model: LinearDynamicalSystem, statistics: np.ndarray, point: tuple) -> tuple:
+    """A batch of points, each in the basis of states that is nearest to expected statistics."""
+    k = model.n_states
+    of_states, of_columns = point
+    m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point)
+    rho = of_columns.precision.T[:, :, None]
+    to_dynamics, to_emission = model.prior.split(statistics)
+    packed, steps, *_ = model.dynamics.split(to_dynamics)
+    before = unpack_symmetric(packed, model.dynamics.n_regressors)[0]
+    packed, total, *_ = model.emission.split(to_emission)
+    products = unpack_symmetric(packed, model.emission.n_regressors)[model.emission.precision_of]
+
+    def at(turn):
+        """f, its gradient by the turn, and the point there."""
+        back = turn.swapaxes(-1, -2)
+        moved = turn @ np.concatenate([m[..., :k] @ back, m[..., k:]], axis=-1)
+        seen = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)
+        of_moved, of_seen = moved @ before, np.einsum("nsd,sde->nse", seen, products)
+        value = ((steps - 0.5 * of_moved) * moved).sum(axis=(1, 2)) + (rho * (total - 0.5 * of_seen) * seen).sum((1, 2))
+        by_moved, by_seen = steps - of_moved, (rho * (total - of_seen))[..., :k]
+        x, u = by_moved[..., :k], by_moved[..., k:]
+        slope = x @ turn @ m[..., :k].swapaxes(-1, -2) + x.swapaxes(-1, -2) @ turn @ m[..., :k]
+        slope = slope + u @ m[..., k:].swapaxes(-1, -2) + by_seen.swapaxes(-1, -2) @ c[..., :k]
+        return value, slope, moved, seen
+
+    drawn = np.broadcast_to(np.eye(k), (len(m), k, k))
+    left, _, right = np.linalg.svd((rho * total)[..., :k].swapaxes(-1, -2) @ c[..., :k])  # loadings alone
+    risen = [_ascended(at, start.copy()) for start in (drawn, left @ right)]
+    better = risen[1][0] > risen[0][0]
+    moved, seen = (np.where(better[:, None, None], other, one) for one, other in zip(*(each[2:] for each in risen)))
+    coefficients = np.moveaxis(moved, 0, -1), np.moveaxis(seen, 0, -1)
+    return (
+        RegressionPoint(coefficients[0], of_states.precision),
+        RegressionPoint(coefficients[1], of_columns.precision),
+    )
+
+
+def _ascended(at: Any, turn: np.ndarray) -> tuple:
+    """What a function of turns gives where its first value is highest; its second is the gradient of that."""
+    risen = at(turn)
+    shift = 0.1 * np.linalg.norm(risen[1], axis=(1, 2)) + 1e-300
+    for _ in range(_MAX_STEPS):
+        left, _, right = np.linalg.svd(risen[1] + shift[:, None, None] * turn)
+        ahead = left @ right
+        there = at(ahead)
+        rises = there[0] > risen[0]
+        done = bool((np.abs(there[0] - risen[0]) <= _NO_RISE * (1 + np.abs(risen[0]))).all())
+        shift = np.where(rises, 0.5 * shift, 4.0 * shift)
+        turn[rises] = ahead[rises]
+        for kept, new in zip(risen, there):
+            kept[rises] = new[rises]
+        if done:
+            break
+    return risen
