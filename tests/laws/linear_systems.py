@@ -41,14 +41,19 @@ class LDSInstance(ModelInstance):
         """All states change places in a circle, and the first its sign."""
         k = self.model.n_states
         order, sign = (*range(1, k), 0), (-1.0, *(1.0,) * (k - 1))
-        changes = self.capabilities.relabelings._changes([order], [sign])
+        change = self.capabilities.relabelings._changes
 
-        def back(x):
-            undone = np.empty_like(x)
-            undone[changes.cells[0]] = changes.signs[0].reshape(-1, *(1 for _ in x.shape[1:])) * x
-            return undone
+        def moved(by):
+            def of(x):
+                flat = x.reshape(len(x), -1)
+                return by.changed(flat, np.zeros(flat.shape[1], dtype=int)).reshape(x.shape)
 
-        return Relabeling(lambda x: changes(x)[0], back, np.array(order))
+            return of
+
+        undone = (k - 1, *range(k - 1))
+        back = change([undone], [tuple(np.array(sign)[list(undone)])])
+        there = change([order], [sign])
+        return Relabeling(moved(there), moved(back), np.array(order))
 
 
 class LDSCase(ModelCase):

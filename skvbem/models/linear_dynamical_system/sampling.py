@@ -13,7 +13,7 @@ from scipy.linalg import expm
 from skvbem._kernels import _block_chain
 from skvbem._numerics import unpack_symmetric
 from skvbem.capabilities import Path
-from skvbem.emissions.symmetries import SignedPermutations
+from skvbem.emissions.symmetries import AlikeCells, SignedPermutations, unchanged
 from skvbem.errors import TooLargeError
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -245,7 +245,7 @@ class StateRelabelings:
         if k < 2 or not np.array_equal(first.precision, first.precision[0, 0] * np.eye(k)) or np.any(first.mean):
             return 1
         change = self._changes([(*range(1, k), 0), (1, 0, *range(2, k))], [(1.0,) * k])
-        return factorial(k) if np.allclose(change(natural), natural, rtol=1e-12, atol=1e-12) else 1
+        return factorial(k) if _leave(change, natural) else 1
 
     @property
     def _has_signs(self) -> bool:
@@ -255,7 +255,7 @@ class StateRelabelings:
         if np.any(first.mean) or not np.array_equal(first.precision, np.diag(np.diag(first.precision))):
             return False
         change = self._changes([tuple(range(k))], [tuple(np.where(np.arange(k) == i, -1.0, 1.0)) for i in range(k)])
-        return bool(np.allclose(change(natural), natural, rtol=1e-12, atol=1e-12))
+        return _leave(change, natural)
 
     def relabelings(self, hidden: Any, limit: int = 50_000) -> SignedRelabelings | None:
         """All orders and signs of states that leave the prior as it is; None beyond a limit."""
@@ -286,33 +286,36 @@ class StateRelabelings:
 
     def _changes(self, orders: list[tuple[int, ...]], signs: list[tuple[float, ...]]) -> SignedPermutations:
         """Changes of all cells by these orders of states, each with these signs."""
-        cells, of_cells = [], []
-        for order in orders:
-            for sign in signs:
-                of_blocks, first = [], 0
-                for block, rows in ((self.model.dynamics, order), (self.model.emission, None)):
-                    cell, of_cell = _changed(block, order, sign, rows)
-                    of_blocks.append((first + cell, of_cell))
-                    first += len(cell)
-                cells.append(np.concatenate([block[0] for block in of_blocks]))
-                of_cells.append(np.concatenate([block[1] for block in of_blocks]))
-        return SignedPermutations(np.array(cells), np.array(of_cells))
+        pairs = [(order, np.array(sign)) for order in orders for sign in signs]
+        dynamics = [_changed(self.model.dynamics, order, sign, np.array(order), sign) for order, sign in pairs]
+        one = np.zeros(1, dtype=int), np.ones(1)  # a row of loadings stays in its place
+        emission = [_changed(self.model.emission, order, sign, *one) for order, sign in pairs]
+        model, n = self.model, len(pairs)
+        blocks = [_alike(1, dynamics, 0), _alike(1, dynamics, 1)]
+        blocks += [_alike(model.emission.n_precisions, emission, 0), _alike(model.n_columns, emission, 1)]
+        return SignedPermutations((*blocks, unchanged(2 * model.emission.n_noises, n)))
+
+
+def _leave(changes: SignedPermutations, natural: np.ndarray) -> bool:
+    """Whether changes all leave natural parameters (n_cells,) as they are."""
+    changed = changes.changed(np.repeat(natural[:, None], changes.n, axis=1), np.arange(changes.n))
+    return bool(np.allclose(changed, natural[:, None], rtol=1e-12, atol=1e-12))
+
+
+def _alike(n_rows: int, changes: list, part: int) -> AlikeCells:
+    """Matrices, part 0 of changes, or sums, part 1, that these change alike."""
+    places, signs = (np.array([each[part][k] for each in changes]) for k in (0, 1))
+    return AlikeCells(n_rows, places, signs)
 
 
 def _changed(
-    block: Regression, order: tuple[int, ...], sign: tuple[float, ...], rows: tuple[int, ...] | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The cell that takes each one's place where states, and rows if these are of states, change places and signs."""
+    block: Regression, order: tuple[int, ...], sign: np.ndarray, rows: np.ndarray, of_rows: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Places and signs of the cells of a packed matrix, and of those of sums of rows that change places themselves."""
     d, k = block.n_regressors, len(order)
     turned, of_turned = np.array([*order, *range(k, d)]), np.array([*sign, *(1.0,) * (d - k)])
-    cells = np.arange(len(block.coordinates))
-    packed, total, count, square = block.split(cells)
-    places = unpack_symmetric(packed, d)[:, turned][:, :, turned]
     upper = np.triu_indices(d)
-    of_rows, of_sign = total[:, turned], np.tile(of_turned, (len(total), 1))
-    if rows is not None:
-        of_rows, of_sign = of_rows[list(rows)], of_sign * np.array(sign)[:, None]
-    of_products = np.tile(np.outer(of_turned, of_turned)[upper], len(packed))
-    parts = [places[:, upper[0], upper[1]].ravel(), of_rows.ravel(), count, square]
-    signs = [of_products, of_sign.ravel(), np.ones(len(count)), np.ones(len(square))]
-    return np.concatenate(parts), np.concatenate(signs)
+    places = unpack_symmetric(np.arange(len(upper[0])), d)[np.ix_(turned, turned)]
+    of_matrix = places[upper], np.outer(of_turned, of_turned)[upper]
+    sums = (rows[:, None] * d + turned).ravel()
+    return of_matrix, (sums, np.outer(of_rows, of_turned).ravel())
