@@ -63,7 +63,7 @@ for k, fit in fits.items():
 # from q(states), it is tighter.
 
 tighter = model.log_evidence(flow, kind="collapsed")
-print(f"one state: {tighter.value:.1f} ± {tighter.standard_error:.1f} nats, where the bound is {model.lower_bound_:.1f}")
+print(f"one state: {tighter.value:.1f} ± {tighter.standard_error:.1f} nats, as a bound {model.lower_bound_:.1f}")
 
 # %%
 # Automatic relevance determination begins with more states than needed, learns how strongly each of them is bound to 0,
