@@ -784,7 +784,7 @@ def load_alice():
 
     Notes
     -----
-    License: published measurements in the public domain; cite the source.
+    License: public domain.
 
     References
     ----------

@@ -669,6 +669,21 @@ def test_values_of_the_basis_are_log_evidences(rng):
         assert away[1:] == approx(away[:1] * 2, rel=1e-9, abs=1e-9)
 
 
+def test_turns_of_states_that_grew_large_move_the_bound_by_rounding_alone(rng):
+    """Sums hold terms of 1e9 nats: what an inverse is off by must enter in its square alone."""
+    level = 300 * np.expm1(np.arange(500) / 150)
+    x = np.column_stack([level, 0.9 * level]) + rng.normal(size=(500, 2)).cumsum(axis=0)
+    model = LinearDynamicalSystem.from_precisions([2.0, 2.0], [1.0, 1.0], shape=[1.0], rate=[1.0], n_states=2)
+    data = model.compile(level[:, None] / level.std() + 0.01 * rng.normal(size=(500, 1)), lengths=[500])
+    statistics, moments = model.statistics(data, x)
+    lane = moments[:2, :2], moments[:2, 2:4], moments[:2, 4], 500.0
+    basis = StateBasis(posteriors.VB, model.prior, model.first, statistics, lane)
+    angles = rng.uniform(0, 2 * np.pi, size=50)
+    turns = (np.array([[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]) for a in angles)
+    values = [basis.value(turned)[0] for turned in turns]
+    assert np.ptp(values) < 1e-4
+
+
 def test_the_basis_of_the_most_likely_has_a_closed_form(rng):
     found = 0
     for _ in range(6):

@@ -1,10 +1,13 @@
 """What holds of intervals of forecasts, in the record of a run, and one series of it again."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from reproduction import forecast_coverage as study
 from reproduction.records import read_record
 
+PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "state_space.rst"
 LINES = read_record(study.RESULTS)
 approx = pytest.approx
 
@@ -29,6 +32,12 @@ def test_intervals_at_one_point_are_too_narrow_after_few_steps():
     plug_in, *_ = study.coverage(LINES, 30, "plug-in")
     assert np.all(plug_in < averaged)
     assert plug_in[2] < 0.95 - 2 * error[2]
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="no documentation beside the tests")
+def test_the_guide_shows_the_record():
+    page = PAGE.read_text("utf-8")
+    assert [row for row in study.table(LINES) if f"   {', '.join(row)}\n" not in page] == []
 
 
 def test_shares_held():

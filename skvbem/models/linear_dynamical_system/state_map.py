@@ -158,9 +158,12 @@ class StateBasis:
         log_det = np.linalg.slogdet(precision)[1]
         if len(precision) == 1:
             mean, n_sharing = total @ inverse[0], np.array([len(total)])
+            fitted = mean @ precision[0]
         else:
             mean, n_sharing = (inverse[owner] @ total[:, :, None])[:, :, 0], np.bincount(owner)
-        explained, value = np.einsum("sd,sd->s", mean, total), -0.5 * float(n_sharing @ log_det)
+            fitted = (precision[owner] @ mean[:, :, None])[:, :, 0]
+        # what is explained is most at the exact mean: an error of the inverse enters in its square alone
+        explained, value = np.einsum("sd,sd->s", mean, 2 * total - fitted), -0.5 * float(n_sharing @ log_det)
         weighted = mean
         if block.noise_of is None:
             value += 0.5 * float(explained.sum())
