@@ -11,11 +11,11 @@ import numpy as np
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
-from skvbem.emissions.specifications.base import NumericSpecification, Parameters, finite, positive
+from skvbem.emissions.specifications.base import NormalSpecification, Parameters, finite, positive
 from skvbem.graphs.names import shown
 
 
-class FactorGaussian(NumericSpecification):
+class FactorGaussian(NormalSpecification):
     r"""Columns of measurements whose covariances a few factors explain, hidden in each row.
 
     In component k, :math:`y = \mu_k + \Lambda_k x + \epsilon` with factors :math:`x \sim N(0, I)` and a noise for each
