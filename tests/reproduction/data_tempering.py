@@ -147,11 +147,11 @@ def table(lines: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     for name in [*KINDS, "tables"]:
         off, z = tables(lines) if name == "tables" else tiny_models(lines, name)
         weights = np.exp(off)
+        of_weights = f"{weights.mean():.3f} ± {weights.std() / np.sqrt(len(z)):.3f}"
         yield (
             name,
             str(len(z)),
-            f"{weights.mean():.3f}",
-            f"{weights.std() / np.sqrt(len(z)):.3f}",
+            "" if name == "tables" else of_weights,  # there the reference is no sum
             f"{z.mean():+.2f}",
             f"{z.std():.2f}",
             f"{100 * np.mean(np.abs(z) <= 2):.0f}",

@@ -1,14 +1,14 @@
 """Do draws from the posterior have the intervals of a long run of another sampler, written from the definition alone?
 
-The models of `interval_coverage`, parameters drawn from their prior. Beside `sample_posterior` run the Gibbs samplers of
-this file, which share no line with the library: thirty-two chains side by side in NumPy, from random labels, of which
-the second half counts. Labels of their draws are chosen as those of draws and of the truth are: nearest to q(x) of the
-fit. For each kind of parameter the record has
+The models of `interval_coverage`, parameters drawn from their prior. Beside `sample_posterior` run the Gibbs samplers
+of this file, which share no line with the library: thirty-two chains side by side in NumPy, from random labels, of
+which the second half counts. Labels of their draws are chosen as those of draws and of the truth are: nearest to q(x)
+of the fit. For each kind of parameter the record has
 
 - how many intervals of each level hold the truth, by both, in the same simulations;
 - how much 95 % intervals have in common: the length of their overlap over that of their union;
-- how far posterior means are apart, squared, in units of what both samplers state: the library by `ess`, the long run by
-  the variance of its chains' means. It is 1 on average where effective sizes are honest.
+- how far posterior means are apart, squared, in units of what both samplers state: the library by `ess`, the long run
+  by the variance of its chains' means. It is 1 on average where effective sizes are honest.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     PYTHONPATH=tests python -P -m reproduction.independent_gibbs measure --seconds 600
@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -192,13 +193,8 @@ def measured(name: str, n: int, seed: int) -> dict[str, Any]:
 
 def of_effective_sizes(problem: Any, draws: Any) -> Parameters:
     """Effective sizes of draws, in the shapes and by the names of the problem's parameters."""
-
-    class Worth:
-        parameters = {
-            group: {name: sizes[None] for name, sizes in of_group.items()} for group, of_group in draws.ess.items()
-        }
-
-    return {what: of[0] for what, of in problem.parameters(Worth).items()}
+    sizes = {group: {name: each[None] for name, each in of_group.items()} for group, of_group in draws.ess.items()}
+    return {what: of[0] for what, of in problem.parameters(SimpleNamespace(parameters=sizes)).items()}
 
 
 def in_common(one: np.ndarray, other: np.ndarray) -> float:

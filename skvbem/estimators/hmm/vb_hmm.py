@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import Interval, StrOptions
 from skvbem.emissions import Emission
 from skvbem.estimators.base import check_count, check_flag, check_level, has_posterior
-from skvbem.estimators.hmm.fitted import FittedHMM, Forecast, groups_of_numbers
+from skvbem.estimators.hmm.fitted import FittedHMM, groups_of_numbers
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit

@@ -82,8 +82,6 @@ class LoadingsDisplay:
         need_matplotlib(cls.__name__)
         fitted_factors(estimator, cls.__name__)
         check_mass(level, cls.__name__)
-        if draws is None and X is not None and level is not None and estimator.fitted.form.density:
-            draws = estimator.sample_posterior(X)
         drawn = intervals_to_draw(estimator, X, draws, level)
         ends = None if drawn is None else next(iter(drawn.ends.values()))["standardized_loadings"]
         return cls(
