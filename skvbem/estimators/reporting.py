@@ -14,7 +14,7 @@ from skvbem.estimators.bootstrap import KINDS, Replication, bootstrap_draws, sta
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Intervals
 from skvbem.estimators.posterior_draws import PosteriorDraws
-from skvbem.estimators.standard_errors import StandardErrors, standard_errors
+from skvbem.estimators.standard_errors import standard_errors
 from skvbem.estimators.summary import Summary
 
 # Joint states of what is hidden in one row that standard errors sum over.
@@ -99,14 +99,14 @@ class ReportingEstimator(EvidenceEstimator):
         if X is None:
             return ReportedIntervals()
         if self._fitted_.form.density:
-            found: PosteriorDraws | StandardErrors = self.draws_that_suit(X, **options)
+            draws = self.draws_that_suit(X, **options)
         else:
             evaluation = self.evaluation(X, **options)
             try:
-                found = standard_errors(self._fitted_, evaluation, _MAX_STATES)
+                draws = standard_errors(self._fitted_, evaluation, _MAX_STATES)
             except (TypeError, ValueError, TooLargeError) as error:  # a report is there all the same
                 return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
-        return ReportedIntervals(found.intervals(level), found.method, found.doubts)
+        return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
 
     def draws_that_suit(self, X, sample_weight=None, random_state=None, **where) -> PosteriorDraws:
         """Draws of all parameters by the best method that the data allow, of which reports and displays have intervals.

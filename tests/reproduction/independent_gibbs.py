@@ -34,6 +34,8 @@ RECORD = Path(__file__).with_name("independent_gibbs_results.jsonl")
 N_CHAINS, N_SWEEPS, N_DRAWS = 32, 3000, 1000
 # Of the prior of mixtures: precisions Gamma(2, 1), means of variance ten times that of a row.
 _SHAPE, _RATE, _MEAN_PRECISION = 2.0, 1.0, 0.1
+# Draws whose labels are chosen together.
+_BLOCK = 500
 
 Parameters = dict[str, np.ndarray]
 
@@ -142,13 +144,11 @@ def nearness(problem: Any, drawn: Parameters, model: Any, X: Any) -> np.ndarray:
     """Minus the divergence of labels at draws from those of a fit, but for a constant, (n_draws,)."""
     if isinstance(problem, Mixture):
         q = np.concatenate(list(model.fitted.e_step([X])))
-        return np.array([(q * problem.log_joint(_one(drawn, k), X)[0]).sum() for k in range(len(drawn["means"]))])
+        blocks = range(0, len(drawn["means"]), _BLOCK)
+        parts = ({name: of[at : at + _BLOCK] for name, of in drawn.items()} for at in blocks)
+        return np.concatenate([np.einsum("nk,dnk->d", q, problem.log_joint(part, X)) for part in parts])
     expected = expected_counts(problem, model)
     return sum((expected[name] * np.log(of)).reshape(len(of), -1).sum(axis=1) for name, of in drawn.items())
-
-
-def _one(drawn: Parameters, k: int) -> Parameters:
-    return {name: of[k : k + 1] for name, of in drawn.items()}
 
 
 def expected_counts(problem: Any, model: Any) -> Mapping[str, np.ndarray]:
