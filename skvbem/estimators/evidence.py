@@ -132,7 +132,7 @@ class EvidenceEstimator(VBEstimator):
             run.note,
             self.max_memory,
             type(self).__name__,
-            lambda fit: run.plan.optima(model, data, fit, n_threads),
+            lambda fit: run.plan.run_optima(model, data, fit, n_threads),
         )
 
     @abstractmethod

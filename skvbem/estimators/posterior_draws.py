@@ -118,7 +118,7 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
             f"Draws from the posterior of a {owner} complete rows one by one, and need whole-number sample weights. "
             "Take method='linear_response', which sums hidden variables out."
         )
-    optima = evaluation.optima()
+    optima = evaluation.ended_optima()
     weights = weights_of_optima(evaluation.model, evaluation.data, posteriors.VB, optima)
     chains = GibbsChains(
         evaluation.capability("points", "sample_posterior"),

@@ -70,7 +70,7 @@ class Evaluation:
         Bytes that a score may hold.
     owner : str, default="estimator"
         Class of the estimator that has this limit.
-    optima_of : callable of Fit to ndarray (n_cells, n_optima), optional
+    run_optima : callable of Fit to ndarray (n_cells, n_optima), optional
         Runs the optima of a VB fit to their ends, the best first; by default they are taken as they are.
     """
 
@@ -89,12 +89,12 @@ class Evaluation:
         note: str = "",
         max_memory: float = np.inf,
         owner: str = "estimator",
-        optima_of: Callable[[Fit], np.ndarray] = attrgetter("optima"),
+        run_optima: Callable[[Fit], np.ndarray] = attrgetter("optima"),
     ):
         self.model, self.capabilities, self.data, self.method = model, capabilities, data, method
         self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
         self.max_memory, self.owner = max_memory, owner
-        self._run, self._optima_of, self._seed, self._fits = run, optima_of, list(seed), {method: fit}
+        self._run, self._run_optima, self._seed, self._fits = run, run_optima, list(seed), {method: fit}
 
     @property
     def rows_are_in_memory(self) -> bool:
@@ -109,9 +109,9 @@ class Evaluation:
             self._fits[form] = self._run(FORMS[form], self._fits[self.method])
         return self._fits[form]
 
-    def optima(self) -> np.ndarray:
+    def ended_optima(self) -> np.ndarray:
         """Statistics (n_cells, n_optima) of different optima of VB, the best first, for chains to start from."""
-        return self._optima_of(self.fit("vb"))
+        return self._run_optima(self.fit("vb"))
 
     def doubts_of(self, form: str | None) -> tuple[str, ...]:
         """Why scores at a fit that was made for them should not be trusted; the fit at hand was warned of."""

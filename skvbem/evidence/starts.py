@@ -137,7 +137,7 @@ def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int)
         )
     model = evaluation.model
     certain = evaluation.capability("points").certain_statistics(evaluation.data, evaluation.generator(_ANYWHERE))
-    fits = list(evaluation.optima().T[:n_fits]) if any(fractions) else []
+    fits = list(evaluation.ended_optima().T[:n_fits]) if any(fractions) else []
     pairs = [(fraction, counts) for counts in fits for fraction in fractions if fraction]
     if not fits or np.allclose(_of_rows(evaluation, fits[0]), certain, rtol=1e-9, atol=1e-9):
         pairs = [(0.0, certain)]

@@ -132,21 +132,20 @@ class Explorer:
     def finished(self, ascent: Ascent, contenders: list[Contender]) -> list[Contender]:
         """Optima that may be the best run to the end, and the others as they were left, the best first."""
         best = contenders[0]
-        optima = self._run_on(ascent, contenders, [each.may_reach(best) for each in contenders])
+        optima = self._run_on(ascent, contenders, [each for each in contenders if each.may_reach(best)])
         if not optima[0].converged:  # others may have had fewer steps left than it has
-            optima = self._run_on(ascent, optima, [each is optima[0] for each in optima])
+            optima = self._run_on(ascent, optima, optima[:1])
         return optima
 
-    def _run_on(self, ascent: Ascent, contenders: list[Contender], which: list[bool]) -> list[Contender]:
-        """Different optima, the best first, once some of them were run to their ends."""
-        live = [each for each, runs in zip(contenders, which) if runs]
+    def _run_on(self, ascent: Ascent, contenders: list[Contender], live: list[Contender]) -> list[Contender]:
+        """Different optima, the best first, once those that are live were run to their ends."""
         room = self.limits["max_iter"] - max(each.n_iter for each in live)
         if self.stopped or room < 2 or all(each.to_come < self.limits["tol"] for each in live):
             return contenders
         race = Race(counts=self.method.solutions(ascent))
         after = self._run(ascent, live, race, {**self.limits, "max_iter": room})
         ended = [last.gone_on(each) for last, each in zip(live, after)]
-        return different([*ended, *(each for each, runs in zip(contenders, which) if not runs)])
+        return different([*ended, *(each for each in contenders if each not in live)])
 
     def _run(
         self, ascent: Ascent, contenders: list[Contender], race: Race, limits: Mapping[str, Any]

@@ -46,7 +46,7 @@ class Fit:
         The objective along the run of every start; empty where it was left behind.
     optima : ndarray of shape (n_cells, n_optima)
         Statistics of the different optima that starts and moves got to, the best first. A race may have left some of
-        them on their way; `FitPlan.optima` runs these to their ends.
+        them on their way; `FitPlan.run_optima` runs these to their ends.
     restart_to_come : ndarray of shape (n_starts,)
         Nats that every start might still have gained where a race left it.
     restart_counts : ndarray of bool, shape (n_starts,)
@@ -298,7 +298,7 @@ class FitPlan:
             return self._explored(ascent, starts, self.n_starts + 1, stop)
         return self._best(ascent, self.method.eased(model, data, form, starts(ascent), n_threads), stop)
 
-    def optima(self, model, data, fit: Fit, n_threads: int = 1) -> np.ndarray:
+    def run_optima(self, model, data, fit: Fit, n_threads: int = 1) -> np.ndarray:
         """Different optima of a VB fit run to their ends, the best first, for chains to start from.
 
         Returns

@@ -18,8 +18,6 @@ done again. Its first lines lack predictive probabilities.
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
@@ -27,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reproduction.records import read_record, simulate
+from reproduction.records import by_each_method, new_line, read_record, simulate, timed
 from scipy.special import logsumexp
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture
@@ -252,35 +250,34 @@ def measured(name: str, n: int, seed: int) -> dict:
     # Rows of other parameters: at the truth, rows that are drawn from it are more probable than at draws.
     new = problem.rows(problem.truth(rng), _STEPS * _N_NEW if isinstance(problem, Chain) else _N_NEW, rng)
     pairs = rng.integers(len(X), size=(_N_PAIRS, 2))
-    record: dict = {"problem": name, "n": n, "seed": seed, "seconds": {}, "held": {}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        began = time.process_time()
+    record = new_line(name, n, seed)
+    with timed(record, "fit"):
         model = problem.fitted(X, seed)
-        record["seconds"]["fit"] = round(time.process_time() - began, 3)
-        orders = [list(order) for order in permutations(range(problem.n_labels))]
-        aligned = max(
-            (problem.relabeled(truth, order) for order in orders), key=lambda each: problem.nearness(model, X, each)
+    aligned = aligned_truth(problem, truth, model, X)
+    for method, draws in drawn_by_each_method(record, model, X):
+        parameters = problem.parameters(draws)
+        true, drawn = (
+            problem.label_free(of, X, new, pairs)
+            | {what: values.reshape(len(values), -1) for what, values in of.items()}
+            for of in (aligned, parameters)
         )
-        for method in METHODS:
-            began = time.process_time()
-            try:
-                draws = model.sample_posterior(X, 1000, method=method)
-            except ValueError as error:  # linear response at a saddle
-                record["held"][method] = None
-                record["refused"] = str(error)[:80]
-                continue
-            record["seconds"][method] = round(time.process_time() - began, 3)
-            if method == "draws":
-                record["converged"], record["n_sweeps"] = draws.converged, draws.n_sweeps
-            parameters = problem.parameters(draws)
-            true, drawn = (
-                problem.label_free(of, X, new, pairs)
-                | {what: values.reshape(len(values), -1) for what, values in of.items()}
-                for of in (aligned, parameters)
-            )
-            record["held"][method] = {what: held(drawn[what], true[what][0]) for what in true}
+        record["held"][method] = {what: held(drawn[what], true[what][0]) for what in true}
     return record
+
+
+def aligned_truth(problem: Any, truth: dict, model: Any, X: np.ndarray) -> dict:
+    """The truth under those labels that are nearest to q(x) of a fit."""
+    orders = permutations(range(problem.n_labels))
+    candidates = (problem.relabeled(truth, list(order)) for order in orders)
+    return max(candidates, key=lambda each: problem.nearness(model, X, each))
+
+
+def drawn_by_each_method(record: dict, model: Any, X: Any) -> Iterator[tuple[str, Any]]:
+    """1 000 draws of the posterior by each method, but for linear response at a saddle, which is refused."""
+    for method, draws in by_each_method(record, METHODS, lambda method: model.sample_posterior(X, 1000, method=method)):
+        if method == "draws":
+            record["converged"], record["n_sweeps"] = draws.converged, draws.n_sweeps
+        yield method, draws
 
 
 def held(drawn: np.ndarray, truth: np.ndarray) -> list[int]:

@@ -14,14 +14,12 @@ again.
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from reproduction.interval_coverage import METHODS, costs_of, held, shares_of
-from reproduction.records import read_record, simulate
+from reproduction.interval_coverage import costs_of, drawn_by_each_method, held, shares_of
+from reproduction.records import new_line, read_record, simulate, timed
 
 from skvbem import VBFactorAnalysis
 from skvbem.estimators.factor_analysis.rotations import ROTATIONS, matched, rotated
@@ -48,32 +46,19 @@ def measured(name: str, n: int, seed: int) -> dict:
     X = rng.normal(size=(n, _Q)) @ loadings.T + np.sqrt(noise) * rng.normal(size=(n, _D))
     deviations = np.sqrt((loadings**2).sum(axis=1) + noise)
     turned = rotated(loadings, ROTATIONS[name].of(loadings / deviations[:, None]))
-    record: dict = {"problem": name, "n": n, "seed": seed, "seconds": {}, "held": {}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        began = time.process_time()
+    record = new_line(name, n, seed)
+    with timed(record, "fit"):
         model = VBFactorAnalysis(_Q, rotation=name, random_state=seed).fit(X)
-        record["seconds"]["fit"] = round(time.process_time() - began, 3)
-        order, signs = (of_one[0] for of_one in matched(turned[None], model.loadings_))
-        turned = turned[:, order] * signs
-        large = np.abs(turned) > _LARGE
-        for method in METHODS:
-            began = time.process_time()
-            try:
-                draws = model.sample_posterior(X, 1000, method=method)
-            except ValueError as error:  # linear response at a saddle
-                record["held"][method] = None
-                record["refused"] = str(error)[:80]
-                continue
-            record["seconds"][method] = round(time.process_time() - began, 3)
-            if method == "draws":
-                record["converged"], record["n_sweeps"] = draws.converged, draws.n_sweeps
-            drawn = draws.parameters["factor"]
-            record["held"][method] = {
-                "large loadings": held(drawn["loadings"][:, large], turned[large]),
-                "small loadings": held(drawn["loadings"][:, ~large], turned[~large]),
-                "uniquenesses": held(drawn["uniquenesses"], noise / deviations**2),
-            }
+    order, signs = (of_one[0] for of_one in matched(turned[None], model.loadings_))
+    turned = turned[:, order] * signs
+    large = np.abs(turned) > _LARGE
+    for method, draws in drawn_by_each_method(record, model, X):
+        drawn = draws.parameters["factor"]
+        record["held"][method] = {
+            "large loadings": held(drawn["loadings"][:, large], turned[large]),
+            "small loadings": held(drawn["loadings"][:, ~large], turned[~large]),
+            "uniquenesses": held(drawn["uniquenesses"], noise / deviations**2),
+        }
     return record
 
 

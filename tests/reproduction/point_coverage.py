@@ -15,17 +15,14 @@ again.
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Iterator
-from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from reproduction.interval_coverage import LEVELS, PROBLEMS
-from reproduction.records import read_record, simulate
+from reproduction.interval_coverage import LEVELS, PROBLEMS, aligned_truth
+from reproduction.records import by_each_method, new_line, read_record, simulate, timed
 
 RECORD = Path(__file__).with_name("point_coverage_results.jsonl")
 METHODS = ("standard_errors", "nonparametric", "parametric")
@@ -38,27 +35,14 @@ def measured(name: str, n: int, seed: int) -> dict:
     rng = np.random.default_rng([20261124, list(PROBLEMS).index(name), n, seed])
     truth = problem.truth(rng)
     X = problem.rows(truth, n, rng)
-    record: dict = {"problem": name, "n": n, "seed": seed, "seconds": {}, "held": {}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = problem.fitted(X, seed).set_params(method="ml")
-        began = time.process_time()
+    record = new_line(name, n, seed)
+    model = problem.fitted(X, seed).set_params(method="ml")
+    with timed(record, "fit"):
         model.fit(X)
-        record["seconds"]["fit"] = round(time.process_time() - began, 3)
-        orders = [list(order) for order in permutations(range(problem.n_labels))]
-        aligned = max(
-            (problem.relabeled(truth, order) for order in orders), key=lambda each: problem.nearness(model, X, each)
-        )
-        for method in METHODS:
-            began = time.process_time()
-            try:
-                found = intervals_of(model, X, method)
-            except ValueError as error:  # a component without width
-                record["held"][method] = None
-                record["refused"] = str(error)[:80]
-                continue
-            record["seconds"][method] = round(time.process_time() - began, 3)
-            record["held"][method] = held(problem, aligned, found)
+    aligned = aligned_truth(problem, truth, model, X)
+    # A component without width has no standard errors.
+    for method, found in by_each_method(record, METHODS, lambda method: intervals_of(model, X, method)):
+        record["held"][method] = held(problem, aligned, found)
     return record
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Found = TypeVar("Found")
 
 
 def read_record(path: Path) -> list[dict[str, Any]]:
@@ -19,6 +23,36 @@ def add_to_record(path: Path, line: Mapping[str, Any]) -> None:
     """Add a line to a record."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
+
+
+def new_line(problem: str, n: int, seed: int) -> dict[str, Any]:
+    """The line of a simulation: CPU seconds, and how many intervals hold the truth, are still to come."""
+    return {"problem": problem, "n": n, "seed": seed, "seconds": {}, "held": {}}
+
+
+@contextmanager
+def timed(line: dict[str, Any], what: str) -> Iterator[None]:
+    """Note the CPU seconds of something that warns of nothing, if it comes to an end."""
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    line["seconds"][what] = round(time.process_time() - began, 3)
+
+
+def by_each_method(
+    line: dict[str, Any], methods: Iterable[str], ask: Callable[[str], Found]
+) -> Iterator[tuple[str, Found]]:
+    """What each method finds, its CPU seconds noted; of a method that refuses, the line says why."""
+    for method in methods:
+        try:
+            with timed(line, method):
+                found = ask(method)
+        except ValueError as error:
+            line["held"][method] = None
+            line["refused"] = str(error)[:80]
+            continue
+        yield method, found
 
 
 def simulate(

@@ -131,7 +131,7 @@ def test_no_optimum_is_kept_twice(seed):
     X = load_coleman_panel(as_frame=True).data
     edges = [("member", "A"), ("member", "C"), ("attitude", "B"), ("attitude", "D"), ("member", "attitude")]
     model = VBDiscreteDAG(edges, latents={"member": 2, "attitude": 2}, random_state=seed).fit(X)
-    optima = model.evaluation(X).optima()
+    optima = model.evaluation(X).ended_optima()
     ascent = model._run_.plan.method.ascent(model._fitted_.model, model.evaluation(X).data, VB, 1)
     ends = run(ascent, optima, tol=1e-8, max_iter=5000).objective
     assert np.all(np.diff(ends) < -0.01)
@@ -155,7 +155,7 @@ def test_chains_start_from_optima_with_a_part_of_the_posterior_run_to_their_ends
     starts = np.array([[0.5, 9.5, 10.5, 19.5, 29.5, 41.0]])
     plan = FitPlan(OnHills(hills), (0,), starts, LIMITS, explore=explore)
     fit = plan.run(None, None, VB)
-    assert plan.optima(None, None, fit)[0] == approx([10.0, 0.0, 20.0], abs=1e-4)
+    assert plan.run_optima(None, None, fit)[0] == approx([10.0, 0.0, 20.0], abs=1e-4)
     assert fit.optima[0, 0] == approx(10.0, abs=1e-3)
     assert fit.restart_objectives == approx([0.0, 1.0, 1.0, -10.0, -12.0, 0.9999], abs=0.1)
 
@@ -165,7 +165,7 @@ def test_only_chains_have_optima_run_to_their_ends():
     plan = FitPlan(OnHills(hills), (0,), np.array([[0.5, 9.5]]), LIMITS, explore=True)
     fit = plan.run(None, None, VB)
     n_steps = hills.n_steps
-    plan.optima(None, None, fit)
+    plan.run_optima(None, None, fit)
     assert hills.n_steps > n_steps
 
 

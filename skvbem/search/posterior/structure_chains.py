@@ -389,7 +389,7 @@ def _points_of_fits(job: Any, graphs: Graphs, settings: Sequence[Mapping], n: in
     for setting in settings:
         estimator: Any = job.candidate_of(setting)
         evaluation = estimator.evaluate(job.readings.of(estimator))
-        fits.append((evaluation.model, evaluation.optima()))
+        fits.append((evaluation.model, evaluation.ended_optima()))
     columns = []
     for k in range(n):
         model, optima = fits[k % len(fits)]
