@@ -73,8 +73,8 @@ class FactorAnalyzer(Emission):
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
     correlation : ndarray of shape (d, d), or empty
         Of the data, where the numbers of factors are to be counted: starts of any number are made of it.
-    groups : tuple of tuple of int
-        Columns of each group whose loadings have precisions of their own; empty if all columns are one group.
+    group_of : tuple of int
+        Of each column the group, whose loadings have precisions of their own; empty if all columns are one group.
     """
 
     origin: np.ndarray
@@ -87,7 +87,7 @@ class FactorAnalyzer(Emission):
     total_weight: float = 1.0
     n_factors_of: tuple[int, ...] = ()
     correlation: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    groups: tuple[tuple[int, ...], ...] = ()
+    group_of: tuple[int, ...] = ()
 
     @classmethod
     def for_data(
@@ -98,7 +98,7 @@ class FactorAnalyzer(Emission):
         n_factors: int | None,
         spherical: bool = False,
         tied: bool = False,
-        groups: Sequence[Sequence[int]] = (),
+        group_of: tuple[int, ...] = (),
     ) -> Self:
         """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,).
 
@@ -112,9 +112,7 @@ class FactorAnalyzer(Emission):
         mean = moments.mean / moments.deviation
         units = moments.origin, moments.deviation, mean
         correlation = moments.correlation if n_factors is None else np.empty((0, 0))
-        of_groups = tuple(tuple(columns) for columns in groups)
-        weight_of_all = moments.total_weight
-        return cls(*units, has_gaps, loadings, spherical, tied, weight_of_all, (), correlation, of_groups)
+        return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, (), correlation, group_of)
 
     @property
     def counts_factors(self) -> bool:
@@ -162,17 +160,14 @@ class FactorAnalyzer(Emission):
         return len(self.layout(1).coordinates), len(self.layout(2).coordinates)
 
     @cached_property
-    def group_of(self) -> np.ndarray:
+    def groups(self) -> np.ndarray:
         """Which group each column is in, (d,)."""
-        group_of = np.zeros(self.n_columns, dtype=int)
-        for group, columns in enumerate(self.groups):
-            group_of[list(columns)] = group
-        return group_of
+        return np.array(self.group_of or (0,) * self.n_columns)
 
     @cached_property
     def matrix_of(self) -> np.ndarray:
         """Which matrix of its component each column has, (d,): those of a group without gaps share one of the first."""
-        with_shared, shared = np.unique(self.group_of[~self.has_gaps], return_inverse=True)
+        with_shared, shared = np.unique(self.groups[~self.has_gaps], return_inverse=True)
         matrix_of = np.cumsum(self.has_gaps) - 1 + len(with_shared)
         matrix_of[~self.has_gaps] = shared
         return matrix_of
@@ -181,7 +176,7 @@ class FactorAnalyzer(Emission):
     def group_of_matrix(self) -> np.ndarray:
         """Which group each matrix of a component belongs to, (n_matrices,)."""
         group_of_matrix = np.empty(int(self.matrix_of.max()) + 1, dtype=int)
-        group_of_matrix[self.matrix_of] = self.group_of
+        group_of_matrix[self.matrix_of] = self.groups
         return group_of_matrix
 
     def in_use(self, n_components: int) -> np.ndarray:
@@ -254,7 +249,7 @@ class FactorAnalyzer(Emission):
             return family(float(relevance_prior))
         if not in_use[:, 1:].any():
             return family(1.0)
-        learned = np.repeat(self.in_use(n_components), n_groups := int(self.group_of.max()) + 1, axis=0)
+        learned = np.repeat(self.in_use(n_components), n_groups := int(self.groups.max()) + 1, axis=0)
         learned[:, 0] = False
         groups = n_groups * np.arange(n_components)[:, None] + self.group_of_matrix
         return with_learned_precisions(family(1.0), learned, *relevance_prior, groups.ravel())

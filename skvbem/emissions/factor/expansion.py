@@ -11,6 +11,8 @@ from skvbem.families import Regression
 
 # The least share of their variance, in some direction, that factors must have to be whitened.
 _MIN_VARIANCE_SHARE = 1e-10
+# Twice the shape and the rate of a prior of precisions of loadings.
+_OF_PRIOR = 2.0
 # Turns towards the common axes of several matrices, at most.
 _N_TURNS = 8
 
@@ -91,18 +93,20 @@ class FactorExpansion:
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=-1).T
 
 
-def common_axes(matrices: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def common_axes(matrices: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     r"""Orthogonal axes (..., q, q), as columns, along which matrices (..., n, q, q) are as diagonal as they can be.
 
-    Common principal components: least is :math:`\sum_g d_g \sum_k \ln w_k^\top M_g w_k` with weights d [Flury 1984]. Of
-    one matrix they are its eigenvectors, those of the largest eigenvalues first. Of several they are found from the
+    Of one matrix they are its eigenvectors, those of the largest eigenvalues first. Of several they are common
+    principal components [Flury 1984]: least is what hidden precisions of loadings cost under a Gamma(1, 1) prior,
+    :math:`\sum_g (d_g + 2) \sum_k \ln(2 + w_k^\top M_g w_k)` with sizes d of groups. They are found from the
     eigenvectors of the sum, or from the axes as they are, by a few turns that descend.
     """
     axes = np.linalg.eigh(matrices.sum(axis=-3))[1][..., ::-1]
     q = axes.shape[-1]
-    if len(weights) == 1 or q == 1:
+    if len(sizes) == 1 or q == 1:
         return axes
-    of_turns, by_group = np.eye(q), weights[:, None, None]
+    of_turns, weights = np.eye(q), sizes + _OF_PRIOR
+    matrices, by_group = matrices + _OF_PRIOR * of_turns, weights[:, None, None]
 
     def turned(axes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         each = axes.swapaxes(-1, -2)[..., None, :, :] @ matrices @ axes[..., None, :, :]

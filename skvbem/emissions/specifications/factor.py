@@ -110,9 +110,14 @@ class FactorGaussian(NumericSpecification):
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> FactorAnalyzer:
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
         self.check_parameters()
-        options = {"spherical": self.noise == "spherical", "tied": self.tied, "groups": self.groups or ()}
+        options = {"spherical": self.noise == "spherical", "tied": self.tied, "group_of": self._group_of()}
         n_factors = None if self.n_factors == "auto" else self.n_factors
         return FactorAnalyzer.for_data(values, weight, n_factors=n_factors, **options)
+
+    def _group_of(self) -> tuple[int, ...]:
+        """The group of each column, groups being lists of the places of their columns; empty without any."""
+        places = [(place, group) for group, columns in enumerate(self.groups or ()) for place in columns]
+        return tuple(group for _, group in sorted(places))
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Mean, its precision in rows, noise and relevance of factors."""

@@ -128,7 +128,7 @@ class FittedFactorAnalysis(FittedMixture):
         if not isinstance(self.model.prior.blocks[-1], Hierarchical):
             return None
         relevance = self.emission.relevance(self.prior_as_found.blocks[-1])[0]
-        return relevance if self.emission.groups else relevance[0]
+        return relevance if self.emission.group_of else relevance[0]
 
     @cached_property
     def loadings_deviations(self) -> np.ndarray:
