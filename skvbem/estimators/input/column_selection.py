@@ -89,8 +89,9 @@ class ColumnSelection:
             raise ValueError(f"{self.whose} names column {outside[0]!r}, which is none of its own: {theirs}.")
         left = [self.names[position] for position in sorted(among) if position not in times]
         if left:
+            of = "of X" if len(among) == len(self.names) else "of its own"
             raise ValueError(
-                f"{self.whose} gives no {self.kind} to {listed(map(repr, left))}. Name every column of X, or leave "
+                f"{self.whose} gives no {self.kind} to {listed(map(repr, left))}. Name every column {of}, or leave "
                 "such columns out."
             )
 
