@@ -121,13 +121,15 @@ class FittedFactorAnalysis(FittedMixture):
 
     @cached_property
     def relevance(self) -> np.ndarray | None:
-        """Expected precisions of the loadings of the factors that were found, in the order of these; None if known.
+        """Expected precisions of the loadings of the factors as they are shown without a rotation; None if known.
 
         Where columns come in groups, of each group, (n_groups, q).
         """
         if not isinstance(self.model.prior.blocks[-1], Hierarchical):
             return None
-        relevance = self.emission.relevance(self.prior_as_found.blocks[-1])[0]
+        loadings = self.as_found["loadings"] / self.deviations[:, None]
+        order, _ = order_and_signs(loadings, np.eye(self.n_factors))
+        relevance = self.emission.relevance(self.prior_as_found.blocks[-1])[0][:, order]
         return relevance if self.emission.group_of else relevance[0]
 
     @cached_property
