@@ -153,6 +153,50 @@ def test_loadings_of_zero_lead_nowhere(rng):
     assert run(ascent, start, tol=1e-9, max_iter=500).objective[0] == approx(-90.492081243, abs=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("rows", "n_factors", "spherical", "bounds"),
+    [
+        (A, 1, False, (-81.18828, -81.32069)),
+        (B, 1, True, (-52.42113, -52.46697)),
+        (E, 2, False, (-174.56145, -174.78253)),
+    ],
+)
+def test_noise_and_coefficients_together_are_bounded_more_tightly(rows, n_factors, spherical, bounds):
+    """Than apart, q(w) q(tau), as another program has it: its best has the same moments, so the difference is known."""
+    n, d = table(rows).shape
+    n_coefficients = (1 + n_factors) * (d if spherical else 1)
+    a = 1 + n * (d if spherical else 1) / 2
+    apart = a + n_coefficients / 2
+    of_precision = (apart - a) * digamma(apart) - gammaln(apart) + gammaln(a) + a * np.log(apart / a) + a - apart
+    of_coefficients = 0.5 * n_coefficients * (np.log(apart) - digamma(apart))
+    cost = (of_precision + of_coefficients) * (1 if spherical else d)
+    assert cost > 0
+    assert bounds[0] - cost == approx(bounds[1], abs=4e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "spherical", "log_posterior", "log_likelihood", "precision", "relevance"),
+    [
+        (T1, False, -13.238177306, None, None, None),
+        (A, False, -77.117543314, -63.406423415, [7.046871, 2.441939, 2.642768], 0.614168),
+        (B, True, -49.946746462, None, None, None),
+    ],
+)
+def test_modes_of_another_program(rows, spherical, log_posterior, log_likelihood, precision, relevance):
+    """There the mode of ln nu, too, at which its density is less than the integral over it by a known constant."""
+    Y = table(rows)
+    emission = AsGiven(1, noise="spherical" if spherical else "diag")
+    model = VBMixture(1, emission=emission, method="map", tol=1e-9, random_state=0).fit(Y)
+    shape = 1 + Y.shape[1] / 2
+    assert model.log_posterior_ + shape * np.log(shape) - shape - gammaln(shape) == approx(log_posterior, abs=1e-8)
+    if precision is not None:
+        (of_group,) = model.parameters_.values()
+        tau = 1 / of_group["noise_variances"][0]
+        np.testing.assert_allclose(tau, precision, atol=2e-6)
+        assert shape / (1 + 0.5 * tau @ of_group["loadings"][0, :, 0] ** 2) == approx(relevance, abs=1e-6)
+        assert model.score_samples(Y).sum() == approx(log_likelihood, abs=1e-6)
+
+
 # Without factors, and with too many -----------------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ from skvbem.estimators.fitted import Intervals, Parameters, of_draw
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.summary import ParameterTable
 from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.relevance import regression_of
 
 # A uniqueness at which a column is named, in floors of maximum likelihood.
 _NEAR = 2.0
@@ -129,7 +130,7 @@ class FittedFactorAnalysis(FittedMixture):
             return None
         loadings = self.as_found["loadings"] / self.deviations[:, None]
         order, _ = order_and_signs(loadings, np.eye(self.n_factors))
-        relevance = self.emission.relevance(self.prior_as_found.blocks[-1])[0][:, order]
+        relevance = self.emission.relevance(regression_of(self.prior_as_found.blocks[-1]))[0][:, order]
         return relevance if self.emission.group_of else relevance[0]
 
     @cached_property

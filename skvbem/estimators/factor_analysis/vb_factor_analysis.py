@@ -138,8 +138,8 @@ class VBFactorAnalysis(MixtureEstimator):
     rotation_matrix_ : ndarray of shape (n_factors, n_factors)
         T: factors are those found times T, and loadings those found times the inverse of its transpose.
     relevance_ : ndarray of shape (n_factors,), or (n_groups, n_factors) of `groups`
-        With ``relevance="ard"``, expected precisions of loadings; small ones matter. They are of the factors without a rotation,
-        by the variance that these explain.
+        With ``relevance="ard"``, expected precisions of loadings; small ones matter. They are of the factors without a
+        rotation, by the variance that these explain.
     heywood_ : list of str
         Columns of which next to nothing is noise.
     n_factors_, n_components_ : int
