@@ -133,10 +133,10 @@ class Restarts:
         reached = self.bounds[~np.isnan(self.bounds)]
         n_ended = int((self.converged & ~np.isnan(self.bounds)).sum())
         kinds = ", ".join(f"{self.kinds.count(kind)} {kind}" for kind in dict.fromkeys(self.kinds))
-        text = f"Restarts({len(self.bounds)} starts, {n_ended} run to the end"
+        text = f"Restarts({len(self.bounds)} start{'s' * (len(self.bounds) != 1)}, {n_ended} run to the end"
         if len(reached):
-            text += f"; best {reached.max():.6g} met {self.n_best} times, median {np.median(reached):.6g}, "
-            text += f"worst {reached.min():.6g}"
+            text += f"; best {reached.max():.6g}" + (f" met {self.n_best} times" if self.n_best else "")
+            text += f", median {np.median(reached):.6g}, worst {reached.min():.6g}"
         if len(set(self.kinds)) > 1:
             text += f"; {kinds}"
         if self.moves:

@@ -219,21 +219,13 @@ class SignedRelabelings(Relabelings):
         self, cells: np.ndarray, changes: Sequence[SignedPermutations], orders: np.ndarray, cells_in_order: np.ndarray
     ):
         self.cells, self.changes, self.orders, self.cells_in_order = cells, changes, orders, cells_in_order
-        sizes = [len(each.cells) for each in changes]
+        sizes = [each.n for each in changes]
         self.n, self.most_changes = len(orders) * prod(sizes), max(sizes)
-        self.cost = float(cells_in_order.size + len(cells) * cells.size * self.most_changes)
+        self.cost = float(cells_in_order.size + len(cells) ** 2 * max(each.n_operations for each in changes))
         self.are_changed = np.zeros((len(cells),) * 2, dtype=bool)
         for order in orders:
             self.are_changed[np.arange(len(cells)), order] = True
         self.others = np.setdiff1d(np.arange(cells_in_order.shape[1]), cells)
-
-    def _products(self, statistics: np.ndarray, log_points: np.ndarray, k: int, label: int) -> np.ndarray:
-        """statistics of label k . every change of a label of points, (n_changes, n_statistics, n_points)."""
-        n_changes = len(self.changes[k].cells)
-        # changing the statistics instead of the points runs through the inverses, which are the same group
-        changed = self.changes[k](statistics[:, self.cells[k]].T).transpose(0, 2, 1)
-        products = changed.reshape(n_changes * len(statistics), -1) @ log_points[self.cells[label]]
-        return products.reshape(n_changes, len(statistics), -1)
 
     def _of_orders(self, statistics: np.ndarray, log_points: np.ndarray, over: Callable[..., np.ndarray]) -> np.ndarray:
         """For every order the sum over its labels of one number for all changes, (n_orders, n_statistics, n_points)."""
@@ -243,7 +235,9 @@ class SignedRelabelings(Relabelings):
             points = log_points[:, first : first + at_once]
             entries = np.zeros((n, n, len(statistics), points.shape[1]))
             for k, label in np.argwhere(self.are_changed):
-                entries[k, label] = over(self._products(statistics, points, k, label))
+                entries[k, label] = over(
+                    self.changes[k].products(statistics[:, self.cells[k]], points[self.cells[label]])
+                )
             of_labels = np.array([entries[np.arange(n), order].sum(axis=0) for order in self.orders])
             of_others = [statistics[:, self.others] @ points[order[self.others]] for order in self.cells_in_order]
             parts.append(of_labels + np.array(of_others))
@@ -259,18 +253,18 @@ class SignedRelabelings(Relabelings):
         which = _choice(self._of_orders(one, point, log_sum_exp)[:, 0, 0], rng)
         drawn = log_point[self.cells_in_order[which]]
         for cells, changes in zip(self.cells, self.changes):
-            products = changes(drawn[cells]) @ statistics[cells]
-            drawn[cells] = changes(drawn[cells])[_choice(products, rng)]
+            products = changes.products(statistics[cells][None], drawn[cells][:, None])[:, 0, 0]
+            drawn[cells] = changes.changed(drawn[cells][:, None], np.array([_choice(products, rng)]))[:, 0]
         return drawn
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """Points under the best order, and of each label under the best change."""
         best = self._of_orders(statistics[None], log_points, lambda products: products.max(axis=0))[:, 0].argmax(axis=0)
         aligned = np.take_along_axis(log_points, self.cells_in_order[best].T, axis=0)
+        at_once = max(1, _CHUNK // self.most_changes)
         for cells, changes in zip(self.cells, self.changes):
-            for at in range(0, aligned.shape[1], max(1, _CHUNK // changes.cells.size)):
-                points = slice(at, at + max(1, _CHUNK // changes.cells.size))
-                changed = changes(aligned[cells, points])
-                products = np.einsum("gcp,c->gp", changed, statistics[cells])
-                aligned[cells, points] = np.take_along_axis(changed, products.argmax(axis=0)[None, None], axis=0)[0]
+            for at in range(0, aligned.shape[1], at_once):
+                points = aligned[cells, at : at + at_once]
+                products = changes.products(statistics[cells][None], points)[:, 0]
+                aligned[cells, at : at + at_once] = changes.changed(points, products.argmax(axis=0))
         return aligned

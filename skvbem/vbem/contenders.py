@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skvbem.vbem.driver import Run
+from skvbem.vbem.posteriors import Form
 
 # Nats by which objectives of different optima differ, and the share of them that is taken for rounding.
 _DIFFERENT, _SAME = 0.01, 1e-10
@@ -21,6 +22,8 @@ REACH = 6.0
 _PATIENCE, _PATIENCE_PER_START = 4, 0.4
 
 
+# The share of all counts that a proposal mixes into each of its own where no prior does.
+_BLUR = 1e-3
 #: The kind of a proposal that keeps nothing of any optimum.
 ALONE = "new start"
 
@@ -155,6 +158,11 @@ class Findings:
         self.n_met = 0 if is_better else self.n_met
         self.n_met += sum(each.is_alone and each.may_end_with(self.best) for each in ended)
         self.n_failed = 0 if is_better else self.n_failed + is_round
+
+
+def blur_of(form: Form) -> float:
+    """The share of all counts that a proposal mixes into each of its own: none where q(theta) has a prior."""
+    return 0.0 if form.prior_share else _BLUR
 
 
 def different(contenders: Sequence[Contender]) -> list[Contender]:

@@ -331,7 +331,7 @@ def test_what_relabelings_leave_as_it_is(rng):
     for cells in relabelings.cells_in_order:
         assert ascent.advance(statistics[cells][:, None], 1)[0, 0] == approx(bound, abs=1e-8)
     for own, changes in zip(relabelings.cells, relabelings.changes):
-        for changed in changes(statistics[own]):
+        for changed in _every_change(changes, statistics[own][:, None])[..., 0]:
             other = statistics.copy()
             other[own] = changed
             assert ascent.advance(other[:, None], 1)[0, 0] == approx(bound, abs=1e-8)
@@ -339,12 +339,16 @@ def test_what_relabelings_leave_as_it_is(rng):
     few, points = rng.normal(size=(2, len(statistics))), rng.normal(size=(len(statistics), 3))
     every = [points[cells] for cells in relabelings.cells_in_order]
     for own, changes in zip(relabelings.cells, relabelings.changes):
-        every = [_replaced(each, own, changed) for each in every for changed in changes(each[own])]
+        every = [_replaced(each, own, changed) for each in every for changed in _every_change(changes, each[own])]
     products = np.array([few @ each for each in every])
     assert len(every) == relabelings.n
     assert relabelings.log_sums(few, points) == approx(np.logaddexp.reduce(products, axis=0))
     nearest = relabelings.nearest(few[0], points)
     assert few[0] @ nearest == approx(products[:, 0].max(axis=0))
+
+
+def _every_change(changes, points):
+    return np.array([changes.changed(points, np.full(points.shape[1], k)) for k in range(changes.n)])
 
 
 def _replaced(points, own, changed):

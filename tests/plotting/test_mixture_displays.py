@@ -402,8 +402,11 @@ def test_bounds_of_mixtures(eruptions, method, init):
     gaps = model.lower_bounds_[-1] - model.lower_bounds_
     assert display.axes_[0].lines[-1].get_ydata() == approx(gaps[gaps > 0])  # the best is drawn last
     bounds = model.restarts_.bounds
-    ends = np.concatenate([line.get_ydata() for line in display.axes_[1].lines])
+    lines = display.axes_[1].lines
+    ends = np.concatenate([line.get_ydata() for line in lines if line.get_marker() == "o"])
     assert ends == approx(np.sort(bounds[~np.isnan(bounds)])[::-1])
+    by_moves = [line.get_ydata() for line in lines if line.get_marker() != "o"]
+    assert by_moves == ([] if model.restarts_.n_best else [[approx(model.lower_bounds_[-1])] * 2])
     display.figure_.canvas.draw()
 
 

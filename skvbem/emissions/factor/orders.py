@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from skvbem.emissions.symmetries import SignedPermutations
+from skvbem.emissions.symmetries import AlikeCells, SignedPermutations, unchanged
 
 
 def turned_factors(n_used: int, q: int, d: int, n_matrices: int, n_own: int) -> SignedPermutations:
@@ -29,18 +29,12 @@ def turned_factors(n_used: int, q: int, d: int, n_matrices: int, n_own: int) -> 
     places[np.triu_indices(q + 1)] = np.arange((q + 1) * (q + 2) // 2)
     places = np.maximum(places, places.T)
     left, right = np.triu_indices(q + 1)
-    width, unused = len(left), range(n_used + 1, q + 1)
-    first, cells, signs = n_matrices * width, [], []
-    for order in permutations(range(1, n_used + 1)):
-        for of_factors in product((1.0, -1.0), repeat=n_used):
-            turned, sign = np.array([0, *order, *unused]), np.array([1.0, *of_factors, *(1.0 for _ in unused)])
-            cell, of_cell = np.arange(n_own), np.ones(n_own)
-            of_matrix = places[turned[left], turned[right]]
-            cell[:first] = (width * np.arange(n_matrices)[:, None] + of_matrix).ravel()
-            of_cell[:first] = np.tile(sign[left] * sign[right], n_matrices)
-            rows = (1 + q) * np.arange(d)[:, None] + turned
-            cell[first : first + rows.size] = first + rows.ravel()
-            of_cell[first : first + rows.size] = np.tile(sign, d)
-            cells.append(cell)
-            signs.append(of_cell)
-    return SignedPermutations(np.array(cells), np.array(signs))
+    orders = np.array(list(permutations(range(1, n_used + 1))), dtype=int)
+    of_factors = np.array(list(product((1.0, -1.0), repeat=n_used)))
+    turned = np.tile(np.arange(q + 1), (len(orders) * len(of_factors), 1))
+    turned[:, 1 : n_used + 1] = np.repeat(orders, len(of_factors), axis=0)
+    signs = np.ones(turned.shape)
+    signs[:, 1 : n_used + 1] = np.tile(of_factors, (len(orders), 1))
+    matrices = AlikeCells(n_matrices, places[turned[:, left], turned[:, right]], signs[:, left] * signs[:, right])
+    n_others = n_own - n_matrices * len(left) - d * (q + 1)
+    return SignedPermutations((matrices, AlikeCells(d, turned, signs), unchanged(n_others, len(turned))))

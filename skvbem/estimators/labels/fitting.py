@@ -11,7 +11,7 @@ import numpy as np
 from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.moves import Recombinations
 from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
-from skvbem.vbem.contenders import ALONE, Proposals
+from skvbem.vbem.contenders import ALONE, Proposals, blur_of
 from skvbem.vbem.draws import drawn
 from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.posteriors import Form
@@ -31,8 +31,6 @@ _APART, _N_WHERE_APART, _N_DRAWN_WHERE_APART = 0.04, 4, 2
 _MAX_ROWS_OF_ALL_KINDS = 4096
 # Steps for each start then.
 _N_STEPS_OF_MANY_ROWS = 50
-# The share of all rows that proposals mix into components by maximum likelihood.
-_BLUR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +94,8 @@ class LabelMethod(FitMethod):
             return Proposals([], np.empty((len(statistics), 0)))
         natural, _ = ascent.form.of(model.prior, statistics)
         best, *others = (model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T))
-        has_prior = ascent.form.prior_share > 0
-        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, 0.0 if has_prior else _BLUR)
+        has_prior, blur = ascent.form.prior_share > 0, blur_of(ascent.form)
+        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
         rng, n_own = np.random.default_rng([seed, 1]), rows.coordinates.shape[1] + 2
         is_simple = agreed and overlap(rows, best) < _APART
         kinds, recombined = of_best.proposals(_N_WHERE_APART if is_simple else _N_DIVISIONS)

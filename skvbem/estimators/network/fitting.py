@@ -15,14 +15,14 @@ from skvbem.graphs.network import Network
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network.moves import StatesSharedOut
 from skvbem.tables import LabeledTable
-from skvbem.vbem.contenders import Proposals
+from skvbem.vbem.contenders import Proposals, blur_of
 from skvbem.vbem.draws import drawn
 from skvbem.vbem.fit import FitMethod
 from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import Form
 
-# Proposals of one round of moves, and the share of counts that they spread among states by maximum likelihood.
-_MAX_PROPOSALS, _BLUR = 8, 1e-3
+# Proposals of one round of moves.
+_MAX_PROPOSALS = 8
 # Draws of tables in a round.
 _N_DRAWN = 3
 
@@ -161,9 +161,8 @@ class NetworkMethod(FitMethod):
         self, ascent: DirichletAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
     ) -> Proposals:
         """States of one latent that share their counts anew, two or one in the room of two joined; tables drawn."""
-        blur = 0.0 if ascent.form.prior_share else _BLUR
         rng = np.random.default_rng(seed)
-        shared_out = StatesSharedOut(ascent.model, ascent.data.latents, statistics[:, 0], rng, blur)
+        shared_out = StatesSharedOut(ascent.model, ascent.data.latents, statistics[:, 0], rng, blur_of(ascent.form))
         kinds, points = shared_out.proposals(_MAX_PROPOSALS)
         if not kinds:
             return Proposals(kinds, points)

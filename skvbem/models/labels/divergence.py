@@ -22,6 +22,8 @@ def symmetric_divergences(n: int, blocks: Iterable[tuple[np.ndarray, np.ndarray]
     blocks : iterable of pairs of ndarray of shape (n, n_rows)
         Responsibilities of components for blocks of rows, and log likelihoods of these, nats.
     """
+    if n == 1:  # no pass over the rows
+        return np.zeros((1, 1))
     total, counts = np.zeros((n, n)), np.zeros(n)
     for responsibilities, logs in blocks:
         counts += responsibilities.sum(axis=-1)

@@ -128,6 +128,8 @@ class BoundDisplay:
                 ends.plot(
                     rank[part], bounds[part], "o", color=color, markersize=5, label=label, zorder=2 + (color == _BEST)
                 )
+        if len(bounds) and not self.n_best:  # moves led on from there
+            ends.axhline(best[-1], color=_BEST, linewidth=1.8, label="the fit, after moves")
         ends.set(xlabel="starts, best first", ylabel=f"{self.objective} (nats)", title="Where the starts ended")
         if np.ptp(bounds) < 0.01:
             ends.set_ylim(bounds[0] - 1, bounds[0] + 1)
