@@ -7,7 +7,7 @@ import pytest
 from laws.geometric import Geometric, GeometricEmission
 from laws.two_coins import CoinAscent, CoinCase, TwoCoins, capabilities_of
 
-from skvbem.emissions import Gaussian, Poisson
+from skvbem.emissions import Exponential, FactorGaussian, Gaussian, Poisson
 from skvbem.evidence import Evidence, Score
 from skvbem.families import Dirichlet, Gamma
 from skvbem.models import MODELS, Expectation, RegisteredModel
@@ -153,11 +153,39 @@ class Careless(Geometric):
         return np.zeros(values.shape, dtype=bool)
 
 
+class Shifted(Poisson):
+    """Its means are one too many."""
+
+    def means(self, parameters):
+        return super().means(parameters) + 1.0
+
+
+class Rounded(Poisson):
+    """It forgets that a count of zero may be."""
+
+    def cumulative(self, values, means, deviations):
+        return super().cumulative(values - 1, means, deviations)
+
+
 def test_a_wrong_specification_is_told_its_law(rng):
+    for wrong, words in ((Shifted, "The mean"), (Rounded, "The probability to be at most so much")):
+        with pytest.raises(AssertionError, match=rf"law 'numbers_are_distributed_as_said' .*\n.*{words}"):
+            check_emission(wrong(), counts(rng), laws=["numbers_are_distributed_as_said"])
     with pytest.raises(AssertionError, match=r"law 'specification_is_a_value' .*\n.* cells of the data are said"):
         check_emission(Unwilling(), counts(rng), laws=["specification_is_a_value"])
     with pytest.raises(AssertionError, match=r"law 'bad_cells_are_refused_in_its_words' .*\n.*A cell 0.5: nothing"):
         check_emission(Careless(), counts(rng), refused=0.5, laws=["bad_cells_are_refused_in_its_words"])
+
+
+@pytest.mark.parametrize(
+    "specification",
+    [Exponential(), Gaussian("tied"), Gaussian("spherical"), FactorGaussian(1), Poisson()],
+    ids=lambda each: type(each).__name__,
+)
+def test_numbers_of_our_families_are_distributed_as_they_say(specification, rng):
+    report, *_ = check_emission(specification, counts(rng) + 1.0, laws=["numbers_are_distributed_as_said"], rng=rng)
+    assert report.held == ("numbers_are_distributed_as_said",)
+    assert specification.has_cumulative
 
 
 @pytest.mark.parametrize(

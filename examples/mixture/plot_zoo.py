@@ -54,7 +54,7 @@ print(pd.crosstab(types, best_of(flat).predict(animals), colnames=["class"]).to_
 #
 # What is each class like?
 # ------------------------
-# For every class, the probability of each answer. Thin lines are 95 % intervals by linear response,
+# For every class, the probability of each answer. Thin lines are 95 % intervals by draws from the posterior,
 # which know that nobody knows for sure which animal is of which class.
 
 ClassProfileDisplay.from_estimator(best_of(flat), animals)

@@ -13,11 +13,14 @@ from skvbem.estimators.base import OBJECTIVES, check_count, check_level
 from skvbem.estimators.bootstrap import KINDS, Replication, bootstrap_draws, starts_of
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Intervals
+from skvbem.estimators.posterior_draws import PosteriorDraws
 from skvbem.estimators.standard_errors import standard_errors
 from skvbem.estimators.summary import Summary
 
 # Joint states of what is hidden in one row that standard errors sum over.
 _MAX_STATES = 4096
+# Draws whose quantiles are reported.
+_N_DRAWS = 2000
 _METHODS = {"vb": "variational Bayes", "map": "the posterior mode (MAP)", "ml": "maximum likelihood"}
 
 
@@ -95,27 +98,34 @@ class ReportingEstimator(EvidenceEstimator):
             return ReportedIntervals(self.credible_intervals(X, level, method, **options), method)
         if X is None:
             return ReportedIntervals()
-        if not self._fitted_.form.density:
-            return self._confidence_intervals(X, level, options)
-        where = {name: value for name, value in options.items() if name not in ("sample_weight", "random_state")}
-        reading = self.read(X, None, options["sample_weight"], columns=self._fitted_.columns, **where)
-        drawable = reading.has_whole_weights and not reading.are_in_blocks
-        drawn = self.sample_posterior(
-            reading,
-            2000,
-            method="draws" if drawable else self._without_rows,
-            random_state=options["random_state"],
-        )
-        return ReportedIntervals(drawn.intervals(level), drawn.method, drawn.doubts)
+        if self._fitted_.form.density:
+            draws = self.draws_that_suit(X, **options)
+        else:
+            evaluation = self.evaluation(X, **options)
+            try:
+                draws = standard_errors(self._fitted_, evaluation, _MAX_STATES)
+            except (TypeError, ValueError, TooLargeError) as error:  # a report is there all the same
+                return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
+        return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
 
-    def _confidence_intervals(self, X, level: float, options: dict) -> ReportedIntervals:
-        """Intervals of a point by the observed information, or the reason why there are none."""
-        evaluation = self.evaluation(X, **options)
-        try:
-            errors = standard_errors(self._fitted_, evaluation, _MAX_STATES)
-        except (TypeError, ValueError, TooLargeError) as error:  # a report is there all the same
-            return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
-        return ReportedIntervals(errors.intervals(level), errors.method, errors.doubts)
+    def draws_that_suit(self, X, sample_weight=None, random_state=None, **where) -> PosteriorDraws:
+        """Draws of all parameters by the best method that the data allow, of which reports and displays have intervals.
+
+        Parameters
+        ----------
+        X, sample_weight, random_state, **where
+            As of `sample_posterior`.
+
+        Returns
+        -------
+        PosteriorDraws
+            Of the posterior; of linear response where rows cannot be drawn, since weights are no whole numbers or rows
+            come in blocks.
+        """
+        reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
+        drawable = reading.has_whole_weights and not reading.are_in_blocks
+        method = "draws" if drawable else self._without_rows
+        return self.sample_posterior(reading, _N_DRAWS, method=method, random_state=random_state)
 
     def standard_errors(self, X, *, sample_weight=None, max_states=_MAX_STATES, **where):
         """Standard errors of all parameters of a fit by ``method="ml"`` or "map", from the observed information.

@@ -5,36 +5,47 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from skvbem._numerics import diagonal_places
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.families.regression import Regression
 
+# Cells of the sums that hidden precisions ask for, above which they are a sparse matrix.
+_MAX_DENSE = 2**16
 
-def with_learned_precisions(prior: Regression, learned: np.ndarray, shape: float, rate: float) -> Hierarchical:
+
+def with_learned_precisions(
+    prior: Regression, learned: np.ndarray, shape: float, rate: float, block_of: np.ndarray | None = None
+) -> Hierarchical:
     r"""A regression whose coefficients of some regressors have precisions with a Gamma prior, one for each regressor.
 
     Parameters
     ----------
     prior : Regression
         Of means 0 there; its own precisions of these regressors are not asked.
-    learned : ndarray of bool, shape (n_regressors,)
+    learned : ndarray of bool, shape (n_regressors,) or (n_blocks, n_regressors)
+        Of all rows, or of each block of them.
     shape, rate : float
         Of the Gamma distributions.
+    block_of : ndarray of int, shape (n_precisions,), optional
+        Which block the rows of each precision matrix are in; blocks have precisions of their own.
     """
-    d = prior.n_regressors
-    cells = prior.precision_cells
-    of_diagonal = np.cumsum(np.concatenate([[0], np.arange(d, 1, -1)]))  # of packed upper triangles
+    learned = np.atleast_2d(learned)
+    if block_of is None:
+        block_of = np.zeros(prior.n_precisions, dtype=int)
+    block, regressor = np.nonzero(learned)
+    n, of_diagonal = len(block), prior.precision_cells[:, diagonal_places(prior.n_regressors)]
+    which, matrix = np.nonzero(block[:, None] == block_of)
+    cells = of_diagonal[matrix, regressor[which]]
     known, unit = prior.coordinates.copy(), prior.coordinates.copy()
-    loadings = np.zeros((int(learned.sum()), len(known)))
-    for row, regressor in enumerate(np.flatnonzero(learned)):
-        of_regressor = cells[:, of_diagonal[regressor]]
-        known[of_regressor], unit[of_regressor] = 0.0, 1.0
-        loadings[row, of_regressor] = 1.0
-    n = len(loadings)
+    known[cells], unit[cells] = 0.0, 1.0
+    sums = csr_array((np.ones(len(cells)), (which, cells)), shape=(n, len(known)))
+    loadings = sums.toarray() if n * len(known) <= _MAX_DENSE else sums
     constant = -float(replace(prior, coordinates=unit).log_normalizer())
-    power = np.full(n, prior.n_rows / 2)
+    power = np.bincount(block_of[prior.precision_of], minlength=len(learned))[block] / 2
     hyperprior = GammaHyperprior(np.full(n, float(shape)), np.full(n, float(rate)), power, loadings, constant)
     return Hierarchical(replace(prior, coordinates=known), hyperprior)
 

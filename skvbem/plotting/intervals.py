@@ -1,11 +1,8 @@
-"""Intervals that displays draw: from draws at hand, or by linear response where data are given."""
+"""Intervals that displays draw: from draws at hand, or from those that suit the fit where data are given."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-
-# Draws of linear response whose quantiles are drawn.
-_N_DRAWS = 2000
 
 
 class DrawnIntervals(NamedTuple):
@@ -41,8 +38,8 @@ def intervals_to_draw(estimator, X, draws, level: float | None) -> DrawnInterval
     ----------
     estimator : fitted VBDiscreteDAG, VBMixture, VBHMM or VBFactorAnalysis
     X : array-like, default=None
-        The data of the fit: intervals are those of linear response, after ``method="map"`` and "ml" those of standard
-        errors.
+        The data of the fit: intervals are those of draws from the posterior, or of linear response where rows cannot
+        be drawn; after ``method="map"`` and "ml" those of standard errors.
     draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
     level : float or None
     """
@@ -50,9 +47,5 @@ def intervals_to_draw(estimator, X, draws, level: float | None) -> DrawnInterval
         return None
     if draws is None:
         is_density = estimator.fitted.form.density
-        draws = (
-            estimator.sample_posterior(X, _N_DRAWS, method="linear_response")
-            if is_density
-            else estimator.standard_errors(X)
-        )
+        draws = estimator.draws_that_suit(X) if is_density else estimator.standard_errors(X)
     return DrawnIntervals(draws.intervals(level), level, draws.method)

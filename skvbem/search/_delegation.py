@@ -163,6 +163,95 @@ class BestEstimatorDelegation:
         """
         return self._asked().inverse_transform(X)
 
+    @_best_estimator_has("summary")
+    def summary(self, X=None, **options):
+        """A report of the best estimator: all parameters with intervals, given the structure that was found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the search, which intervals need.
+        **options
+            As of the estimator's `summary`.
+
+        Returns
+        -------
+        Summary
+        """
+        return self._asked().summary(X, **options)
+
+    @_best_estimator_has("sample_posterior")
+    def sample_posterior(self, X, n_draws=1000, **options):
+        """Draws of all parameters of the best estimator from their posterior, given the structure that was found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the search.
+        n_draws : int, default=1000
+        **options
+            As of the estimator's `sample_posterior`.
+
+        Returns
+        -------
+        PosteriorDraws
+        """
+        return self._asked().sample_posterior(X, n_draws, **options)
+
+    @_best_estimator_has("credible_intervals")
+    def credible_intervals(self, X=None, level=0.95, method="draws", **options):
+        """Equal-tailed intervals of each parameter of the best estimator, given the structure that was found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the search; needed unless ``method="vb"``.
+        level : float, default=0.95
+        method : {"draws", "linear_response", "vb"}, default="draws"
+        **options
+            As of the estimator's `credible_intervals`.
+
+        Returns
+        -------
+        dict of str to dict of str to tuple of two ndarrays
+        """
+        return self._asked().credible_intervals(X, level, method, **options)
+
+    @_best_estimator_has("standard_errors")
+    def standard_errors(self, X, **options):
+        """Standard errors of all parameters of the best estimator, fitted by maximum likelihood or MAP.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the search.
+        **options
+            As of the estimator's `standard_errors`.
+
+        Returns
+        -------
+        StandardErrors
+        """
+        return self._asked().standard_errors(X, **options)
+
+    @_best_estimator_has("bootstrap")
+    def bootstrap(self, X, n_draws=200, **options):
+        """How estimates of the best estimator vary: fits of the structure that was found to data made anew.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the search.
+        n_draws : int, default=200
+        **options
+            As of the estimator's `bootstrap`.
+
+        Returns
+        -------
+        BootstrapDraws
+        """
+        return self._asked().bootstrap(X, n_draws, **options)
+
     @_best_estimator_has("set_output")
     def set_output(self, *, transform=None):
         """Let `transform` return what scikit-learn's ``set_output`` says, now and after the next `fit`.

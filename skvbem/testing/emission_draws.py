@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skvbem.blocks import Blocks
+from skvbem.emissions import NumericSpecification
 from skvbem.estimators import VBMixture
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.testing.emission_examples import EmissionExample, n_rows, observed, parts_of
@@ -167,6 +168,28 @@ def bad_cells_are_refused_in_its_words(case: EmissionExample, rng: np.random.Gen
     refuses(ValueError, words, f"A cell {case.refused:g}", lambda: model.fit(values))
 
 
+@needs("specification")
+def numbers_are_distributed_as_said(case: EmissionExample, rng: np.random.Generator) -> None:
+    """Rows drawn at a point have the means, the deviations and the cumulative probabilities of the specification."""
+    specification, n = case.specification, 4000
+    if not isinstance(specification, NumericSpecification):
+        return
+    _, _, posterior = case.posterior(rng)
+    point = posterior.mode()
+    parameters = case.emission.parameters(point)
+    means, deviations = specification.means(parameters), specification.deviations(parameters)
+    for k in range(case.n_components):
+        drawn = case.emission.sample(point, np.full(n, k), rng)
+        mean, deviation = means[k], deviations[k]
+        agree("The mean", drawn.mean(axis=0), mean, abs=6 * deviation / np.sqrt(n))
+        agree("The deviation", drawn.std(axis=0), deviation, rel=0.25)
+        if specification.holds_counts:
+            require(drawn == np.floor(drawn), "A number that was drawn is not whole.")
+        for value in np.quantile(drawn, [0.1, 0.5, 0.9], axis=0) if specification.has_cumulative else ():
+            computed = specification.cumulative(value, mean, deviation)
+            agree("The probability to be at most so much", np.mean(drawn <= value, axis=0), computed, abs=0.05)
+
+
 #: These laws, in their order.
 DRAW_LAWS = (
     draws_have_the_point_as_their_most_likely_one,
@@ -179,4 +202,5 @@ DRAW_LAWS = (
     units_of_blocks_are_those_of_the_whole_table,
     specification_is_a_value,
     bad_cells_are_refused_in_its_words,
+    numbers_are_distributed_as_said,
 )

@@ -49,8 +49,8 @@ def gaussian(covariance_type):
     return make
 
 
-def factor(rng, n_rows=12, gaps=0.0, tied=False):
-    """None to two factors, noises of columns or of components."""
+def factor(rng, n_rows=12, gaps=0.0, tied=False, in_groups=False):
+    """None to two factors, noises of columns or of components, columns in one group or in two."""
     d, q = int(rng.integers(1, 5)), int(rng.integers(0, 3))
     mixing, origin = rng.normal(size=(d, d)), rng.normal(scale=10, size=d)
     values = with_gaps(origin + rng.normal(size=(n_rows, d)) @ mixing, gaps, rng, np.nan)
@@ -61,7 +61,8 @@ def factor(rng, n_rows=12, gaps=0.0, tied=False):
             return 0.0
         return stats.multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(row[seen])
 
-    made = FactorGaussian(q, noise=str(rng.choice(["diag", "spherical"])), tied=tied)
+    groups = [[j for j in range(d) if j % 2 == group] for group in range(min(d, 2))] if in_groups else None
+    made = FactorGaussian(q, noise=str(rng.choice(["diag", "spherical"])), tied=tied, groups=groups)
     return EmissionExample(
         made.for_data(values),
         values,

@@ -1,6 +1,7 @@
 """Factor analyzers: bounds of an independent program, exact evidences, closed forms, and other emissions."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from skvbem.emissions import FactorGaussian, Gaussian
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.expansion import FactorExpansion
 from skvbem.emissions.factor.second_moments import corners_of
+from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence.aliasing import alias_correction
 from skvbem.models.mixture.model import Mixture, MixtureAscent
@@ -78,13 +80,7 @@ def starts_of(ascent, rng, n_starts=4):
     """Statistics of random loadings and random components."""
     model, data, columns = ascent.model, ascent.data, []
     for _ in range(n_starts):
-        emission = analyzer(data.table.values, 0)
-        loadings = rng.normal(size=model.emission.loadings.shape)
-        emission = FactorAnalyzer(
-            *(emission.origin, emission.unit, emission.mean, model.emission.has_gaps, loadings),
-            spherical=model.emission.spherical,
-            tied=model.emission.tied,
-        )
+        emission = replace(model.emission, loadings=rng.normal(size=model.emission.loadings.shape))
         of_start = Mixture(emission, model.weights, model.prior.blocks[1])
         columns.append(of_start.statistics_of(rng.dirichlet(np.ones(model.n_components), len(data)), data))
     return np.stack(columns, axis=1)
@@ -156,6 +152,50 @@ def test_loadings_of_zero_lead_nowhere(rng):
     ascent = ascent_of(table(A), 1)
     start = ascent.model.statistics_of(np.ones((20, 1)), ascent.data)[:, None]
     assert run(ascent, start, tol=1e-9, max_iter=500).objective[0] == approx(-90.492081243, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_factors", "spherical", "bounds"),
+    [
+        (A, 1, False, (-81.18828, -81.32069)),
+        (B, 1, True, (-52.42113, -52.46697)),
+        (E, 2, False, (-174.56145, -174.78253)),
+    ],
+)
+def test_noise_and_coefficients_together_are_bounded_more_tightly(rows, n_factors, spherical, bounds):
+    """Than apart, q(w) q(tau), as another program has it: its best has the same moments, so the difference is known."""
+    n, d = table(rows).shape
+    n_coefficients = (1 + n_factors) * (d if spherical else 1)
+    a = 1 + n * (d if spherical else 1) / 2
+    apart = a + n_coefficients / 2
+    of_precision = (apart - a) * digamma(apart) - gammaln(apart) + gammaln(a) + a * np.log(apart / a) + a - apart
+    of_coefficients = 0.5 * n_coefficients * (np.log(apart) - digamma(apart))
+    cost = (of_precision + of_coefficients) * (1 if spherical else d)
+    assert cost > 0
+    assert bounds[0] - cost == approx(bounds[1], abs=4e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "spherical", "log_posterior", "log_likelihood", "precision", "relevance"),
+    [
+        (T1, False, -13.238177306, None, None, None),
+        (A, False, -77.117543314, -63.406423415, [7.046871, 2.441939, 2.642768], 0.614168),
+        (B, True, -49.946746462, None, None, None),
+    ],
+)
+def test_modes_of_another_program(rows, spherical, log_posterior, log_likelihood, precision, relevance):
+    """There the mode of ln nu, too, at which its density is less than the integral over it by a known constant."""
+    Y = table(rows)
+    emission = AsGiven(1, noise="spherical" if spherical else "diag")
+    model = VBMixture(1, emission=emission, method="map", tol=1e-9, random_state=0).fit(Y)
+    shape = 1 + Y.shape[1] / 2
+    assert model.log_posterior_ + shape * np.log(shape) - shape - gammaln(shape) == approx(log_posterior, abs=1e-8)
+    if precision is not None:
+        (of_group,) = model.parameters_.values()
+        tau = 1 / of_group["noise_variances"][0]
+        np.testing.assert_allclose(tau, precision, atol=2e-6)
+        assert shape / (1 + 0.5 * tau @ of_group["loadings"][0, :, 0] ** 2) == approx(relevance, abs=1e-6)
+        assert model.score_samples(Y).sum() == approx(log_likelihood, abs=1e-6)
 
 
 # Without factors, and with too many -----------------------------------------------------------------------------------
@@ -290,6 +330,12 @@ def test_components_that_share_their_noise_keep_the_laws_of_emissions(gaps, rng)
         check_emission(factor(rng, gaps=gaps, tied=True), rng=rng)
 
 
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_columns_in_groups_keep_the_laws_of_emissions(gaps, rng):
+    for _ in range(2):
+        check_emission(factor(rng, gaps=gaps, in_groups=True), rng=rng)
+
+
 @pytest.mark.parametrize(
     ("noise", "d", "q", "expected"),
     [
@@ -332,10 +378,10 @@ def test_samplers_agree_with_an_exact_evidence_over_all_signs(rng):
             assert abs(evidence.value + 49.382687386) < 3.5 * evidence.standard_error + 1e-3
 
 
-def of_units(values, n_factors, spherical=False, tied=False):
+def of_units(values, n_factors, **options):
     """The emission of a table in its own units, that starts from its principal direction."""
     axes = np.linalg.svd(values - values.mean(axis=0))[2]
-    return analyzer(values, n_factors, axes[:n_factors].T, spherical=spherical, tied=tied)
+    return analyzer(values, n_factors, axes[:n_factors].T, **options)
 
 
 # Evidence -------------------------------------------------------------------------------------------------------------
@@ -346,7 +392,8 @@ class AsGiven(FactorGaussian):
 
     def for_data(self, values, weight=None):
         found = super().for_data(values, weight)
-        return analyzer(np.asarray(values), self.n_factors, found.loadings, spherical=self.noise == "spherical")
+        zero = np.zeros(found.n_columns)
+        return replace(found, origin=zero, unit=zero + 1, mean=zero)
 
 
 @pytest.mark.parametrize(
@@ -369,6 +416,23 @@ def test_the_recommended_score_meets_evidences_by_quadrature(rows, options, exac
         assert evidence.standard_error < 0.05
         assert not evidence.doubts
     assert model.lower_bound_ < exact
+
+
+def test_chains_from_one_sign_of_the_factor_miss_the_other_unless_signs_are_counted():
+    """By ln 2: chains from q(theta) do not cross to its mirror image, and are right since parts are over both."""
+    Y, kept = table(B), FactorAnalyzer.symmetries
+    model = VBMixture(1, emission=AsGiven(1, noise="spherical"), random_state=0).fit(Y)
+    chains = {"kind": "ais", "fractions": (1.0,), "n_chains": 96, "n_steps": 64, "random_state": 0}
+    both = model.log_evidence(Y, **chains)
+    with pytest.MonkeyPatch.context() as patch:
+        as_they_are = lambda self, k=0: SignedPermutations(kept(self, k).cells[:1], kept(self, k).signs[:1])  # noqa: E731
+        patch.setattr(FactorAnalyzer, "symmetries", as_they_are)
+        patch.setattr(FactorAnalyzer, "n_symmetries", 1)
+        patch.setattr(FactorAnalyzer, "n_symmetries_of", lambda self, k: 1)
+        one = model.log_evidence(Y, **chains)
+    assert both.standard_error < 0.1
+    assert both.value == approx(-49.382687386, abs=2 * both.standard_error)
+    assert both.value - one.value == approx(np.log(2), abs=1e-3)
 
 
 def test_the_mean_log_weight_is_a_bound_above_that_of_the_fit():
@@ -472,18 +536,23 @@ def test_predictive_densities_integrate_to_one_and_lie_above_their_bound(rng):
 
 def of_another_form(Y, emission, posterior):
     """The bound of one component without gaps as a sum of expectations and entropies, each by its definition."""
+    group_of = emission.groups
     n, d = Y.shape
     q = emission.n_factors
     family, hyper = posterior.blocks[1], emission.default_prior(1, relevance_prior=(1.0, 1.0)).hyperprior
-    mean, V, a, b = family.mean, family.covariance[0], family.shape, family.rate
+    mean, V, a, b = family.mean, family.covariance[family.precision_of], family.shape, family.rate
     tau, log_tau = a / b, digamma(a) - np.log(b)
     natural = family.expected_natural()
     c, rate = hyper.posterior(natural)
     nu, log_nu = c / rate, digamma(c) - np.log(rate)
     loadings, mu = mean[:, 1:], mean[:, 0]
-    P = np.eye(q) + (tau[:, None, None] * loadings[:, :, None] * loadings[:, None]).sum(axis=0) + d * V[1:, 1:]
+    P = (
+        np.eye(q)
+        + (tau[:, None, None] * loadings[:, :, None] * loadings[:, None]).sum(axis=0)
+        + V[:, 1:, 1:].sum(axis=0)
+    )
     S = np.linalg.inv(P)
-    x = ((Y - mu) * tau @ loadings - d * V[0, 1:]) @ S
+    x = ((Y - mu) * tau @ loadings - V[:, 0, 1:].sum(axis=0)) @ S
     r = np.column_stack([np.ones(n), x])
     second = r[:, :, None] * r[:, None]
     second[:, 1:, 1:] += S
@@ -493,8 +562,8 @@ def of_another_form(Y, emission, posterior):
     data = 0.5 * (log_tau - log_2pi - square).sum()
     of_x = -0.5 * (q * log_2pi * n + np.trace(second[:, 1:, 1:].sum(axis=0)))
     entropy_x = 0.5 * n * (q * (log_2pi + 1) + np.linalg.slogdet(S)[1])
-    precision = np.concatenate([[1.0], nu])
-    of_w = 0.5 * (-(q + 1) * log_2pi + (q + 1) * log_tau + log_nu.sum()).sum()
+    precision = np.column_stack([np.ones(d), nu.reshape(-1, q)[group_of]])
+    of_w = 0.5 * (-(q + 1) * log_2pi + (q + 1) * log_tau + log_nu.reshape(-1, q)[group_of].sum(axis=1)).sum()
     of_w -= 0.5 * (np.einsum("jaa->ja", of_coefficients) * precision).sum()
     entropy_w = 0.5 * ((q + 1) * (log_2pi + 1) - (q + 1) * log_tau + np.linalg.slogdet(V)[1]).sum()
     of_tau = (np.log(0.5) + 0.0 * log_tau - 0.5 * tau).sum()  # Gamma(1, 1/2)
@@ -504,10 +573,11 @@ def of_another_form(Y, emission, posterior):
     return data + of_x + entropy_x + of_w + entropy_w + of_tau + entropy_tau + of_nu + entropy_nu
 
 
-def test_the_bound_is_the_sum_of_its_terms(rng):
+@pytest.mark.parametrize("group_of", [(), (0, 1, 0, 0), (0, 1, 1, 0)])
+def test_the_bound_is_the_sum_of_its_terms(group_of, rng):
     """Expected logarithms of all densities, and the entropies of all factors of q, anywhere on the way."""
     Y = table(E)
-    ascent = ascent_of(Y, 2, loadings=rng.normal(size=(4, 2)))
+    ascent = ascent_of(Y, 2, loadings=rng.normal(size=(4, 2)), group_of=group_of)
     at = ascent.model.statistics_of(np.ones((24, 1)), ascent.data)[:, None].copy()
     for _ in range(4):
         posterior = ascent.model.prior + at[:, 0]

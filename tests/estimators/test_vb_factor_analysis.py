@@ -1,10 +1,12 @@
 """`VBFactorAnalysis`: one model with mixtures and chains, definitions, other packages, every container, bad input."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 from estimators.inputs import refused, warned
+from reproduction.real_tables import GPL, columns_of
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA, FactorAnalysis
@@ -118,6 +120,43 @@ def test_likelihoods_of_another_program_are_met(X, q, log_likelihood, of_one_noi
     model = VBFactorAnalysis(q, noise="spherical", **exactly).fit(X)
     assert model.log_likelihood_ / len(X) == approx(of_one_noise, abs=2e-9)
     np.testing.assert_allclose(model.noise_variance_, noise, atol=1e-5)
+
+
+def third_party(name):
+    """A table of numbers under a copyleft license, which is part of a checkout only; NaN where a cell is missing."""
+    if not (GPL / f"{name}.csv").exists():
+        pytest.skip(f"{name}.csv is not here")
+    columns = columns_of(GPL / f"{name}.csv")
+    numbers = [cells for cells in columns.values() if all(re.fullmatch(r"[\d.]*", cell) for cell in cells)]
+    return np.array([[float(cell or "nan") for cell in cells] for cells in numbers]).T
+
+
+@pytest.mark.parametrize(
+    ("name", "q", "log_likelihood", "of_one_noise", "noise"),
+    [
+        ("us_arrests", 1, -4.832272384, -5.109840766, 0.506586),
+        ("crabs", 1, -0.837293228, -1.995018626, 0.052791),
+        ("bfi", 1, -33.924022329, -34.022718978, 0.827737),
+        ("bfi", 5, -32.040946386, -32.232729015, 0.578530),
+        ("bfi", 6, -31.918419856, -32.104074578, 0.552475),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Column x2 has next to no noise:skvbem.errors.DataWarning")
+def test_likelihoods_of_tables_of_other_packages_are_met(name, q, log_likelihood, of_one_noise, noise):
+    """Of complete rows, as those of the tables above."""
+    X = third_party(name)
+    test_likelihoods_of_another_program_are_met(
+        standardized(X[~np.isnan(X).any(axis=1)]), q, log_likelihood, of_one_noise, noise
+    )
+
+
+@pytest.mark.parametrize(("q", "log_likelihood"), [(0, -98604.87655), (1, -94471.70677), (5, -89473.68853)])
+def test_the_likelihood_of_a_questionnaire_with_gaps_is_met(q, log_likelihood):
+    """Of observed cells, in standard deviations of these, from six starts of another program."""
+    X = third_party("bfi")
+    X = (X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
+    model = VBFactorAnalysis(q, method="ml", n_init=1, tol=1e-5, random_state=0).fit(X)
+    assert model.log_likelihood_ == approx(log_likelihood, abs=2e-5)
 
 
 def test_the_likelihood_of_a_tiny_table_is_met():

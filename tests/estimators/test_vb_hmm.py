@@ -455,6 +455,96 @@ def test_forecasts_of_every_family(rng):
     assert expected["k"].sum(axis=-1) == approx(1.0)
 
 
+def predicted(ahead, rates, values):
+    """P(a count of each step to come is at most a value), by states and rates of one draw."""
+    return sum(ahead.state_probabilities[..., k] * stats.poisson.cdf(values, rate) for k, rate in enumerate(rates))
+
+
+def test_intervals_of_forecasts_are_quantiles_of_what_is_predicted(rng):
+    """At a point: by the definition of a quantile, of a mixture of states; whole numbers of counts."""
+    frame = pd.DataFrame({"m": rng.normal(size=80), "p": rng.poisson(4, 80), "e": rng.exponential(2, 80), "k": "a"})
+    frame.loc[:39, ["m", "p", "e"]] += 6
+    frame.loc[::3, "k"] = "b"
+    emission = {"gaussian": "m", "poisson": "p", "exponential": "e", "categorical": "k"}
+    fit = VBHMM(2, emission=emission, method="ml", init="random", n_init=2, random_state=0).fit(frame)
+    ahead = fit.forecast(frame, n_steps=3, level=0.8)
+    parts = fit.parameters_
+    means, variances = parts["gaussian"]["means"][:, 0], parts["gaussian"]["covariances"].reshape(2, -1)[:, 0]
+    rates, of_times = parts["poisson"]["rates"][:, 0], parts["exponential"]["rates"][:, 0]
+    states = ahead.state_probabilities
+    assert [*ahead.lower] == [*ahead.upper] == [*ahead.variance] == ["m", "p", "e"]
+    for ends, mass in ((ahead.lower, 0.1), (ahead.upper, 0.9)):
+        assert (states * stats.norm.cdf(ends["m"][..., None], means, variances**0.5)).sum(axis=-1) == approx(
+            mass, rel=1e-9
+        )
+        assert (states * stats.expon.cdf(ends["e"][..., None], scale=1 / of_times)).sum(axis=-1) == approx(
+            mass, rel=1e-9
+        )
+        assert (ends["p"] == np.floor(ends["p"])).all()
+        assert (predicted(ahead, rates, ends["p"]) >= mass).all()
+        assert (predicted(ahead, rates, ends["p"] - 1) < mass).all()
+    center = states @ means
+    assert ahead.variance["m"] == approx(states @ (variances + means**2) - center**2)
+    assert ahead.level == 0.8
+
+
+def test_forecasts_average_over_draws_of_the_parameters(counted_chain):
+    """Sums over draws written out; the interval is the same whatever is expected, and whoever else is asked about."""
+    fit, X = counted_chain
+    draws = fit.sample_posterior(X, 30, method="linear_response")
+    ahead = fit.forecast(X, n_steps=2, level=0.9, draws=draws)
+    each = [fit._at(natural) for natural in draws.natural.T]
+    of_draws = [(one.forecast(X, n_steps=2), one.parameters_["poisson"]["rates"][:, 0]) for one in each]
+    assert ahead.state_probabilities == approx(np.mean([one.state_probabilities for one, _ in of_draws], axis=0))
+    expected = np.array([one.expected["x0"] for one, _ in of_draws])
+    within = np.array([one.variance["x0"] for one, _ in of_draws])
+    assert ahead.expected["x0"] == approx(expected.mean(axis=0))
+    assert ahead.variance["x0"] == approx(within.mean(axis=0) + expected.var(axis=0))
+    for end, mass in ((ahead.lower["x0"], 0.05), (ahead.upper["x0"], 0.95)):
+        assert (np.mean([predicted(*one, end) for one in of_draws], axis=0) >= mass).all()
+        assert (np.mean([predicted(*one, end - 1) for one in of_draws], axis=0) < mass).all()
+    plain = fit.forecast(X, n_steps=2)
+    other = clone(fit).set_params(predictive="average", n_draws=20, n_init=1).fit(X)
+    averaged = other.forecast([X[:9], X], n_steps=2)
+    assert averaged.upper["x0"][1] == approx(other.forecast(X, n_steps=2).upper["x0"][0])
+    states = np.mean([one.forecast(X).state_probabilities for one in map(other._at, drawn_from(other).T)], axis=0)
+    assert other.forecast(X).state_probabilities == approx(states)
+    assert plain.state_probabilities[0, 0] == approx(fit.filter(X)[-1] @ fit.transmat_)
+    narrow = set_point(fit).forecast(X, n_steps=2)
+    assert (plain.variance["x0"] > narrow.variance["x0"]).all()
+
+
+def drawn_from(fit):
+    """The draws from q(theta) that predictions average over."""
+    return fit.fitted.draws(fit.n_draws, fit.fitted.rng_of_draws)
+
+
+def set_point(fit):
+    """The estimator at its published parameters, which it takes for known."""
+    return fit._at(fit.fitted.natural("mean"))
+
+
+def test_forecasts_refuse_draws_of_another_model(counted_chain):
+    fit, X = counted_chain
+    other = VBHMM(3, emission="poisson", init="random", n_init=1, random_state=0).fit(X)
+    for wrong in (3, other.sample_posterior(X, 5, method="vb")):
+        with pytest.raises(
+            ValueError, match="'draws' parameter of forecast must be what sample_posterior or bootstrap"
+        ):
+            fit.forecast(X, draws=wrong)
+    for level in (0, 1.0, "x"):
+        with pytest.raises(ValueError, match="'level' parameter of forecast"):
+            fit.forecast(X, level=level)
+
+
+@pytest.fixture(scope="module")
+def counted_chain():
+    """Few counts of two rates, fitted, so that parameters are uncertain."""
+    rng = np.random.default_rng(5)
+    X = rng.poisson(np.repeat([2.0, 9.0, 2.0], 8))[:, None]
+    return VBHMM(2, emission="poisson", init="random", n_init=2, random_state=0).fit(X), X
+
+
 def test_three_predictive_probabilities_are_in_their_order(rng):
     """ln of the point of VB is below ln of the average over q; error bars of averages hold."""
     sequences, _ = chains(rng, [30, 20], apart=1.0)

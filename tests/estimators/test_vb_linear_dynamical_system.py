@@ -10,7 +10,6 @@ from sklearn.model_selection import GridSearchCV
 
 from skvbem import StructureSearchCV, VBLinearDynamicalSystem
 from skvbem.errors import DataWarning, EvidenceWarning, TooLargeError
-from skvbem.estimators.linear_dynamical_system.fitted import mixture_quantile
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
@@ -193,10 +192,15 @@ def test_variances_of_forecasts_hold_what_parameters_differ_by(nile):
     assert np.all(means.var(axis=0) > 0)
 
 
-def test_quantiles_of_mixtures():
-    mean, variance = np.array([0.0, 3.0])[:, None], np.array([1.0, 4.0])[:, None]
-    found = mixture_quantile(mean, variance, 0.3)
-    assert np.mean([norm(0, 1).cdf(found), norm(3, 2).cdf(found)]) == approx(0.3, abs=1e-12)
+def test_the_ends_of_forecasts_are_quantiles_of_a_mixture_over_draws(nile):
+    model = VBLinearDynamicalSystem(1, n_draws=20, random_state=0).fit(nile[:25])
+    fitted, _, data = model.asked(nile[:25])
+    future, naturals = (np.zeros((1, 3, 0)),) * 2, list(fitted.draws_to_average("average", 20))
+    ahead = model.forecast(nile[:25], 3, level=0.9)
+    each = [fitted.forecast(data, 3, future, 0.9, [natural]) for natural in naturals]
+    for end, probability in ((ahead.lower, 0.05), (ahead.upper, 0.95)):
+        below = [norm(one.mean, np.sqrt(one.variance)).cdf(end) for one in each]
+        assert np.mean(below, axis=0) == approx(probability, abs=1e-9)
 
 
 def test_draws_have_the_covariances_of_forecasts(nile):

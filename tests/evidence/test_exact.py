@@ -145,10 +145,10 @@ def test_a_million_terms_take_a_second():
     model = naive_bayes(2, 5)
     codes = np.array([[int(bit) for bit in f"{k:05b}"] for k in range(20)], dtype=np.int8)
     evaluation = evaluate(model, Rows(tuple(f"y{i}" for i in range(5)), codes), ("c",), n_init=1, tol=1.0)
-    began = time.perf_counter()
+    began = time.process_time()
     found = exact(evaluation)
     assert found.details["n_terms"] == 2**20
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     with pytest.raises(TooLargeError, match=r"1.049e\+06 ways to complete the 20 rows; 'max_terms' allows 1000000"):
         exact(evaluation, max_terms=10**6)
 

@@ -215,9 +215,9 @@ def test_the_largest_model_of_chickering_and_heckerman():
     model = naive_bayes(32, 64)
     rows = drawn_rows(model, 400, np.random.default_rng(3), ("c",))
     evaluation = evaluate(model, rows, ("c",), method="map", n_init=2, tol=1e-6)
-    began = time.perf_counter()
+    began = time.process_time()
     full, block = laplace(evaluation), laplace(evaluation, variant="block")
-    assert time.perf_counter() - began < 60
+    assert time.process_time() - began < 60
     assert full.n_free_parameters == 2079
     assert full.details["variant"] == "full"
     assert abs(full.value - block.value) < 50

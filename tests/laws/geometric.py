@@ -93,6 +93,8 @@ class Geometric(NumericSpecification):
     """Failures before the first success."""
 
     wanted: ClassVar[str] = "failures are whole numbers >= 0"
+    has_cumulative: ClassVar[bool] = True
+    holds_counts: ClassVar[bool] = True
 
     def __init__(self, success_prior: float = 1.0, failure_prior: float = 1.0):
         self.success_prior = success_prior
@@ -117,3 +119,7 @@ class Geometric(NumericSpecification):
     def deviations(self, parameters: Any) -> np.ndarray:
         """sqrt(1 - p) / p."""
         return np.sqrt(1 - parameters["probabilities"]) / parameters["probabilities"]
+
+    def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+        """1 - (1 - p)^(values + 1)."""
+        return np.where(values < 0, 0.0, 1 - (means / (1 + means)) ** (np.floor(values) + 1))

@@ -117,12 +117,21 @@ def test_its_columns_are_drawn(rng):
     assert set(track.levels) <= set(1 / chain.parameters_["geometric"]["probabilities"][:, 0] - 1)
 
 
+class Untold(Geometric):
+    """Without cumulative probabilities."""
+
+    has_cumulative = False
+
+
 def test_it_is_forecast_imputed_and_sampled(rng):
     X, _ = failures(rng)
     model = VBHMM(2, emission=Geometric(), random_state=0).fit(X)
     ahead = model.forecast(X, n_steps=3)
     expected = ahead.state_probabilities @ (1 / model.parameters_["geometric"]["probabilities"][:, 0] - 1)
     assert ahead.expected["x0"] == approx(expected)
+    assert (ahead.lower["x0"] < expected).all()
+    assert (expected < ahead.upper["x0"]).all()
+    assert VBHMM(1, emission=Untold(), random_state=0).fit(X).forecast(X).lower == {}
     mixture = VBMixture(2, emission=Geometric(), random_state=0).fit(X)
     holed = X.copy()
     holed[0, 0] = np.nan

@@ -369,7 +369,7 @@ def test_transitions_that_are_ruled_out_are_empty_cells(method):
     edge = np.isin(np.nan_to_num(np.vstack([display.startprob, display.transmat])).round(6), [0, 1])
     assert (np.isnan(display.intervals[0]) <= (nothing | edge)).all()
     assert np.isnan(display.intervals[0])[nothing].all()
-    words = "linear response" if method == "vb" else "observed information"
+    words = "draws" if method == "vb" else "observed information"
     assert display.note == f"90 % intervals\nby {words}"
     assert not any("nan" in text.get_text() for text in display.ax_.texts)
 

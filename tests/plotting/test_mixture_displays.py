@@ -344,7 +344,7 @@ def test_the_picture_says_by_what_its_intervals_are(eruptions):
     model = VBMixture(2, n_init=2, random_state=0).fit(eruptions)
     of = model.set_params(method="ml", n_init=1)
     cases = [
-        (model, (eruptions,), {}, "95 % intervals\nby linear response"),
+        (model, (eruptions,), {}, "95 % intervals\nby draws"),
         (model, (), {"draws": model.sample_posterior(eruptions, 100), "level": 0.8}, "80 % intervals\nby draws"),
     ]
     for estimator, given, options, words in cases:

@@ -264,6 +264,34 @@ def test_asking_the_best_estimator(searched, rows):
     assert searched.get_feature_names_out().tolist() == best.get_feature_names_out().tolist()
 
 
+def test_reports_are_those_of_the_best_estimator(searched, rows):
+    best = searched.best_estimator_
+    assert searched.summary().title == best.summary().title
+    assert searched.summary(rows, level=0.5, method="linear_response").method == "linear_response"
+    for given in ({"method": "vb"}, {"X": rows, "level": 0.8, "method": "linear_response", "n_draws": 50}):
+        ours, theirs = searched.credible_intervals(**given), best.credible_intervals(**given)
+        assert ours.keys() == theirs.keys()
+        assert all(np.array_equal(ours["tables"][node], theirs["tables"][node]) for node in theirs["tables"])
+    drawn = searched.sample_posterior(rows, 20, method="vb", random_state=3)
+    assert np.array_equal(drawn.natural, best.sample_posterior(rows, 20, method="vb", random_state=3).natural)
+    with pytest.raises(ValueError, match="this fit by 'vb' is a posterior"):
+        searched.standard_errors(rows)
+
+
+def test_errors_of_points_are_those_of_the_best_estimator():
+    X = np.random.default_rng(0).integers(0, 2, (40, 2))
+    model = VBDiscreteDAG(method="ml", init="random", n_init=2)
+    search = StructureSearchCV(model, {"latents": [1, 2]}, scoring="bic", rescoring=False, random_state=0).fit(X)
+    best = search.best_estimator_
+    assert np.array_equal(
+        search.standard_errors(X).errors["tables"]["x0"], best.standard_errors(X).errors["tables"]["x0"]
+    )
+    ours, theirs = (each.bootstrap(X, 5, kind="parametric", random_state=1) for each in (search, best))
+    assert np.array_equal(ours.natural, theirs.natural)
+    with pytest.raises(ValueError, match="needs a posterior"):
+        search.credible_intervals(X)
+
+
 def test_averaging_over_models(rows, space):
     search = StructureSearchCV(MODEL, space, scoring="lower_bound", averaging=True, random_state=0).fit(rows)
     average = search.averaged_
@@ -282,6 +310,8 @@ def test_refit_can_be_left_out(rows, space):
     assert search.best_params_
     with pytest.raises(AttributeError, match="refit=False"):
         search.score_samples(rows)
+    with pytest.raises(AttributeError, match="refit=False"):
+        search.summary()
 
 
 def test_a_callable_picks_the_best():
@@ -402,6 +432,9 @@ def test_set_output(when):
 def test_it_has_the_methods_that_its_estimator_has():
     classifier = StructureSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, random_state=0)
     assert not any(hasattr(classifier, name) for name in ("transform", "fit_transform", "set_output", "score_samples"))
+    reports = ("summary", "sample_posterior", "credible_intervals", "standard_errors", "bootstrap")
+    assert not any(hasattr(classifier, name) for name in reports)
+    assert all(hasattr(StructureSearchCV(MODEL, GRID), name) for name in reports)
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.repeat([0, 1, 2, 2], 10)
     classifier.fit(X, y)
     assert is_classifier(classifier)

@@ -8,7 +8,9 @@ not observed is left out [Beal chapter 4; Ghahramani & Beal 2000].
 
 **Relevance.** The loadings of a factor have a precision :math:`\nu_{ks}` in units of the noise, which is known, or
 hidden with a Gamma prior, :math:`\lambda_{kjs} \mid \tau, \nu \sim N(0, (\tau_{kj}\nu_{ks})^{-1})`: a hyperparameter
-that is a hidden variable (`skvbem.families.hierarchical`).
+that is a hidden variable (`skvbem.families.hierarchical`). Where columns come in groups, a factor has a precision for
+each of them, so that it may matter to some groups and not to others: group factor analysis [Virtanen et al. 2012; Klami
+et al. 2015].
 
 **Units.** Columns are measured in standard deviations from their means, so that no unit of measure makes a difference.
 
@@ -25,10 +27,9 @@ from math import factorial
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
-from skvbem._numerics import log_rising
+from skvbem._numerics import diagonal_places, log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.orders import turned_factors
@@ -40,13 +41,10 @@ from skvbem.emissions.moments import blocks_of_floats, weighted_moments
 from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.families import Regression, RegressionPoint
 from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.hyperpriors import GammaHyperprior
-from skvbem.families.relevance import regression_of
+from skvbem.families.relevance import regression_of, with_learned_precisions
 
 # Draws of the parameters that a predictive density is a mean over, and their seed.
 _N_DRAWS, _SEED = 64, 0
-# Cells of the sums that hidden precisions of loadings ask for, above which they are a sparse matrix.
-_MAX_DENSE = 2**16
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
 
@@ -75,6 +73,8 @@ class FactorAnalyzer(Emission):
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
     correlation : ndarray of shape (d, d), or empty
         Of the data, where the numbers of factors are to be counted: starts of any number are made of it.
+    group_of : tuple of int
+        Of each column the group, whose loadings have precisions of their own; empty if all columns are one group.
     """
 
     origin: np.ndarray
@@ -87,6 +87,7 @@ class FactorAnalyzer(Emission):
     total_weight: float = 1.0
     n_factors_of: tuple[int, ...] = ()
     correlation: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    group_of: tuple[int, ...] = ()
 
     @classmethod
     def for_data(
@@ -97,6 +98,7 @@ class FactorAnalyzer(Emission):
         n_factors: int | None,
         spherical: bool = False,
         tied: bool = False,
+        group_of: tuple[int, ...] = (),
     ) -> Self:
         """The emission of measurements (n_rows, d), NaN where missing, with weights (n_rows,).
 
@@ -110,7 +112,7 @@ class FactorAnalyzer(Emission):
         mean = moments.mean / moments.deviation
         units = moments.origin, moments.deviation, mean
         correlation = moments.correlation if n_factors is None else np.empty((0, 0))
-        return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, correlation=correlation)
+        return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, (), correlation, group_of)
 
     @property
     def counts_factors(self) -> bool:
@@ -158,10 +160,24 @@ class FactorAnalyzer(Emission):
         return len(self.layout(1).coordinates), len(self.layout(2).coordinates)
 
     @cached_property
+    def groups(self) -> np.ndarray:
+        """Which group each column is in, (d,)."""
+        return np.array(self.group_of or (0,) * self.n_columns)
+
+    @cached_property
     def matrix_of(self) -> np.ndarray:
-        """Which matrix of its component each column has, (d,): those without gaps share the first."""
-        shared = ~self.has_gaps
-        return np.where(shared, 0, np.cumsum(self.has_gaps) - 1 + int(shared.any()))
+        """Which matrix of its component each column has, (d,): those of a group without gaps share one of the first."""
+        with_shared, shared = np.unique(self.groups[~self.has_gaps], return_inverse=True)
+        matrix_of = np.cumsum(self.has_gaps) - 1 + len(with_shared)
+        matrix_of[~self.has_gaps] = shared
+        return matrix_of
+
+    @cached_property
+    def group_of_matrix(self) -> np.ndarray:
+        """Which group each matrix of a component belongs to, (n_matrices,)."""
+        group_of_matrix = np.empty(int(self.matrix_of.max()) + 1, dtype=int)
+        group_of_matrix[self.matrix_of] = self.groups
+        return group_of_matrix
 
     def in_use(self, n_components: int) -> np.ndarray:
         """Which regressors each component has, (n_components, 1 + q): the constant, and its factors."""
@@ -209,7 +225,7 @@ class FactorAnalyzer(Emission):
         noise_prior : pair of float
             Shape and rate of the precision of a noise.
         relevance_prior : pair of float, or float
-            Shape and rate of the precision of loadings, or this precision itself.
+            Shape and rate of the precision of loadings, one for each factor and group, or this precision itself.
         """
         layout, d, q = self.layout(n_components), self.n_columns, self.n_factors
         mean = self.mean
@@ -233,22 +249,17 @@ class FactorAnalyzer(Emission):
             return family(float(relevance_prior))
         if not in_use[:, 1:].any():
             return family(1.0)
-        return Hierarchical(family(0.0), self._relevance(layout, relevance_prior, -float(family(1.0).log_normalizer())))
+        learned = np.repeat(self.in_use(n_components), n_groups := int(self.groups.max()) + 1, axis=0)
+        learned[:, 0] = False
+        groups = n_groups * np.arange(n_components)[:, None] + self.group_of_matrix
+        return with_learned_precisions(family(1.0), learned, *relevance_prior, groups.ravel())
 
-    def _relevance(self, layout: Regression, prior: tuple[float, float], constant: float) -> GammaHyperprior:
-        """The hyperprior of the precisions of loadings, one for each component and factor."""
-        q, d, cells = self.n_factors, self.n_columns, layout.precision_cells
-        of_diagonal = np.cumsum(np.arange(q + 1, 0, -1))[:-1] + 0  # (1, 1), (2, 2), ... of packed upper triangles
-        by_component = cells.reshape(layout.n_components, -1, cells.shape[1])
-        loadings = np.zeros((layout.n_components, q, len(layout.coordinates)))
-        for k, of_component in enumerate(by_component):
-            for s, cell in enumerate(of_diagonal):
-                loadings[k, s, of_component[:, cell]] = 1.0
-        loadings = loadings[self.in_use(layout.n_components)[:, 1:]]
-        n = len(loadings)
-        shape, rate = (np.full(n, float(x)) for x in prior)
-        sums = loadings if loadings.size <= _MAX_DENSE else csr_array(loadings)
-        return GammaHyperprior(shape, rate, np.full(n, d / 2), sums, constant)
+    def relevance(self, prior: Regression) -> np.ndarray:
+        """Precisions of loadings, (n_components, n_groups, q), of a prior in which they are known; NaN of no factor."""
+        packed = prior.split(prior.coordinates)[0].reshape(prior.n_components, len(self.group_of_matrix), -1)
+        first = np.unique(self.group_of_matrix, return_index=True)[1]
+        precisions = packed[:, first][..., diagonal_places(1 + self.n_factors)[1:]]
+        return np.where(self.in_use(prior.n_components)[:, None, 1:], precisions, np.nan)
 
     def start_natural(self, prior: Any) -> np.ndarray:
         """Natural parameters (n_cells,) under which rows are completed where their components are known for a start.
@@ -301,7 +312,7 @@ class FactorAnalyzer(Emission):
     def step(self, natural: np.ndarray, table: Any) -> FactorStep:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
         k = self.n_components(len(natural))
-        return FactorStep(self.layout(k), natural, self.unit, ~self.has_gaps, self.in_use(k))
+        return FactorStep(self.layout(k), natural, self.unit, ~self.has_gaps, self.in_use(k), self.group_of_matrix)
 
     def log_predictive(self, block: FactorTable, posterior: Regression) -> np.ndarray:
         """Log densities, nats, (n_rows, n_components): means over draws of the parameters, each of which is a density.

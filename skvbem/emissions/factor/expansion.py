@@ -11,6 +11,10 @@ from skvbem.families import Regression
 
 # The least share of their variance, in some direction, that factors must have to be whitened.
 _MIN_VARIANCE_SHARE = 1e-10
+# Twice the shape and the rate of a prior of precisions of loadings.
+_OF_PRIOR = 2.0
+# Turns towards the common axes of several matrices, at most.
+_N_TURNS = 8
 
 
 class FactorExpansion:
@@ -18,7 +22,8 @@ class FactorExpansion:
 
     With a flat prior the best R is known: factors are white, :math:`R S R^\top = n I` for their scatter S, and loadings
     orthogonal, :math:`R^{-\top} L R^{-1}` diagonal for :math:`L = \sum_j \langle\tau\lambda\lambda^\top\rangle`.
-    With a prior it is near the best, and taken where the bound rises [Luttinen & Ilin 2010].
+    Of several groups of columns each has an L, and one turn makes all as diagonal as it can (`common_axes`). With a
+    prior it is near the best, and taken where the bound rises [Luttinen & Ilin 2010].
 
     Parameters
     ----------
@@ -33,8 +38,16 @@ class FactorExpansion:
         self.layout, self.map, self.gain = layout, map, gain
 
     @classmethod
-    def whitening(cls, layout: Regression, of_rows: np.ndarray, loadings: np.ndarray) -> Self:
-        """The map for sums (n_lanes, n_components, D, D) of products of regressors, and squares of loadings."""
+    def whitening(cls, layout: Regression, of_rows: np.ndarray, loadings: np.ndarray, sizes: np.ndarray) -> Self:
+        """The map for sums of products of regressors and for squares of loadings, by group of so many columns.
+
+        Parameters
+        ----------
+        layout : Regression
+        of_rows : ndarray of shape (n_lanes, n_components, D, D)
+        loadings : ndarray of shape (n_lanes, n_components, n_groups, q, q)
+        sizes : ndarray of int, shape (n_groups,)
+        """
         n = of_rows[..., 0, 0]
         share = np.where(n > 0, n, 1.0)[..., None]
         mean, second = of_rows[..., 0, 1:] / share, of_rows[..., 1:, 1:] / share[..., None]
@@ -43,8 +56,8 @@ class FactorExpansion:
         usable = (n > 0) & (variance[..., 0] > _MIN_VARIANCE_SHARE * variance[..., -1])
         root = np.sqrt(np.where(usable[..., None], variance, 1.0))
         half = (axes * root[..., None, :]) @ axes.swapaxes(-1, -2)
-        _, turn = np.linalg.eigh(half @ loadings @ half)
-        white = turn[..., ::-1].swapaxes(-1, -2) @ (axes / root[..., None, :]) @ axes.swapaxes(-1, -2)
+        turn = common_axes(half[..., None, :, :] @ loadings @ half[..., None, :, :], sizes)
+        white = turn.swapaxes(-1, -2) @ (axes / root[..., None, :]) @ axes.swapaxes(-1, -2)
         # of either sign of a factor, the one that keeps it: extrapolations go on from step to step
         white *= np.where(np.diagonal(white, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[..., None]
         q = mean.shape[-1]
@@ -78,3 +91,44 @@ class FactorExpansion:
         rows = total.reshape(*shape, d) @ map.swapaxes(-1, -2)
         parts = [pack_symmetric(turned) * halves, rows, count, square]
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=-1).T
+
+
+def common_axes(matrices: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    r"""Orthogonal axes (..., q, q), as columns, along which matrices (..., n, q, q) are as diagonal as they can be.
+
+    Of one matrix they are its eigenvectors, those of the largest eigenvalues first. Of several they are common
+    principal components [Flury 1984]: least is what hidden precisions of loadings cost under a Gamma(1, 1) prior,
+    :math:`\sum_g (d_g + 2) \sum_k \ln(2 + w_k^\top M_g w_k)` with sizes d of groups. They are found from the
+    eigenvectors of the sum, or from the axes as they are, by a few turns that descend.
+    """
+    axes = np.linalg.eigh(matrices.sum(axis=-3))[1][..., ::-1]
+    q = axes.shape[-1]
+    if len(sizes) == 1 or q == 1:
+        return axes
+    of_turns, weights = np.eye(q), sizes + _OF_PRIOR
+    matrices, by_group = matrices + _OF_PRIOR * of_turns, weights[:, None, None]
+
+    def turned(axes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        each = axes.swapaxes(-1, -2)[..., None, :, :] @ matrices @ axes[..., None, :, :]
+        squares = np.abs(np.diagonal(each, axis1=-2, axis2=-1))
+        return each, squares, (weights[:, None] * np.log(squares)).sum(axis=(-2, -1))
+
+    as_they_are = np.broadcast_to(of_turns, axes.shape)
+    nearer = turned(as_they_are)[2] < turned(axes)[2]
+    axes, length = np.where(nearer[..., None, None], as_they_are, axes), np.ones(nearer.shape)
+    each, squares, value = turned(axes)
+    for _ in range(_N_TURNS):
+        # Newton's step for the angle of each pair of axes by itself
+        ratio = squares[..., :, None] / squares[..., None, :]
+        slope = (by_group * each * (1 / squares[..., None, :] - 1 / squares[..., :, None])).sum(axis=-3)
+        curvature = (by_group * (ratio + 1 / ratio - 2)).sum(axis=-3)
+        angle = np.divide(slope, curvature, out=np.zeros_like(slope), where=curvature > 0)
+        half = 0.5 * length[..., None, None] * np.clip(angle, -1.0, 1.0)
+        other = axes @ np.linalg.solve(of_turns + half, of_turns - half)  # of Cayley: orthogonal for any angles
+        of_other = turned(other)
+        falls = of_other[2] < value
+        axes = np.where(falls[..., None, None], other, axes)
+        each = np.where(falls[..., None, None, None], of_other[0], each)
+        squares = np.where(falls[..., None, None], of_other[1], squares)
+        value, length = np.where(falls, of_other[2], value), np.where(falls, np.minimum(1.0, 2 * length), length / 4)
+    return axes

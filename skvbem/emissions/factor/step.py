@@ -78,12 +78,21 @@ class FactorStep(Step):
         Which columns share the matrix of their component, the first one.
     in_use : ndarray of bool, shape (n_components, D)
         Which regressors each component has.
+    group_of_matrix : ndarray of int, shape (n_matrices,)
+        Which group of columns each matrix of a component belongs to.
     """
 
     def __init__(
-        self, layout: Regression, natural: np.ndarray, unit: np.ndarray, shared: np.ndarray, in_use: np.ndarray
+        self,
+        layout: Regression,
+        natural: np.ndarray,
+        unit: np.ndarray,
+        shared: np.ndarray,
+        in_use: np.ndarray,
+        group_of_matrix: np.ndarray,
     ):
         self.layout, self.single, self.shared = layout, natural.ndim == 1, shared
+        self.group_of_matrix = group_of_matrix
         lanes, n_components, d = natural.reshape(len(natural), -1), layout.n_components, len(unit)
         packed, total, count, square = layout.split(lanes)
         self.n_lanes, self.n_components, self.n_columns = lanes.shape[1], n_components, d
@@ -150,20 +159,24 @@ class FactorStep(Step):
     def _matrices_of(self, observed: np.ndarray) -> np.ndarray:
         """Natural parameters of the regressors of patterns, (n_members, (1 + q) (2 + q) / 2, n_patterns)."""
         packed = self.packed.reshape(self._n_members, self.n_matrices, -1)
-        n_shared = int(self.shared.sum())
-        first = int(n_shared > 0)
-        matrix = packed[:, first:].swapaxes(-1, -2) @ observed[:, ~self.shared].T
-        if not n_shared:
-            return matrix
-        seen = observed[:, self.shared]
-        if seen.all():
-            return matrix + packed[:, 0, :, None]
+        n_shared = len(self._sharing)
+        matrix = packed[:, n_shared:].swapaxes(-1, -2) @ observed[:, ~self.shared].T
+        if observed[:, self.shared].all():
+            return matrix + packed[:, :n_shared].sum(axis=1)[..., None]
         # of columns that share a matrix each has its mean by its sum and square, and the same covariance as all
-        sums, square = self.sums[..., self.shared, :], self.square[:, self.shared]
-        halved = 0.5 * sums.reshape(*square.shape, -1)
-        squares = pack_symmetric(halved[..., :, None] * (halved / square[..., None])[..., None, :])
-        covariance = (packed[:, 0] - squares.sum(axis=1)) / n_shared
-        return matrix + squares.swapaxes(-1, -2) @ seen.T + covariance[..., None] * seen.sum(axis=1)
+        for of_matrix, columns in zip(packed.swapaxes(0, 1), self._sharing):
+            seen, square = observed[:, columns], self.square[:, columns]
+            halved = 0.5 * self.sums[..., columns, :].reshape(*square.shape, -1)
+            squares = pack_symmetric(halved[..., :, None] * (halved / square[..., None])[..., None, :])
+            covariance = (of_matrix - squares.sum(axis=1)) / len(columns)
+            matrix = matrix + squares.swapaxes(-1, -2) @ seen.T + covariance[..., None] * seen.sum(axis=1)
+        return matrix
+
+    @cached_property
+    def _sharing(self) -> list[np.ndarray]:
+        """The columns of each matrix that columns share, which come first."""
+        matrix_of = self.layout.precision_of[: self.n_columns]
+        return [np.flatnonzero(matrix_of == matrix) for matrix in np.unique(matrix_of[self.shared])]
 
     def log_likelihood(self, block: FactorTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats, their factors integrated out."""
@@ -231,10 +244,8 @@ class FactorStep(Step):
 
     def _matrices_seen(self, observed: np.ndarray) -> np.ndarray:
         """Which matrices each pattern has columns of, and whether it has any at all, (n_patterns, n_matrices + 1)."""
-        parts = [observed[:, ~self.shared], observed.max(axis=1, keepdims=True)]
-        if self.shared.any():
-            parts.insert(0, observed[:, self.shared].max(axis=1, keepdims=True))
-        return np.concatenate(parts, axis=1)
+        of_shared = [observed[:, columns].max(axis=1, keepdims=True) for columns in self._sharing]
+        return np.concatenate([*of_shared, observed[:, ~self.shared], observed.max(axis=1, keepdims=True)], axis=1)
 
     def expansion(self, total: np.ndarray) -> FactorExpansion | None:
         """Factors centered and turned such that they are white and the loadings orthogonal."""
@@ -242,12 +253,14 @@ class FactorStep(Step):
             return None
         n_regressors = self.layout.n_regressors
         of_rows = unpack_symmetric(total[..., -n_regressors * (n_regressors + 1) // 2 :], n_regressors)
-        loadings = -2 * unpack_symmetric(self.packed.sum(axis=2), n_regressors)[..., 1:, 1:]
+        sizes = np.bincount(self.group_of_matrix[self.layout.precision_of[: self.n_columns]])
+        of_groups = [self.packed[:, :, self.group_of_matrix == group].sum(axis=2) for group in range(len(sizes))]
+        loadings = -2 * unpack_symmetric(np.stack(of_groups, axis=2), n_regressors)[..., 1:, 1:]
         if self.in_use is not None:  # factors that are not there are white, and come last
             places = np.arange(self.n_factors)
             of_rows[..., 1 + places, 1 + places] += np.where(self.in_use[:, 1:], 0.0, of_rows[..., :1, 0])
-            loadings[..., places, places] -= ~self.in_use[:, 1:]
-        return FactorExpansion.whitening(self.layout, of_rows, loadings)
+            loadings[..., places, places] -= ~self.in_use[:, None, 1:]
+        return FactorExpansion.whitening(self.layout, of_rows, loadings, sizes)
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum: counts and squares of columns are added where they share a noise."""

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
 from skvbem._compat import validate_params
@@ -188,6 +189,11 @@ class EmissionSpecification(BaseEstimator, ABC):
 class NumericSpecification(EmissionSpecification):
     """Columns of numbers, each with a mean and a deviation in each component."""
 
+    #: Whether `cumulative` gives the distribution of a cell, of which forecasts have intervals.
+    has_cumulative: ClassVar[bool] = False
+    #: Whether cells are whole numbers.
+    holds_counts: ClassVar[bool] = False
+
     @abstractmethod
     def means(self, parameters: Parameters) -> np.ndarray:
         """Expected numbers, (n_components, n_columns): monotone functions of the parameters of each column."""
@@ -195,6 +201,10 @@ class NumericSpecification(EmissionSpecification):
     @abstractmethod
     def deviations(self, parameters: Parameters) -> np.ndarray:
         """Standard deviations of numbers, (n_components, n_columns)."""
+
+    def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+        """Probabilities that cells with these means and deviations are at most some values, if these say it."""
+        raise TypeError(f"{type(self).__name__} has no cumulative probabilities.")
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
         """The means, column by column."""
@@ -218,6 +228,16 @@ class NumericSpecification(EmissionSpecification):
             Numbers(name, means[:, j], deviations[:, j], _of_column(ends, j), _of_column(of_deviations, j))
             for j, name in enumerate(names)
         ]
+
+
+class NormalSpecification(NumericSpecification):
+    """Columns of numbers that are normally distributed in each component."""
+
+    has_cumulative: ClassVar[bool] = True
+
+    def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+        """Probabilities that normally distributed cells are at most some values."""
+        return ndtr((values - means) / deviations)
 
 
 def _in_order(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

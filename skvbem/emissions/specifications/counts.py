@@ -14,6 +14,7 @@ class CountCells:
     """Cells that are counts."""
 
     wanted: ClassVar[str] = "counts are whole numbers >= 0"
+    holds_counts: ClassVar[bool] = True
     largest: ClassVar[float] = LARGEST_COUNT
     if_larger: ClassVar[str] = (
         f"of counts above {LARGEST_COUNT:g} the likelihood keeps no digits. Count in larger units"

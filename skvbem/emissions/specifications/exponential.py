@@ -39,6 +39,7 @@ class Exponential(RateSpecification):
 
     wanted: ClassVar[str] = "waiting times are >= 0"
     needs_variation: ClassVar[bool] = True
+    has_cumulative: ClassVar[bool] = True
 
     def impossible(self, values: np.ndarray) -> np.ndarray:
         """Times before the start."""
@@ -55,3 +56,7 @@ class Exponential(RateSpecification):
     def deviations(self, parameters: Parameters) -> np.ndarray:
         """One over the rates."""
         return 1 / parameters["rates"]
+
+    def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+        """Probabilities that times with these means are at most some values."""
+        return -np.expm1(-np.maximum(values, 0.0) / means)

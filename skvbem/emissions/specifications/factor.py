@@ -11,11 +11,11 @@ import numpy as np
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
-from skvbem.emissions.specifications.base import NumericSpecification, Parameters, finite, positive
+from skvbem.emissions.specifications.base import NormalSpecification, Parameters, finite, positive
 from skvbem.graphs.names import shown
 
 
-class FactorGaussian(NumericSpecification):
+class FactorGaussian(NormalSpecification):
     r"""Columns of measurements whose covariances a few factors explain, hidden in each row.
 
     In component k, :math:`y = \mu_k + \Lambda_k x + \epsilon` with factors :math:`x \sim N(0, I)` and a noise for each
@@ -36,6 +36,11 @@ class FactorGaussian(NumericSpecification):
         determination), or one that is known, 1.
     relevance_prior : pair of float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of the precisions of loadings, in units of the noise.
+    groups : list of columns, or mapping of names to columns, default=None
+        Groups of columns, such as those of one instrument each, that share out all of them: each factor's loadings have
+        a precision in each group, so that it may matter to some groups and not to others (group factor analysis
+        [Virtanen et al. 2012; Klami et al. 2015]). Columns are named as in the `emission` parameter. None is one group.
+        It needs ``relevance="ard"``.
     noise_prior : pair of float, default=(1.0, 0.5)
         Shape and rate of the Gamma prior of the precision of a noise, in units in which columns have variance 1.
     mean_prior : array-like of shape (n_columns,), default=None
@@ -77,6 +82,7 @@ class FactorGaussian(NumericSpecification):
         tied=False,
         relevance="ard",
         relevance_prior=(1.0, 1.0),
+        groups=None,
         noise_prior=(1.0, 0.5),
         mean_prior=None,
         mean_precision_prior=1.0,
@@ -86,16 +92,32 @@ class FactorGaussian(NumericSpecification):
         self.tied = tied
         self.relevance = relevance
         self.relevance_prior = relevance_prior
+        self.groups = groups
         self.noise_prior = noise_prior
         self.mean_prior = mean_prior
         self.mean_precision_prior = mean_precision_prior
 
+    def check_parameters(self) -> None:
+        """Refuse parameters that are wrong for any table, or with each other."""
+        super().check_parameters()
+        if self.groups is not None and self.relevance == "fixed":
+            raise ValueError(
+                f"The 'groups' parameter of {type(self).__name__} says which columns share a precision of their "
+                "loadings that is learned, and relevance='fixed' makes all of these 1. Leave out 'groups', or take "
+                "relevance='ard'."
+            )
+
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> FactorAnalyzer:
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
         self.check_parameters()
-        options = {"spherical": self.noise == "spherical", "tied": self.tied}
+        options = {"spherical": self.noise == "spherical", "tied": self.tied, "group_of": self._group_of()}
         n_factors = None if self.n_factors == "auto" else self.n_factors
         return FactorAnalyzer.for_data(values, weight, n_factors=n_factors, **options)
+
+    def _group_of(self) -> tuple[int, ...]:
+        """The group of each column, groups being lists of the places of their columns; empty without any."""
+        places = [(place, group) for group, columns in enumerate(self.groups or ()) for place in columns]
+        return tuple(group for _, group in sorted(places))
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Mean, its precision in rows, noise and relevance of factors."""
@@ -121,8 +143,11 @@ class FactorGaussian(NumericSpecification):
         return float(numbers[0]), float(numbers[1])
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
-        """How many factors each component has."""
-        return {"n_factors_": np.array(emission.numbers(len(parameters["means"])))}
+        """How many factors each component has, and where columns come in groups how relevant each is to each group."""
+        attributes = {"n_factors_": np.array(emission.numbers(len(parameters["means"])))}
+        if self.groups is not None and posterior is not None:
+            attributes["relevance_"] = emission.relevance(prior)
+        return attributes
 
     def means(self, parameters: Parameters) -> np.ndarray:
         """Means."""

@@ -13,7 +13,7 @@ from skvbem.blocks import Blocks
 from skvbem.emissions.base import HIERARCHICAL, is_hierarchical
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
-from skvbem.emissions.specifications.base import NumericSpecification, Parameters, finite
+from skvbem.emissions.specifications.base import NormalSpecification, Parameters, finite
 from skvbem.graphs.names import shown
 
 #: What each shape of a covariance is made of, as scikit-learn names them: "full" has a matrix for each component,
@@ -32,7 +32,7 @@ _MAX_DEGREES_OF_FREEDOM = 1e6
 _FARTHEST = 1e3
 
 
-class Gaussian(NumericSpecification):
+class Gaussian(NormalSpecification):
     r"""Columns of measurements, jointly normal in each component.
 
     Parameters

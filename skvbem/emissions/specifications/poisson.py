@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
+from scipy.special import pdtr
 
 from skvbem.blocks import Blocks
 from skvbem.emissions.poisson import PoissonEmission
@@ -38,6 +41,8 @@ class Poisson(CountCells, RateSpecification):
     [[15.7], [26.7]]
     """
 
+    has_cumulative: ClassVar[bool] = True
+
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> PoissonEmission:
         """The emission of counts (n_rows, n_columns) with weights (n_rows,)."""
         return PoissonEmission.for_data(values, weight)
@@ -49,3 +54,7 @@ class Poisson(CountCells, RateSpecification):
     def deviations(self, parameters: Parameters) -> np.ndarray:
         """Square roots of rates."""
         return np.sqrt(parameters["rates"])
+
+    def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+        """Probabilities that counts with these rates are at most some values."""
+        return np.where(values < 0, 0.0, pdtr(np.maximum(values, 0.0), means))

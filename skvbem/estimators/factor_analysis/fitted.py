@@ -23,7 +23,7 @@ from skvbem.estimators.fitted import Intervals, Parameters, of_draw
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.summary import ParameterTable
 from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.hyperpriors import GammaHyperprior
+from skvbem.families.relevance import regression_of
 
 # A uniqueness at which a column is named, in floors of maximum likelihood.
 _NEAR = 2.0
@@ -122,14 +122,16 @@ class FittedFactorAnalysis(FittedMixture):
 
     @cached_property
     def relevance(self) -> np.ndarray | None:
-        """Expected precisions of the loadings of the factors that were found, in the order of these; None if known."""
-        prior = self.model.prior.blocks[-1]
-        if not isinstance(prior, Hierarchical) or not isinstance(prior.hyperprior, GammaHyperprior):
+        """Expected precisions of the loadings of the factors as they are shown without a rotation; None if known.
+
+        Where columns come in groups, of each group, (n_groups, q).
+        """
+        if not isinstance(self.model.prior.blocks[-1], Hierarchical):
             return None
-        posterior = self.posterior.blocks[-1]
-        natural = posterior.expected_natural() if self.form.density else posterior.natural(self.point[-1])
-        shape, rate = prior.hyperprior.posterior(natural)
-        return shape / rate
+        loadings = self.as_found["loadings"] / self.deviations[:, None]
+        order, _ = order_and_signs(loadings, np.eye(self.n_factors))
+        relevance = self.emission.relevance(regression_of(self.prior_as_found.blocks[-1]))[0][:, order]
+        return relevance if self.emission.group_of else relevance[0]
 
     @cached_property
     def loadings_deviations(self) -> np.ndarray:

@@ -34,6 +34,7 @@ _OF_EMISSION = (
     "noise",
     "relevance",
     "relevance_prior",
+    "groups",
     "noise_prior",
     "mean_prior",
     "mean_precision_prior",
@@ -80,6 +81,11 @@ class VBFactorAnalysis(MixtureEstimator):
         determination), or one that is known, 1.
     relevance_prior : pair of float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of the precisions of loadings, in units of the noise.
+    groups : list of columns, or mapping of names to columns, default=None
+        Groups of columns that share out all of them, such as those of one instrument each. Each factor's loadings have
+        a precision in each group, so that it may matter to some groups and not to others (group factor analysis
+        [Virtanen et al. 2012; Klami et al. 2015]); see `relevance_`. Columns are given by names, positions, slices,
+        masks, or a function of X. None is one group of all.
     noise_prior : pair of float, default=(1.0, 0.5)
         Shape and rate of the Gamma prior of the precision of a noise, in units in which columns have variance 1.
     mean_prior : array-like of shape (n_features,), default=None
@@ -131,8 +137,9 @@ class VBFactorAnalysis(MixtureEstimator):
         The identity unless the rotation is oblique.
     rotation_matrix_ : ndarray of shape (n_factors, n_factors)
         T: factors are those found times T, and loadings those found times the inverse of its transpose.
-    relevance_ : ndarray of shape (n_factors,)
-        With ``relevance="ard"``, expected precisions of loadings on the factors before rotation; small ones matter.
+    relevance_ : ndarray of shape (n_factors,), or (n_groups, n_factors) of `groups`
+        With ``relevance="ard"``, expected precisions of loadings; small ones matter. They are of the factors without a
+        rotation, by the variance that these explain.
     heywood_ : list of str
         Columns of which next to nothing is noise.
     n_factors_, n_components_ : int
@@ -192,6 +199,7 @@ class VBFactorAnalysis(MixtureEstimator):
         "rotation": [StrOptions(set(ROTATIONS)), None],
         "relevance": [StrOptions({"ard", "fixed"})],
         "relevance_prior": "no_validation",
+        "groups": "no_validation",
         "noise_prior": "no_validation",
         "mean_prior": "no_validation",
         "mean_precision_prior": FactorGaussian._parameter_constraints["mean_precision_prior"],
@@ -208,6 +216,7 @@ class VBFactorAnalysis(MixtureEstimator):
         rotation=None,
         relevance="ard",
         relevance_prior=(1.0, 1.0),
+        groups=None,
         noise_prior=(1.0, 0.5),
         mean_prior=None,
         mean_precision_prior=1.0,
@@ -229,6 +238,7 @@ class VBFactorAnalysis(MixtureEstimator):
         self.rotation = rotation
         self.relevance = relevance
         self.relevance_prior = relevance_prior
+        self.groups = groups
         self.noise_prior = noise_prior
         self.mean_prior = mean_prior
         self.mean_precision_prior = mean_precision_prior

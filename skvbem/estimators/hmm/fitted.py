@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.emissions import NumericSpecification
 from skvbem.estimators.fitted import Intervals, Parameters
-from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.column_groups import ColumnGroups, Group
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.estimators.sequences.fitted import FittedSequences
+from skvbem.estimators.sequences.mixture_quantiles import mixture_quantile
 from skvbem.estimators.summary import ParameterTable
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences.data import HMMData
@@ -122,6 +124,53 @@ class FittedHMM(FittedSequences, FittedEmissions):
             by_name |= {name: states @ table for name, table in zip(group.names, tables)}
         return {name: by_name[name] for name in self.groups.names}
 
+    def forecast(
+        self, data: HMMData, last: np.ndarray, n_steps: int, level: float, naturals: np.ndarray, at: np.ndarray | None
+    ) -> Forecast:
+        """The steps after the end of each sequence.
+
+        Parameters
+        ----------
+        data : HMMData
+        last : ndarray of shape (n_sequences,)
+            The last rows of sequences.
+        n_steps : int
+        level : float
+        naturals : ndarray of shape (n_cells, n_draws)
+            Draws of natural parameters, over which intervals average; none are needed where no column holds numbers.
+        at : ndarray of shape (n_cells,), optional
+            Natural parameters at which states are told, and then go on as published; by default they are averaged, too.
+        """
+        states, expected, moments = [], [], []
+        for natural in naturals.T:
+            drawn = self.at(natural)
+            states.append(drawn.states_ahead(data, last, n_steps, natural))
+            expected.append(drawn.expected_values(states[-1]) if at is None else {})
+            moments.append(drawn.moments())
+        variance, lower, upper = _intervals_of_numbers(self.groups, states, moments, level)
+        if at is None:
+            probabilities = np.mean(states, axis=0)
+            values = {name: np.mean([each[name] for each in expected], axis=0) for name in expected[0]}
+        else:
+            probabilities = self.states_ahead(data, last, n_steps, at)
+            values = self.expected_values(probabilities)
+        return Forecast(probabilities, values, variance, lower, upper, level)
+
+    def states_ahead(self, data: HMMData, last: np.ndarray, n_steps: int, natural: np.ndarray) -> np.ndarray:
+        """Probabilities of states after the last rows of sequences, which natural parameters tell of what was seen."""
+        return self.ahead(self.possible(self.model.filtered(natural, data))[last], n_steps)
+
+    def moments(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Means and deviations (n_components, n_columns) of each group of numbers, by its name."""
+        parameters = {group.name: of for group, of in zip(self.groups.groups, self.parameters())}
+        return {
+            group.name: (
+                group.specification.means(parameters[group.name]),
+                group.specification.deviations(parameters[group.name]),
+            )
+            for group in groups_of_numbers(self.groups)
+        }
+
     def sample(self, lengths: np.ndarray, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """Sequences drawn from the predictive distribution, each at parameters of its own, and their states."""
         if not self.form.density:
@@ -132,9 +181,14 @@ class FittedHMM(FittedSequences, FittedEmissions):
         return self.groups.as_emission_takes(values), np.concatenate([states for _, states in drawn])
 
 
+def groups_of_numbers(groups: ColumnGroups) -> list[Group]:
+    """Those whose cells have means and deviations."""
+    return [group for group in groups.groups if isinstance(group.specification, NumericSpecification)]
+
+
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What is expected of the steps after the end of each sequence.
+    """What is expected of the steps after the end of each sequence, with intervals of what columns will hold.
 
     Parameters
     ----------
@@ -143,7 +197,59 @@ class Forecast:
         By column, what it is expected to hold, (n_sequences, n_steps): the mean of measurements, counts and times, the
         probability of a one, the share of a total. Of categories the probability of each, in the order of
         `categories_`, (n_sequences, n_steps, n_categories).
+    variance : dict of str to ndarray of shape (n_sequences, n_steps)
+        By column of numbers, that of the predictive distribution, averaged over draws of the parameters.
+    lower, upper : dict of str to ndarray of shape (n_sequences, n_steps)
+        Ends of intervals of the mass `level`, quantiles of the same distribution; of families that have cumulative
+        probabilities, as ours of numbers have.
+    level : float
     """
 
     state_probabilities: np.ndarray
     expected: dict[str, np.ndarray]
+    variance: dict[str, np.ndarray]
+    lower: dict[str, np.ndarray]
+    upper: dict[str, np.ndarray]
+    level: float
+
+
+def _intervals_of_numbers(
+    groups: ColumnGroups,
+    states: list[np.ndarray],
+    moments: list[dict[str, tuple[np.ndarray, np.ndarray]]],
+    level: float,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Variances, and lower and upper ends of intervals, of columns of numbers, by name, (n_sequences, n_steps).
+
+    Parameters
+    ----------
+    groups : ColumnGroups
+    states : list of ndarray of shape (n_sequences, n_steps, n_components)
+        Probabilities of states at each draw of the parameters.
+    moments : list of dict
+        For each draw, by group of numbers, means and deviations (n_components, n_columns).
+    level : float
+    """
+    variance: dict[str, np.ndarray] = {}
+    lower: dict[str, np.ndarray] = {}
+    upper: dict[str, np.ndarray] = {}
+    if not groups_of_numbers(groups):
+        return variance, lower, upper
+    weights = np.moveaxis(np.stack(states), 3, 1)  # draws and states first: the parts of each mixture
+    weights = weights.reshape(-1, *weights.shape[2:]) / len(states)
+    for group in groups_of_numbers(groups):
+        of_draws = [of_draw[group.name] for of_draw in moments]
+        means, deviations = (np.concatenate(each)[:, None, None] for each in zip(*of_draws))
+        for j, name in enumerate(group.names):
+            mean, deviation = means[..., j], deviations[..., j]
+            center = (weights * mean).sum(axis=0)
+            variance[name] = (weights * (deviation**2 + (mean - center) ** 2)).sum(axis=0)
+            if group.specification.has_cumulative:
+                lower[name], upper[name] = (
+                    mixture_quantile(
+                        group.specification.cumulative, weights, mean, deviation, 0.5 + side * level / 2,
+                        whole=group.specification.holds_counts,
+                    )
+                    for side in (-1, 1)
+                )  # fmt: skip
+    return variance, lower, upper

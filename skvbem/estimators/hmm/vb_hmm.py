@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
 from skvbem.emissions import Emission
-from skvbem.estimators.base import check_count, check_flag, has_posterior
-from skvbem.estimators.hmm.fitted import FittedHMM, Forecast
+from skvbem.estimators.base import check_count, check_flag, check_level, has_posterior
+from skvbem.estimators.hmm.fitted import FittedHMM, groups_of_numbers
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import SequenceReading
@@ -483,10 +483,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     def _filtered(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
         return fitted.possible(fitted.model.filtered(fitted.natural(self.predictive), data))
 
-    def forecast(self, X, n_steps=1, sequence_id=None, lengths=None):
-        """What comes after the end of each sequence: probabilities of states, and what columns are expected to hold.
+    def forecast(self, X, n_steps=1, sequence_id=None, lengths=None, *, level=0.95, draws=None):
+        """What comes after the end of each sequence, with intervals that know how little was learned.
 
-        At the published parameters.
+        States and expected values are those at the published parameters; of ``predictive="average"``, or with `draws`,
+        they are averages over draws of the parameters. Intervals, and variances, under VB always are.
 
         Parameters
         ----------
@@ -495,6 +496,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             How many steps ahead.
         sequence_id, lengths : array-like, default=None
             As in `fit`.
+        level : float, default=0.95
+            Mass of the intervals.
+        draws : PosteriorDraws or BootstrapDraws, default=None
+            What `sample_posterior` or `bootstrap` returned, to average over; by default `n_draws` draws from q(theta),
+            which vary too little where states overlap, or of a point itself.
 
         Returns
         -------
@@ -511,19 +517,48 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         [[[0.57, 0.43], [0.36, 0.64]]]
         >>> ahead.expected["x0"].round(2).tolist()  # of a and b
         [[[0.57, 0.43], [0.42, 0.58]]]
+
+        Of numbers there are intervals:
+
+        >>> from skvbem.datasets import load_earthquakes
+        >>> quakes = load_earthquakes().data
+        >>> model = VBHMM(3, emission="poisson", random_state=0).fit(quakes)
+        >>> ahead = model.forecast([quakes], n_steps=2, level=0.9)
+        >>> ahead.lower["x0"].tolist(), ahead.upper["x0"].tolist()
+        ([[8.0, 8.0]], [[26.0, 29.0]])
         """
         check_count("n_steps", "forecast", n_steps)
+        check_level("forecast", level)
         fitted, reading, data = self.asked(X, sequence_id, lengths)
         levels = [len(of_column) for group in fitted.groups.groups for of_column in group.levels]
+        naturals = self._drawn_to_average(fitted, draws)
         numbers = 2 * fitted.model.n_components + sum(levels) + len(fitted.groups.names) - len(levels)
+        numbers += 2 * naturals.shape[1] * fitted.model.n_components
         self._check_memory(
             f"A forecast of {n_steps:.3g} steps for {len(reading.lengths)} sequences",
             len(reading.lengths) * int(n_steps) * numbers,
             "fewer steps",
         )
         last = np.cumsum(reading.lengths) - 1
-        states = fitted.ahead(self._filtered(fitted, data)[last], int(n_steps))
-        return Forecast(states, fitted.expected_values(states))
+        averages = draws is not None or (self.predictive == "average" and fitted.form.density)
+        at = None if averages else fitted.natural(self.predictive)
+        return fitted.forecast(data, last, int(n_steps), float(level), naturals, at)
+
+    def _drawn_to_average(self, fitted: FittedHMM, draws) -> np.ndarray:
+        """Natural parameters (n_cells, n_draws) that intervals of forecasts average over."""
+        if draws is not None:
+            natural = getattr(draws, "natural", None)
+            if natural is None or len(natural) != fitted.model.n_cells:
+                raise ValueError(
+                    f"The 'draws' parameter of forecast must be what sample_posterior or bootstrap of this "
+                    f"{type(self).__name__} returned. Got {show(draws)} instead."
+                )
+            return natural
+        if not fitted.form.density:
+            return fitted.natural("mean")[:, None]
+        if self.predictive != "average" and not groups_of_numbers(fitted.groups):
+            return np.empty((fitted.model.n_cells, 0))
+        return fitted.draws(self.n_draws, fitted.rng_of_draws)
 
     def impute(self, X, sequence_id=None, lengths=None):
         """X with missing cells filled, given the whole sequence: numbers by means, categories by the most probable one.

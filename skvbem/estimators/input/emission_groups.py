@@ -7,16 +7,16 @@ as scikit-learn's ColumnTransformer has them: by names, positions, slices, masks
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn.base import clone
 
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
+from skvbem.estimators.input.column_selection import ColumnSelection
 from skvbem.estimators.input.tables import listed, show
 from skvbem.graphs.names import did_you_mean
 
@@ -72,6 +72,9 @@ class EmissionReader:
             If the parameter is none of the forms it may have, names no emission or column that there is, or leaves
             columns out.
         """
+        return [self._with_places(group) for group in self._as_given(emission, hold_numbers)]
+
+    def _as_given(self, emission, hold_numbers: Callable[[], list[bool]]) -> list[EmissionGroup]:
         everything = list(range(len(self.names)))
         if isinstance(emission, type):
             self._check_family(emission)
@@ -94,8 +97,9 @@ class EmissionReader:
         else:
             outside = _FROM_OUTSIDE if isinstance(emission, str) else ""
             raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.{outside}")
-        groups = [EmissionGroup(name, self._specification(of), self._columns(name, at)) for name, of, at in items]
-        self._check_partition(groups)
+        select = self._selection.positions
+        groups = [EmissionGroup(name, self._specification(of), select(name, at)) for name, of, at in items]
+        self._selection.check_partition([group.columns for group in groups], everything)
         return groups
 
     def _forms(self) -> str:
@@ -153,62 +157,20 @@ class EmissionReader:
         if twice:
             raise ValueError(f"{self._whose} has two groups named {twice[0]!r}. Names must differ.")
 
-    # Columns ----------------------------------------------------------------------------------------------------------
+    @cached_property
+    def _selection(self) -> ColumnSelection:
+        return ColumnSelection(self._whose, "family", self.names, self.source)
 
-    def _columns(self, name: str, columns) -> list[int]:
-        """Positions of a group's columns."""
-        if callable(columns):
-            columns = columns(self.source)
-        if isinstance(columns, slice):
-            positions = list(range(len(self.names)))[self._as_positions(columns)]
-        elif isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable):
-            positions = [self._position(columns)]
-        else:
-            positions = self._positions(list(columns))
-        if not positions:
-            raise ValueError(f"{self._whose} gives no column to {name!r}. Leave it out.")
-        return positions
-
-    def _positions(self, columns: list) -> list[int]:
-        if not columns or not all(isinstance(column, (bool, np.bool_)) for column in columns):
-            return [self._position(column) for column in columns]
-        if len(columns) != len(self.names):
-            raise ValueError(
-                f"{self._whose} has a mask of {len(columns)} columns. X has {len(self.names)}: give one for each."
-            )
-        return np.flatnonzero(columns).tolist()
-
-    def _as_positions(self, columns: slice) -> slice:
-        """A slice of names, which takes in its end as in pandas, as one of positions."""
-        start, stop = columns.start, columns.stop
-        if isinstance(start, str):
-            start = self._position(start)
-        if isinstance(stop, str):
-            stop = self._position(stop) + 1
-        return slice(start, stop, columns.step)
-
-    def _position(self, column) -> int:
-        if isinstance(column, str) and column in self.names:
-            return list(self.names).index(column)
-        if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < len(self.names):
-            return int(column)
-        raise ValueError(
-            f"{self._whose} names {show(column)}, which is no column of X.{did_you_mean(column, self.names)} Columns: "
-            f"{listed(map(repr, self.names))}."
-        )
-
-    def _check_partition(self, groups: Sequence[EmissionGroup]) -> None:
-        """Refuse columns that are in two groups, or in none."""
-        times = Counter(position for group in groups for position in group.columns)
-        twice = [self.names[position] for position, n in times.items() if n > 1]
-        if twice:
-            raise ValueError(f"{self._whose} names column {twice[0]!r} more than once. A column has one family.")
-        left = [name for position, name in enumerate(self.names) if position not in times]
-        if left:
-            raise ValueError(
-                f"{self._whose} gives no family to {listed(map(repr, left))}. Name every column of X, or leave such "
-                "columns out."
-            )
+    def _with_places(self, group: EmissionGroup) -> EmissionGroup:
+        """A group whose specification has its own groups of columns as their places among the group's columns."""
+        specification = group.specification
+        groups = getattr(specification, "groups", None)
+        if groups is None:
+            return group
+        whose = f"The 'groups' parameter of {type(specification).__name__}"
+        positions = ColumnSelection(whose, "group", self.names, self.source).partition(groups, group.columns)
+        places = [[group.columns.index(position) for position in of_group] for of_group in positions]
+        return group._replace(specification=clone(specification).set_params(groups=places))
 
 
 def is_list_of_emissions(emission) -> bool:

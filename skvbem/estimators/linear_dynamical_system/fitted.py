@@ -13,14 +13,13 @@ from skvbem._numerics import unpack_symmetric
 from skvbem.estimators.fitted import Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.sequences.fitted import FittedSequences
+from skvbem.estimators.sequences.mixture_quantiles import mixture_quantile
 from skvbem.estimators.summary import ParameterTable
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import Smoother
 
-# Halvings of the interval in which a quantile of a mixture lies.
-_N_HALVINGS = 60
 # The share of its inverse from which a variance counts as stopped by its floor.
 _NEARLY = 1.001
 
@@ -305,7 +304,8 @@ class FittedLDS(FittedSequences):
             means.append(np.stack(of_mean, axis=1))
             variances.append(np.stack(of_variance, axis=1))
         mean, variance = np.stack(means), np.stack(variances)
-        lower, upper = (mixture_quantile(mean, variance, 0.5 + side * level / 2) for side in (-1, 1))
+        weights, deviation = np.full(mean.shape, 1 / len(mean)), np.sqrt(variance)
+        lower, upper = (mixture_quantile(_normal, weights, mean, deviation, 0.5 + side * level / 2) for side in (-1, 1))
         return LDSForecast(
             mean.mean(axis=0),
             variance.mean(axis=0) + mean.var(axis=0),
@@ -366,12 +366,6 @@ def drawn_sequence(
     return matrices.output(x, output_inputs) + noise, x
 
 
-def mixture_quantile(mean: np.ndarray, variance: np.ndarray, probability: float) -> np.ndarray:
-    """Quantiles of equal mixtures of normal distributions along the first axis, by halving."""
-    deviation = np.sqrt(variance)
-    low, high = (mean - 40 * deviation).min(axis=0), (mean + 40 * deviation).max(axis=0)
-    for _ in range(_N_HALVINGS):
-        middle = 0.5 * (low + high)
-        below = ndtr((middle - mean) / deviation).mean(axis=0) < probability
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
+def _normal(values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """Probabilities of normal distributions to stay at or below values."""
+    return ndtr((values - means) / deviations)

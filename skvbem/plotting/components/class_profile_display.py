@@ -78,8 +78,8 @@ class ClassProfileDisplay:
         ----------
         estimator : fitted VBMixture or VBHMM, or VBDiscreteDAG with one latent above all columns
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), default=None
-            The data of the fit, for intervals by linear response, or after ``method="map"`` and "ml" by the observed
-            information. Without X and `draws` there are none.
+            The data of the fit, for intervals by draws from the posterior, by linear response where rows cannot be
+            drawn, or after ``method="map"`` and "ml" by the observed information. Without X and `draws` there are none.
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default all, as in the table.
         level : float or None, default=0.95

@@ -90,8 +90,6 @@ class LoadingsDisplay:
             return cls(fitted.standardized_loadings, fitted.uniquenesses, fitted.names, hidden="state").plot(ax=ax)
         fitted_factors(estimator, cls.__name__)
         check_mass(level, cls.__name__)
-        if draws is None and X is not None and level is not None and estimator.fitted.form.density:
-            draws = estimator.sample_posterior(X)
         drawn = intervals_to_draw(estimator, X, draws, level)
         ends = None if drawn is None else next(iter(drawn.ends.values()))["standardized_loadings"]
         return cls(

@@ -75,8 +75,8 @@ class TransitionsDisplay:
         ----------
         estimator : fitted VBHMM
         X : list of tables, or table of one sequence, default=None
-            The data of the fit, for intervals by linear response, or after ``method="map"`` and "ml" by the observed
-            information. Without X and `draws` there are none.
+            The data of the fit, for intervals by draws from the posterior, by linear response where rows cannot be
+            drawn, or after ``method="map"`` and "ml" by the observed information. Without X and `draws` there are none.
         order : None, str or array-like of int, default=None
             Of the states: by number, by what a column is expected to hold in them, or these states only.
         level : float or None, default=0.95

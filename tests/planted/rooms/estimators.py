@@ -25,6 +25,18 @@ ERRORS = {
     "forecasts start from the first step": [
         ("last = np.cumsum(reading.lengths) - 1\n", "last = np.cumsum(reading.lengths) - reading.lengths\n")
     ],
+    "intervals of forecasts take parameters for known": [
+        ("return fitted.draws(self.n_draws, fitted.rng_of_draws)", 'return fitted.natural("mean")[:, None]')
+    ],
+    "variances of forecasts leave out that states differ": [
+        ("(deviation**2 + (mean - center) ** 2)", "(deviation**2)")
+    ],
+    "quantiles of mixtures weigh all states alike": [
+        (
+            "(weights * cumulative(middle, means, deviations)).sum(axis=0)",
+            "cumulative(middle, means, deviations).mean(axis=0)",
+        )
+    ],
     "the score is the mean over sequences, not over steps": [("/ (weights @ sequences.lengths))", "/ weights.sum())")],
     "the average over q is one of logarithms": [
         ("log_probabilities = logsumexp(logs, axis=0) - np.log(n_draws)", "log_probabilities = logs.mean(axis=0)")

@@ -4,6 +4,8 @@ TESTS = (
     "families/**/test_regression.py",
     "evidence/**/test_principal_components.py",
     "emissions/**/test_factor.py",
+    "emissions/**/test_factor_groups.py",
+    "estimators/**/test_group_factor_analysis.py",
     "emissions",
     "evidence/**/test_mixture*.py",
 )
@@ -29,10 +31,37 @@ ERRORS = {
         ("constant += self.at_origin @ observed.T", "constant[:] = self.at_origin @ observed.T")
     ],
     "missing columns count in the matrix that columns share": [
-        ("covariance[..., None] * seen.sum(axis=1)", "covariance[..., None] * n_shared")
+        ("covariance[..., None] * seen.sum(axis=1)", "covariance[..., None] * len(columns)")
     ],
     "precisions of loadings count each column twice": [
-        ("GammaHyperprior(shape, rate, np.full(n, d / 2), sums", "GammaHyperprior(shape, rate, np.full(n, d), sums")
+        (
+            "power = np.bincount(block_of[prior.precision_of], minlength=len(learned))[block] / 2",
+            "power = np.bincount(block_of[prior.precision_of], minlength=len(learned))[block]",
+        )
+    ],
+    "a group's precisions count the columns of all groups": [
+        (
+            "power = np.bincount(block_of[prior.precision_of], minlength=len(learned))[block] / 2",
+            "power = np.full(n, len(prior.precision_of) / 2)",
+        )
+    ],
+    "columns of other groups share a matrix": [
+        (
+            "np.unique(self.groups[~self.has_gaps], return_inverse=True)",
+            "np.unique(0 * self.groups[~self.has_gaps], return_inverse=True)",
+        )
+    ],
+    "the turn of factors forgets all groups but the first": [
+        (
+            "each = axes.swapaxes(-1, -2)[..., None, :, :] @ matrices @ axes[..., None, :, :]",
+            "each = axes.swapaxes(-1, -2)[..., None, :, :] @ matrices[..., :1, :, :] @ axes[..., None, :, :]",
+        )
+    ],
+    "groups of columns are those of the whole table, not of the emission": [
+        (
+            "[[group.columns.index(position) for position in of_group] for of_group in positions]",
+            "[sorted(of_group) for of_group in positions]",
+        )
     ],
     "the entropy of factors has the wrong sign in their map": [
         ("gained = n * (-np.log(root).sum(axis=-1)", "gained = n * (np.log(root).sum(axis=-1)")

@@ -44,6 +44,9 @@ ERRORS = {
     "facts of a report are those of the next fit": [
         ('facts["prior"] = run.prior', 'facts["prior"] = self._prior_in_words(self._fitted_.columns)')
     ],
+    "reports and displays draw no rows": [
+        ('method = "draws" if drawable else self._without_rows', "method = self._without_rows")
+    ],
     "a display says linear response whatever it draws": [
         ("return DrawnIntervals(draws.intervals(level), level, draws.method)",
          'return DrawnIntervals(draws.intervals(level), level, "linear_response")')

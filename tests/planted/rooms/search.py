@@ -29,6 +29,12 @@ ERRORS = {
     "a structure counts once for each name of its latents": [
         ("(log_priors - np.log(graphs_of))", "(1.0 * log_priors)")
     ],
+    "the mass of intervals is lost on the way to the best estimator": [
+        (
+            "self._asked().credible_intervals(X, level, method, **options)",
+            "self._asked().credible_intervals(X, 0.95, method, **options)",
+        )
+    ],
     "the front is cut too early": [("elif rest <= _MAX_REST or", "elif rest <= 1.0 or")],
     "probabilities know of no errors of evidences": [("errors[likely, None] * rng", "0.0 * rng")],
     "the sum over graphs leaves the prior out": [("np.where(allowed, of_edges, -inf)", "np.where(allowed, 0.0, -inf)")],
