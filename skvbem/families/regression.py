@@ -38,6 +38,7 @@ from skvbem._numerics import (
     log_gamma,
     log_rising,
     pairings,
+    pseudo_inverse,
     unpack_symmetric,
 )
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
@@ -225,7 +226,7 @@ class Regression(FlatFamily):
         residual = total - explained
         # what rows add to h' Lambda^-1 h, in terms that are about the prior mean
         added = (self._mean * (total + residual)).sum(axis=-1)
-        added = added + posterior._solution(residual)[1]
+        added = added + self._solution(*posterior._matrices, residual)[1]
         growth = log_det_one_plus(self._inverse_factor @ products @ self._inverse_factor.swapaxes(-1, -2))
         of_rows = -0.5 * growth @ self._rows.n_sharing
         if self.noise_of is None:
@@ -275,9 +276,9 @@ class Regression(FlatFamily):
         Variances of noises are at the `floor` at least, a constraint under which the likelihood has its maximum here.
         """
         products, total, n, square = self.split(statistics)
-        inverse = np.linalg.pinv(unpack_symmetric(products, self.n_regressors), hermitian=True)
-        coefficients = self._at_rows(inverse, total)
-        left = square - self.by_noise((coefficients * total).sum(axis=-1))
+        matrices = unpack_symmetric(products, self.n_regressors)
+        coefficients, explained = self._solution(matrices, pseudo_inverse(matrices), total)
+        left = square - self.by_noise(explained)
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
         return batch_last(coefficients, 1 / np.maximum(variance, self.floor))
 
@@ -409,22 +410,26 @@ class Regression(FlatFamily):
     def _log_det(self) -> np.ndarray:
         return -2 * self._inverted[2]
 
-    def _solution(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        r"""Solutions :math:`\Lambda^{-1} h` for rows h (..., n_rows, D), and :math:`h^\top \Lambda^{-1} h`, (..., n_rows).
+    @property
+    def _matrices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Precision matrices and covariances, each (..., n_precisions, D, D)."""
+        return unpack_symmetric(self._parts[0], self.n_regressors), self._covariance
 
-        Where regressors are nearly collinear, a covariance holds fewer digits than its matrix. What a product with it
+    def _solution(self, matrices: np.ndarray, inverses: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r"""Solutions :math:`\Lambda^{-1} h` for rows h (..., n_rows, D), and the squares :math:`h^\top \Lambda^{-1} h`.
+
+        Where regressors are nearly collinear, an inverse holds fewer digits than its matrix. What a product with it
         leaves of a row mends both, and an error enters the squares no more than in its square.
         """
-        precision = unpack_symmetric(self._parts[0], self.n_regressors)
-        solution = self._at_rows(self._covariance, rows)
-        left = rows - self._at_rows(precision, solution)
-        mended = self._at_rows(self._covariance, left)
+        solution = self._at_rows(inverses, rows)
+        left = rows - self._at_rows(matrices, solution)
+        mended = self._at_rows(inverses, left)
         squares = (solution * (rows + left)).sum(axis=-1) + (left * mended).sum(axis=-1)
         return solution + mended, squares
 
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._solution(self._parts[1])
+        return self._solution(*self._matrices, self._parts[1])
 
     @property
     def _mean(self) -> np.ndarray:
