@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 
 from skvbem._kernels._special import log_gamma_digamma, log_rising_factorial
 
+# The share of the largest eigenvalue of a matrix up to which another one is rounding.
+_ROUNDING = 1e-15
+
 
 def log_gamma(x: np.ndarray) -> np.ndarray:
     """ln Gamma(x) elementwise, for x > 0."""
@@ -98,6 +101,22 @@ def _have_positive_pivots(a: np.ndarray) -> np.ndarray:
             positive &= pivot > 0
             rest = rest[:, 1:, 1:] - column[:, :, None] * (column / pivot[:, None])[:, None, :]
     return positive
+
+
+def pseudo_inverse(a: np.ndarray) -> np.ndarray:
+    """Moore-Penrose inverses of symmetric matrices (..., d, d): 0 along axes whose eigenvalue is rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pseudo_inverse(np.array([[2.0, 2.0], [2.0, 2.0]])).round(9).tolist()
+    [[0.125, 0.125], [0.125, 0.125]]
+    """
+    values, axes = np.linalg.eigh(a)
+    size = np.abs(values)
+    known = size > _ROUNDING * size.max(axis=-1, keepdims=True, initial=0.0)
+    inverse = np.divide(1.0, values, out=np.zeros(values.shape), where=known)
+    return (axes * inverse[..., None, :]) @ axes.swapaxes(-1, -2)
 
 
 def pack_symmetric(a: np.ndarray) -> np.ndarray:

@@ -26,7 +26,6 @@ def means(
     inverse: NDArray,
     gain: NDArray,
     x: NDArray,
-    noise: NDArray,
 ) -> None: ...
 def states_by_pieces(
     pattern: NDArray,

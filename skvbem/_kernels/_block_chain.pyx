@@ -158,8 +158,8 @@ def covariances(const long long[::1] pattern, const long long[::1] starts, const
 
 def means(const long long[::1] starts, const long long[::1] ends, const long long[::1] first_row,
           const long long[::1] slot, const double[:, :, ::1] inverse, const double[:, :, ::1] gain,
-          double[:, ::1] x, const double[:, ::1] noise):
-    """Solve J x = h in place, for all sequences: their means, or draws.
+          double[:, ::1] x):
+    """Solve J x = h in place, for all sequences: their means.
 
     Parameters
     ----------
@@ -171,13 +171,10 @@ def means(const long long[::1] starts, const long long[::1] ends, const long lon
     inverse, gain : (n_slots, k, k) IN
     x : (n_rows, at least k) IN, OUT
         h, in the first k columns.
-    noise : (n_rows, k) or (0, k) IN
-        What each step is drawn away from its mean given the steps after it.
     """
     cdef Py_ssize_t k = inverse.shape[1], stride = x.shape[1], n, a, b
     cdef skvbem_front front
     cdef skvbem_back back
-    cdef const double* away
     cdef double* memory
     if k == 0 or x.shape[0] == 0 or inverse.shape[0] == 0:
         return
@@ -186,10 +183,9 @@ def means(const long long[::1] starts, const long long[::1] ends, const long lon
         for n in range(starts.shape[0]):
             a, b = starts[n], ends[n]
             if a < b:
-                away = &noise[a, 0] if noise.shape[0] else NULL
                 skvbem_eliminate(k, 0, 0, b - a, &slot[first_row[n]], &gain[0, 0, 0], NULL, &x[a, 0], stride)
                 skvbem_put_back(k, b - a, 0, b - a, &slot[first_row[n]], &inverse[0, 0, 0], &gain[0, 0, 0], &x[a, 0],
-                                stride, away, memory + 7 * k * k)
+                                stride, NULL, memory + 7 * k * k)
     free(memory)
 
 

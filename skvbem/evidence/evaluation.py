@@ -137,6 +137,9 @@ class Evaluation:
         """
         capability = getattr(self.capabilities, name)
         if capability is None:
+            reason = getattr(self.model, "reasons", {}).get(name)
+            if reason is not None:
+                raise TypeError(f"{what} has no meaning for a {type(self.model).__name__}. {reason}")
             if self.model.prior.hyperprior is not None and name in OF_KNOWN_HYPERPARAMETERS:
                 raise TypeError(
                     f"{what} needs the evidence of rows whose hidden variables are known, which has no closed form "

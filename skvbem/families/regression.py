@@ -38,6 +38,7 @@ from skvbem._numerics import (
     log_gamma,
     log_rising,
     pairings,
+    pseudo_inverse,
     unpack_symmetric,
 )
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
@@ -213,8 +214,7 @@ class Regression(FlatFamily):
         a, b = self._gamma
         of_rows = 0.5 * (self.n_regressors * self.n_rows * _LOG_2PI - self._log_det @ self._rows.n_sharing)
         if self.noise_of is None:
-            total = self._parts[1]
-            return of_rows + 0.5 * (total * self._mean).sum(axis=(-2, -1))
+            return of_rows + 0.5 * self._solved[1].sum(axis=-1)
         return of_rows + (log_gamma(a) - a * (np.log(b) + _LOG_2PI)).sum(axis=-1)
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
@@ -226,7 +226,7 @@ class Regression(FlatFamily):
         residual = total - explained
         # what rows add to h' Lambda^-1 h, in terms that are about the prior mean
         added = (self._mean * (total + residual)).sum(axis=-1)
-        added = added + (residual * posterior._at_rows(posterior._covariance, residual)).sum(axis=-1)
+        added = added + self._solution(*posterior._matrices, residual)[1]
         growth = log_det_one_plus(self._inverse_factor @ products @ self._inverse_factor.swapaxes(-1, -2))
         of_rows = -0.5 * growth @ self._rows.n_sharing
         if self.noise_of is None:
@@ -276,9 +276,9 @@ class Regression(FlatFamily):
         Variances of noises are at the `floor` at least, a constraint under which the likelihood has its maximum here.
         """
         products, total, n, square = self.split(statistics)
-        inverse = np.linalg.pinv(unpack_symmetric(products, self.n_regressors), hermitian=True)
-        coefficients = self._at_rows(inverse, total)
-        left = square - self.by_noise((coefficients * total).sum(axis=-1))
+        matrices = unpack_symmetric(products, self.n_regressors)
+        coefficients, explained = self._solution(matrices, pseudo_inverse(matrices), total)
+        left = square - self.by_noise(explained)
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
         return batch_last(coefficients, 1 / np.maximum(variance, self.floor))
 
@@ -410,15 +410,36 @@ class Regression(FlatFamily):
     def _log_det(self) -> np.ndarray:
         return -2 * self._inverted[2]
 
+    @property
+    def _matrices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Precision matrices and covariances, each (..., n_precisions, D, D)."""
+        return unpack_symmetric(self._parts[0], self.n_regressors), self._covariance
+
+    def _solution(self, matrices: np.ndarray, inverses: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r"""Solutions :math:`\Lambda^{-1} h` for rows h (..., n_rows, D), and the squares :math:`h^\top \Lambda^{-1} h`.
+
+        Where regressors are nearly collinear, an inverse holds fewer digits than its matrix. What a product with it
+        leaves of a row mends both, and an error enters the squares no more than in its square.
+        """
+        solution = self._at_rows(inverses, rows)
+        left = rows - self._at_rows(matrices, solution)
+        mended = self._at_rows(inverses, left)
+        squares = (solution * (rows + left)).sum(axis=-1) + (left * mended).sum(axis=-1)
+        return solution + mended, squares
+
     @cached_property
+    def _solved(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._solution(*self._matrices, self._parts[1])
+
+    @property
     def _mean(self) -> np.ndarray:
-        return self._at_rows(self._covariance, self._parts[1])
+        return self._solved[0]
 
     @cached_property
     def _gamma(self) -> tuple[np.ndarray, np.ndarray]:
         """Shapes and rates, batch axes first."""
-        _, total, count, square = self._parts
-        return count / 2, (square - self.by_noise((total * self._mean).sum(axis=-1))) / 2
+        _, _, count, square = self._parts
+        return count / 2, (square - self.by_noise(self._solved[1])) / 2
 
     @property
     def _free_places(self) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ not here (families, forms, convergence, restarts, scores) no model needs to know
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from math import exp, floor, log
@@ -123,6 +124,11 @@ class LatentModel(ABC):
         ndarray of shape (n_cells, n_turns)
         """
         return np.zeros((len(natural), 0))
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why the model lacks capabilities that have no meaning for it, in sentences, by their names."""
+        return {}
 
     def updated(self, statistics: np.ndarray) -> Self:
         """The model whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""

@@ -1,9 +1,11 @@
 """Regressions against Normal-Gamma distributions, SciPy, and factor analysis in a few lines."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from scipy.special import digamma
+from scipy.special import digamma, gammaln
 
 from skvbem.families import NormalGamma, Regression, RegressionPoint
 from skvbem.families.hierarchical import Hierarchical
@@ -69,6 +71,32 @@ def test_least_squares_of_fewer_data_than_coefficients_are_the_shortest(rng):
     assert point.precision == approx(1e6)
     assert prior.are_spikes(statistics).tolist() == [True]
     assert prior.most_likely(0 * statistics).precision == approx(1.0)
+
+
+@pytest.mark.parametrize("noise", [None, 1.0])
+def test_regressors_that_are_nearly_collinear_lose_no_digits(noise):
+    """Two levels that rise together, far from zero: as the states of a slow series beside its offset do."""
+    steps = np.arange(200)
+    r = np.column_stack([300.0 + 0.5 * steps, 200.0 + 0.3 * steps + 0.01 * np.sin(steps)])
+    y = 0.7 * r[:, 0] + 0.5 * r[:, 1] + 0.01 * np.cos(steps)
+    shape, rate, noise_of = (None, None, None) if noise is None else ([noise], [1e-3], [0])
+    prior = Regression.from_parameters(np.zeros((1, 2)), np.eye(2)[None], shape, rate, [0], noise_of)
+    known = [(r.T @ r)[np.triu_indices(2)], y @ r]
+    statistics = np.concatenate(known if noise is None else [*known, [200.0, y @ y]])
+    a, b, c, h, g, *_ = [Fraction(float(cell)) for cell in prior.coordinates + statistics]
+    determinant = a * c - b * b
+    explained = (c * h * h - 2 * b * h * g + a * g * g) / determinant  # in fractions: no rounding
+    expected = -0.5 * np.log(float(determinant))
+    if noise is None:
+        expected += float(explained) / 2
+    else:
+        left = float((Fraction(float(2e-3 + y @ y)) - explained) / 2)
+        expected += gammaln(101) - 101 * np.log(left) + np.log(1e-3) - 100 * np.log(2 * np.pi)
+    size = float(explained) if noise is None else 101 * float(explained) / left
+    assert prior.log_evidence(statistics) == approx(expected, abs=8 * np.finfo(float).eps * size, rel=1e-12)
+    assert (prior + statistics).mean[0] == approx(
+        [float((c * h - b * g) / determinant), float((a * g - b * h) / determinant)], rel=1e-9
+    )
 
 
 # Factor analysis of three rows in two columns ------------------------------------------------------------------------

@@ -220,6 +220,15 @@ def test_closed_bounds_are_in_their_order(name, rng):
         get_score("mled")(evaluation)
 
 
+def drawn_back(factored, data, noise):
+    """States drawn from the last step of each sequence on, each given the next one."""
+    slot, means = factored.slot[factored.row_of_shape], factored.means()
+    away = np.einsum("tij,tj->ti", np.linalg.cholesky(factored.inverse)[slot], noise)
+    for t in data.before[::-1]:
+        away[t] += factored.gain[slot[t]] @ away[t + 1]
+    return means + away
+
+
 def test_lanes_are_smoothers(rng):
     """Likelihoods and draws of many parameters at once are those of one after the other, by the same random numbers."""
     for _ in range(8):
@@ -233,7 +242,7 @@ def test_lanes_are_smoothers(rng):
         for lane in range(3):
             log_normalizers = model.log_normalizers_of_sequences(natural[:, lane], data)
             assert log_z[lane] == approx(log_normalizers.sum(), rel=1e-11, abs=1e-10)
-            states = model.smoothed(natural[:, lane], data).means(noise[..., lane])
+            states = drawn_back(model.smoothed(natural[:, lane], data), data, noise[..., lane])
             assert statistics[:, lane] == approx(model.statistics(data, states)[0], rel=1e-9, abs=1e-9)
 
 
@@ -521,9 +530,9 @@ def test_covariances_of_rows_are_those_of_the_dense_distribution(rng):
 def test_draws_have_the_means_and_covariances_of_states(rng):
     case = TWO_SEQUENCES
     natural = posteriors.VB.of(case.model.prior, case.start)[0][:, 0]
-    factored = case.model.smoothed(natural, case.compile())
-    n, k = len(case.compile()), case.k
-    draws = np.array([factored.means(rng.normal(size=(n, k))) for _ in range(4000)])
+    data, n, k = case.compile(), len(case.compile()), case.k
+    factored = case.model.smoothed(natural, data)
+    draws = np.array([drawn_back(factored, data, rng.normal(size=(n, k))) for _ in range(4000)])
     e, _ = literal.posterior(moments_of(case), case.alpha, case.gamma, *prior_of(case))
     parts = [literal.states(*part[:3], e, np.zeros(k), np.eye(k))[1:] for part in case.sequences()]
     covariance = block_diag(*(part[1] for part in parts))

@@ -15,7 +15,7 @@ Statistics are flat: those of the dynamics, then those of the emission.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Self
@@ -23,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS
 from skvbem.families import Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.relevance import regression_of, with_learned_precisions
@@ -159,6 +160,23 @@ class LinearDynamicalSystem(LatentModel):
     def n_free_parameters(self) -> int:
         """The dimension d of scores: parameters less the directions in which nothing observed changes."""
         return identifiable_dimension(self.n_states, self.n_columns, self.n_inputs, self.n_output_inputs)
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why scores that need a mode of parameters, a list of hidden states, or known precisions have no meaning."""
+        reasons = dict.fromkeys(
+            OF_KNOWN_HYPERPARAMETERS,
+            "It asks for the evidence of known states, which has no closed form where precisions are learned. Take "
+            "'auto', 'ais' or 'lower_bound', or fit with learn_prior=False.",
+        )
+        if self.prior.hyperprior is None:
+            reasons = {}
+        return reasons | {
+            "information": "It asks for a Gaussian about a mode that stands alone. Turns and reflections of the states "
+            "change nothing observed, so that there is none. Take 'auto', 'ais' or 'collapsed'.",
+            "enumeration": "It asks for a sum over all values of what is hidden, and states are real numbers. Take "
+            "'auto' or 'ais', whose standard error says how near they come.",
+        }
 
     def compile(
         self,

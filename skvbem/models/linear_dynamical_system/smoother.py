@@ -277,19 +277,16 @@ class Factored:
         """Means of the states, with sums of covariances and ln|J|."""
         return Expected(self.regressors(), self.covariances, self.log_det)
 
-    def regressors(self, noise: np.ndarray | None = None) -> np.ndarray:
-        """Means of all regressors (x, v), (n_rows, k + r); with noise (n_rows, k) of unit variance draws of states."""
+    def regressors(self) -> np.ndarray:
+        """Means of all regressors (x, v), (n_rows, k + r)."""
         data, r = self.smoother.data, self.smoother.linear()
-        away = np.empty((0, self.smoother.potentials.n_states))
-        if noise is not None:
-            away = np.einsum("tij,tj->ti", np.linalg.cholesky(self.inverse)[self.slot[self.row_of_shape]], noise)
         bounds = data.starts[:-1], data.ends
-        _block_chain.means(*bounds, self.first_row, self.slot, self.inverse, self.gain, r, np.ascontiguousarray(away))
+        _block_chain.means(*bounds, self.first_row, self.slot, self.inverse, self.gain, r)
         return r
 
-    def means(self, noise: np.ndarray | None = None) -> np.ndarray:
-        """Means of all states, (n_rows, k); with noise (n_rows, k) of unit variance draws of them."""
-        return self.regressors(noise)[:, : self.smoother.potentials.n_states]
+    def means(self) -> np.ndarray:
+        """Means of all states, (n_rows, k)."""
+        return self.regressors()[:, : self.smoother.potentials.n_states]
 
     @cached_property
     def row_of_shape(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem._numerics import pack_symmetric, pairings, pseudo_inverse, unpack_symmetric
 from skvbem.families import Product, Regression
 from skvbem.models.linear_dynamical_system.smoother import FirstStates
 
@@ -130,7 +130,7 @@ class StateBasis:
         if not self.first.are_round:
             return None, 0.0
         w, s, *_ = self.parts[0]
-        left = later - s @ np.linalg.pinv(w[0], hermitian=True) @ s.T + precision[0, 0] * squares
+        left = later - s @ pseudo_inverse(w[0]) @ s.T + precision[0, 0] * squares
         variances, axes = np.linalg.eigh((left + left.T) / 2)
         if not variances[0] > 0.0:
             return None, 0.0

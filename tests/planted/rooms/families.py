@@ -38,6 +38,12 @@ ERRORS = {
     "rows of a regression that share a matrix count its inverse once": [
         ("+ n_sharing * self._covariance", "+ self._covariance")
     ],
+    "what an inverse leaves of a row of nearly collinear regressors is lost": [
+        (
+            "squares = (solution * (rows + left)).sum(axis=-1) + (left * mended).sum(axis=-1)",
+            "squares = (solution * rows).sum(axis=-1)",
+        )
+    ],
     "what a regression explains is taken about zero": [
         ("(self._mean * (total + residual)).sum(axis=-1)", "(self._mean * total).sum(axis=-1)")
     ],

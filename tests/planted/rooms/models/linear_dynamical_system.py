@@ -94,4 +94,7 @@ ERRORS = {
     "the basis that is most likely gains half of what it does": [
         ("rise = 0.5 * float((n * np.log(n / variances)", "rise = 0.25 * float((n * np.log(n / variances)")
     ],
+    "scores without a meaning say no more than that something lacks": [
+        ('reason = getattr(self.model, "reasons", {}).get(name)', "reason = None")
+    ],
 }
