@@ -14,6 +14,7 @@ from skvbem.errors import DataWarning, EvidenceWarning, TooLargeError
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
+INITS = ("pca", "subspace", "random")
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,13 @@ def test_maximum_likelihood_is_that_of_the_air(air, k, likelihood):
     X, volume = air
     model = VBLinearDynamicalSystem(k, method="ml", n_init=1, tol=1e-8, random_state=0).fit(X)
     assert model.log_likelihood_ + volume == approx(likelihood, abs=1e-5)
+
+
+def test_subspace_starts_end_where_others_do(nile, rng):
+    tables, _ = system(rng, [40, 25])
+    for X in (nile, tables):
+        bounds = [VBLinearDynamicalSystem(2, init=init, random_state=0).fit(X).lower_bound_ for init in INITS]
+        assert bounds == approx(bounds[:1] * len(INITS), abs=1e-3)
 
 
 def test_learned_strengths_of_the_nile(nile):

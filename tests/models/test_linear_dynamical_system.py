@@ -17,6 +17,7 @@ Which test shows what is known of these models (those of estimators in `test_vb_
 - dimensions: test_dimension_is_the_rank_of_autocovariances
 - a covariance of the states that is free: test_a_free_covariance_of_the_states_lowers_the_bound
 - precisions learned too early: test_precisions_that_are_learned_from_the_first_step_shut_all_states_out
+- starts: test_lagged_covariances_tell_the_poles_of_a_system
 - chains: test_lanes_are_smoothers, test_moves_of_chains_keep_the_volume_that_they_say
 """
 
@@ -44,6 +45,7 @@ from skvbem.models.linear_dynamical_system.ascent import LDSAscent
 from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
+from skvbem.models.linear_dynamical_system.starts import LDSStarts, subspace_system
 from skvbem.models.linear_dynamical_system.state_map import StateBasis
 from skvbem.models.linear_dynamical_system.turns import is_free_to_turn
 from skvbem.testing.cases import evaluation_from
@@ -462,6 +464,31 @@ def test_threads_change_no_bit(rng):
     whole = replace(data)
     whole._units.append(whole)
     assert case.model.expect(natural, whole).log_normalizer == approx(one.log_normalizer, rel=1e-12)
+
+
+# --- starts -----------------------------------------------------------------------------------------------------------
+
+
+def test_lagged_covariances_tell_the_poles_of_a_system(rng):
+    """Two states of one column, a third of whose cells are missing; the bound of the start is above that of others."""
+    n, k, a = 3000, 2, np.array([[0.8, 0.4], [-0.4, 0.8]])
+    x = np.zeros((n, k))
+    for t in range(1, n):
+        x[t] = a @ x[t - 1] + rng.normal(size=k)
+    y = x @ [[1.0], [0.5]] + 0.5 * rng.normal(size=(n, 1))
+    y = np.where(rng.random((n, 1)) < 0.3, np.nan, y / y.std())
+    case = problem(y, k, [1.0, 1.0, 0.01], 1.0, v=np.ones((n, 1)))
+    model, data = case.model, case.compile()
+    transition = subspace_system(model, data)[0].coefficients
+    assert np.sort_complex(np.linalg.eigvals(transition)) == approx(np.array([0.8 - 0.4j, 0.8 + 0.4j]), abs=0.1)
+    ascent = LDSAscent(model, data, posteriors.VB)
+    bounds = [ascent.advance(LDSStarts(kind, 1, (0,))(ascent), 1)[0, 0] for kind in ("subspace", "pca", "random")]
+    assert bounds[0] > max(bounds[1:]) + 100
+    # one step has no covariances at a lag: its states are principal ones
+    short = problem(y[:1], k, case.gamma, 1.0, v=np.ones((1, 1)))
+    assert subspace_system(short.model, short.compile()) is None
+    ascent = LDSAscent(short.model, short.compile(), posteriors.VB)
+    assert np.array_equal(*(LDSStarts(kind, 2, (0,))(ascent) for kind in ("pca", "subspace")))
 
 
 # --- the recursion ----------------------------------------------------------------------------------------------------

@@ -91,4 +91,9 @@ ERRORS = {
     "the basis that is most likely gains half of what it does": [
         ("rise = 0.5 * float((n * np.log(n / variances)", "rise = 0.25 * float((n * np.log(n / variances)")
     ],
+    "states of a subspace see noise: lagged covariances begin at no lag": [("lagged[i + j + 1]", "lagged[i + j]")],
+    "a missing cell counts as a mean in lagged covariances": [
+        ("pairs = (observed * weight).T @ delayed(data, observed, lag)", "pairs = weight.sum() * np.ones((p, p))")
+    ],
+    "states of a subspace keep the unit of the decomposition": [("c = c * np.sqrt(scale)", "c = c * 1.0")],
 }
