@@ -45,7 +45,7 @@ ERRORS = {
         )
     ],
     "precisions that are learned count rows instead of coefficients": [
-        ("power = np.full(n, prior.n_rows / 2)", "power = np.full(n, float(prior.n_rows))")
+        ("minlength=len(learned))[block] / 2", "minlength=len(learned))[block] * 1.0")
     ],
     "forecasts leave out that parameters differ from draw to draw": [
         ("variance.mean(axis=0) + mean.var(axis=0)", "variance.mean(axis=0)")
