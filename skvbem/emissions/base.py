@@ -168,6 +168,17 @@ class Emission(ABC):
         """Changes of what rows hide that nothing tells, as changes of the cells that are a component's own."""
         return nothing_changed(self.own_cells)
 
+    def turns(self, natural: np.ndarray) -> np.ndarray:
+        """Directions in which turns of continuous variables that rows hide move natural parameters (n_cells,).
+
+        The likelihood stays as it is along each of them. None here.
+
+        Returns
+        -------
+        ndarray of shape (n_cells, n_turns)
+        """
+        return np.zeros((len(natural), 0))
+
     @property
     def own_cells(self) -> int:
         """Cells of statistics that belong to one component alone."""

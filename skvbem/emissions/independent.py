@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from skvbem.emissions.base import Emission, Step
 from skvbem.emissions.symmetries import SignedPermutations, combined
@@ -160,6 +161,13 @@ class Independent(Emission):
     def symmetries(self, component: int = 0) -> SignedPermutations:
         """All changes of some groups."""
         return combined([part.symmetries(component) for part in self.parts])
+
+    def turns(self, natural: np.ndarray) -> np.ndarray:
+        """Those of each group."""
+        n_components = self.n_components(len(natural))
+        ends = np.cumsum([len(part.component_of_cell(n_components)) for part in self.parts])
+        of_parts = np.split(natural, ends[:-1])
+        return block_diag(*(part.turns(of_part) for part, of_part in zip(self.parts, of_parts)))
 
     @property
     def cells_per_component(self) -> int:

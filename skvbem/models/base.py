@@ -113,6 +113,17 @@ class LatentModel(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             return _ROUNDING * np.abs(statistics * natural).sum(axis=0)
 
+    def turns(self, natural: np.ndarray) -> np.ndarray:
+        """Directions in which turns of continuous hidden variables move natural parameters (n_cells,); none here.
+
+        The likelihood stays as it is along each of them, so that priors alone say where on them parameters are.
+
+        Returns
+        -------
+        ndarray of shape (n_cells, n_turns)
+        """
+        return np.zeros((len(natural), 0))
+
     def updated(self, statistics: np.ndarray) -> Self:
         """The model whose prior is the posterior of this one, given statistics (n_cells,) [Beal (2.114)]."""
         return self.with_prior(self.prior + statistics)

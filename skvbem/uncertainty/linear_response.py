@@ -19,6 +19,11 @@ the bound is at a maximum. Another function g of the parameters has
 the part of g that is linear in :math:`\phi` gets the covariance of linear response, the rest stays as under q. So are
 draws made: those from q(theta), in coordinates without constraints, are widened along what is linear in :math:`\phi`.
 
+**Turns.** Where rows hide numbers, such as factors, these may be turned, and no likelihood tells. Along a turn the
+bound hardly falls, and a line is no circle: draws as wide as :math:`\Sigma` says would leave it, with loadings far too
+large. So directions of turns (`LatentModel.turns`) stay as wide as under q(theta). What no turn changes has the
+covariance of linear response all the same.
+
 V and H are derivatives, of log normalizers twice, and found as such, by differences: of expected natural parameters by
 the coordinates of q(theta), and of the E step by natural parameters. So they are there for every family and every
 model, weights and missing cells as they are.
@@ -57,7 +62,7 @@ class LinearResponse:
     root : ndarray of shape (n_cells, n)
         R, of the covariance R R' of natural parameters under q(theta).
     inflation : ndarray of shape (n, n)
-        (1 - R'HR)^(-1).
+        (1 - R'HR)^(-1), and 1 along turns.
     """
 
     posterior: Any
@@ -91,8 +96,11 @@ class LinearResponse:
             kept = values > _RANK * values[-1]
             root = np.zeros((len(spread), np.count_nonzero(kept)))
             root[moves] = scale[:, None] * axes[:, kept] * np.sqrt(values[kept])
-        hidden = covariance_of_hidden(model, data, posterior.expected_natural(), spread)
-        left = np.eye(root.shape[1]) - root.T @ hidden @ root
+        natural = posterior.expected_natural()
+        hidden = covariance_of_hidden(model, data, natural, spread)
+        turns = _orthonormal(root, model.turns(natural))
+        rest = np.eye(root.shape[1]) - turns @ turns.T
+        left = rest - rest @ (root.T @ hidden @ root) @ rest + turns @ turns.T
         try:
             factor = cholesky(left, lower=True)
         except np.linalg.LinAlgError:
@@ -106,7 +114,7 @@ class LinearResponse:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Sigma, the covariance of natural parameters by linear response, (n_cells, n_cells)."""
+        """Sigma, the covariance of natural parameters by linear response, (n_cells, n_cells); V along turns."""
         return self.root @ self.inflation @ self.root.T
 
     @cached_property
@@ -129,6 +137,16 @@ class LinearResponse:
         wider = (axes * (np.sqrt(values) - 1)) @ axes.T
         free = free + slopes.T @ (wider @ unit)
         return self.posterior.natural(self.posterior.from_unconstrained(free[:, :n_draws]))
+
+
+def _orthonormal(root: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Directions (n_cells, n_directions) of natural parameters in units of R, orthonormal."""
+    scale = np.sqrt((root**2).sum(axis=1))
+    moves = scale > 0
+    if not directions.shape[1]:
+        return np.zeros((root.shape[1], 0))
+    units = np.linalg.lstsq(root[moves] / scale[moves, None], directions[moves] / scale[moves, None], rcond=None)[0]
+    return np.linalg.qr(units)[0]
 
 
 def covariance_of_natural(posterior: Any, spread: np.ndarray) -> np.ndarray:

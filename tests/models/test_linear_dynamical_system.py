@@ -764,6 +764,28 @@ def test_turns_of_states_change_nothing_where_priors_are_alike(rng):
         assert (abs(change) < 1e-9) is alike
 
 
+def test_no_likelihood_tells_turns(rng):
+    for k in (1, 2, 3, 3):
+        case = random_problem(rng)._replace(k=k)
+        n_inputs, n_outputs = case.u.shape[1], case.v.shape[1]
+        case = case._replace(
+            alpha=rng.uniform(0.3, 3.0, k + n_inputs).tolist(), gamma=rng.uniform(0.3, 3.0, k + n_outputs).tolist(),
+            x=rng.normal(size=(len(case.y), k)),
+        )  # fmt: skip
+        model, data = case.model, case.compile()
+        natural = (model.prior + case.start[:, 0]).expected_natural()
+        turns = model.turns(natural)
+        assert turns.shape[1] == k * (k - 1) // 2
+        for turn in turns.T / np.linalg.norm(turns, axis=0)[:, None]:
+            along, across = (
+                np.ptp(
+                    model.expect(natural[:, None] + 1e-5 * np.array([-1.0, 1.0]) * each[:, None], data).log_normalizer
+                )
+                for each in (turn, np.where(turn != 0, rng.permuted(turn), 0.0))
+            )
+            assert along < 1e-8 + 1e-6 * across
+
+
 def test_a_change_of_basis_saves_thousands_of_steps(rng):
     """More states are fitted than there are: plain steps are far from their end where these have ended."""
     k, n = 2, 120

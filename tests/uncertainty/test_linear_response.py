@@ -1,14 +1,16 @@
 """Linear response against fits under a moved prior, and closed forms of covariances."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from laws.models import MODELS
 from scipy.special import polygamma
+from sklearn.exceptions import ConvergenceWarning
 
-from skvbem import VBHMM, VBMixture
-from skvbem.emissions import Gaussian, Poisson
+from skvbem import VBHMM, VBFactorAnalysis, VBMixture
+from skvbem.emissions import FactorGaussian, Gaussian, Poisson
 from skvbem.families import Dirichlet, Gamma, Product
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.uncertainty.linear_response import LinearResponse, covariance_of_hidden, covariance_of_natural
@@ -77,6 +79,45 @@ def test_covariances_are_derivatives_by_the_prior(name, rng):
     # turns of states are nearly free, so that expectations of systems bend within a shorter way
     size = 1e-4 if name == "linear dynamical system" else 1e-3
     check_against_moved_priors(instance.model, data, start, rng, size=size)
+
+
+@pytest.mark.parametrize("kind", [VBMixture, VBHMM])
+def test_no_likelihood_tells_turns(kind, rng):
+    """Of three planes in a group of three factors, and of a single one in another group, for each of two components."""
+    X = rng.normal(size=(40, 7))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    groups = [
+        ("three", FactorGaussian(3), [0, 1, 2, 3]),
+        ("counts", Gaussian(), [4]),
+        ("one", FactorGaussian(2), [5, 6]),
+    ]
+    model = kind(2, emission=groups, n_init=1, max_iter=2, tol=0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        evaluation = model.fit(X).evaluation(X)
+    model, natural = evaluation.model, (evaluation.model.prior + evaluation.fit("vb").statistics).expected_natural()
+    turns = model.turns(natural)
+    assert turns.shape[1] == 2 * (3 + 1)
+    assert np.linalg.matrix_rank(turns) == 8
+    along, across = [], []
+    for turn in turns.T / np.linalg.norm(turns, axis=0)[:, None]:
+        for direction, changes in ((turn, along), (np.where(turn != 0, rng.permuted(turn), 0.0), across)):
+            ends = natural[:, None] + 1e-5 * np.array([-1.0, 1.0]) * direction[:, None]
+            changes.append(np.ptp(model.expect(ends, evaluation.data).log_normalizer))
+    assert max(along) < 1e-6 * max(across)
+
+
+def test_what_no_turn_changes_varies_as_much_as_in_draws(rng):
+    """Draws that follow a turn along a line have far larger loadings, and smaller uniquenesses."""
+    X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 6)) + rng.normal(size=(150, 6))
+    model = VBFactorAnalysis(2, rotation="varimax", random_state=0).fit(X)
+    by_draws, by_response = (
+        model.sample_posterior(X, 400, method=method).parameters["factor"] for method in ("draws", "linear_response")
+    )
+    for name in ("uniquenesses", "loadings"):
+        exact, found = by_draws[name], by_response[name]
+        assert np.abs(found.mean(axis=0) - exact.mean(axis=0)).max() < 0.3 * exact.std(axis=0).max()
+        assert found.std(axis=0).mean() == approx(exact.std(axis=0).mean(), rel=0.15)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "poisson", "chain"])

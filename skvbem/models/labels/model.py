@@ -76,6 +76,11 @@ class LabelModel(LatentModel):
         """Where statistics of the emission begin."""
         return sum(self.prior.n_cells[:-1])
 
+    def turns(self, natural: np.ndarray) -> np.ndarray:
+        """Directions in which turns of what the emission hides move natural parameters, (n_cells, n_turns)."""
+        of_emission = self.emission.turns(np.ascontiguousarray(self.prior.split(natural)[-1]))
+        return np.pad(of_emission, ((self.first_emission_cell, 0), (0, 0)))
+
     def step(self, natural: np.ndarray, data: LabeledRows) -> Step:
         """The emission at natural parameters (n_cells, n_lanes), or (n_cells,) of one lane."""
         return self.emission.step(np.ascontiguousarray(self.prior.split(natural)[-1]), data.table)

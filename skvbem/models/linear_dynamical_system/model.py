@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, unpack_symmetric
+from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 from skvbem.families import Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.relevance import regression_of, with_learned_precisions
@@ -222,6 +223,26 @@ class LinearDynamicalSystem(LatentModel):
         of_dynamics, of_emission = self.prior.split(natural)
         potentials = Potentials.of(self.dynamics, of_dynamics, self.emission, of_emission)
         return replace(potentials, constant=potentials.constant - np.log(self.unit))
+
+    def turns(self, natural: np.ndarray) -> np.ndarray:
+        """Directions in which each two states turn in their plane; none where first states tell turns."""
+        if not self.first.are_round:
+            return super().turns(natural)
+        k, directions = self.n_states, [np.zeros((len(natural), 0))]
+        for plane in combinations(range(k), 2):
+            of_blocks = []
+            for block, cells in zip((self.dynamics, self.emission), self.prior.split(natural)):
+                packed, total, *rest = block.split(cells)
+                turn, halves = np.zeros((block.n_regressors,) * 2), pairings(block.n_regressors)
+                turn[plane], turn[plane[::-1]] = 1.0, -1.0
+                of_matrices = turn @ unpack_symmetric(packed / halves, block.n_regressors)
+                of_matrices += of_matrices.swapaxes(-1, -2)
+                of_rows = total @ turn.T
+                if block is self.dynamics:  # its rows are of states, too
+                    of_rows += turn[:k, :k] @ total
+                of_blocks += [pack_symmetric(of_matrices) * halves, of_rows, *(np.zeros(part.shape) for part in rest)]
+            directions.append(np.concatenate([part.ravel() for part in of_blocks])[:, None])
+        return np.hstack(directions)
 
     def smoothed(self, natural: np.ndarray, data: LDSData) -> Factored:
         """The states of sequences at natural parameters (n_cells,), with the covariance of each."""

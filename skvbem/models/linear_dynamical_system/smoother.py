@@ -37,6 +37,12 @@ class FirstStates(NamedTuple):
     mean: np.ndarray
     precision: np.ndarray
 
+    @property
+    def are_round(self) -> bool:
+        """Whether no turn of the states changes the distribution."""
+        of_one = self.precision[0, 0] * np.eye(len(self.mean))
+        return not np.any(self.mean) and np.array_equal(self.precision, of_one)
+
 
 class Covariances(NamedTuple):
     """Covariances of states summed over steps, each as often as its sequence counts.

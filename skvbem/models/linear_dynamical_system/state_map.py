@@ -127,7 +127,7 @@ class StateBasis:
         """
         squares, later, _, n = self.moments
         precision = self.first.precision
-        if np.any(self.first.mean) or not np.array_equal(precision, precision[0, 0] * np.eye(self.k)):
+        if not self.first.are_round:
             return None, 0.0
         w, s, *_ = self.parts[0]
         left = later - s @ np.linalg.pinv(w[0], hermitian=True) @ s.T + precision[0, 0] * squares

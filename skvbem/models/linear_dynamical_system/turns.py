@@ -26,10 +26,8 @@ _MAX_STEPS, _NO_RISE = 30, 1e-6
 
 def is_free_to_turn(model: LinearDynamicalSystem) -> bool:
     """Whether no turn of the states changes the prior."""
-    k, precision = model.n_states, model.first.precision
-    if k < 2 or np.any(model.first.mean) or not np.array_equal(precision, precision[0, 0] * np.eye(k)):
-        return False
-    if model.prior.hyperprior is not None:
+    k = model.n_states
+    if k < 2 or not model.first.are_round or model.prior.hyperprior is not None:
         return False
     for block, u in zip((model.dynamics, model.emission), model.prior.split(model.prior.coordinates)):
         packed, total, *_ = block.split(u)

@@ -14,7 +14,13 @@ ERRORS = {
         )
     ],
     "linear response forgets what is hidden": [
-        ("left = np.eye(root.shape[1]) - root.T @ hidden @ root", "left = np.eye(root.shape[1])")
+        (
+            "left = rest - rest @ (root.T @ hidden @ root) @ rest + turns @ turns.T",
+            "left = np.eye(root.shape[1])",
+        )
+    ],
+    "linear response widens turns of factors": [
+        ("turns = _orthonormal(root, model.turns(natural))", "turns = np.zeros((root.shape[1], 0))")
     ],
     "linear response forgets hidden hyperparameters": [
         (

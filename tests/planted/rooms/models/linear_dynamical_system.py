@@ -30,6 +30,9 @@ ERRORS = {
             "ends = given[1:]\n        rows = np.arange(len(measured))",
         )
     ],
+    "turns of states leave the rows of the dynamics where they are": [
+        ("of_rows += turn[:k, :k] @ total", "of_rows += 0.0 * (turn[:k, :k] @ total)")
+    ],
     "the recursion is taken for settled too early": [("REPEATS = 1e-15", "REPEATS = 1e-3")],
     "the covariance of two successive states is turned around": [
         ("s[:k] += covariances.crossed", "s[:k] += covariances.crossed.T")
