@@ -191,7 +191,7 @@ IN_FRAMES = {
 }
 FRAMED = {
     *("default", "three states", "mixture", "full", "categories", "factor analysis"),
-    *("principal components by ml", "hmm", "three states of a chain", "search, averaging"),
+    *("principal components by ml", "hmm", "three states of a chain", "linear dynamical system", "search, averaging"),
 }
 TRANSFORMERS = (
     ESTIMATORS

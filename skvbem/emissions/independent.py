@@ -163,7 +163,7 @@ class Independent(Emission):
         return combined([part.symmetries(component) for part in self.parts])
 
     def turns(self, natural: np.ndarray) -> np.ndarray:
-        """Those of each group."""
+        """Directions in which turns within each group move natural parameters, (n_cells, n_turns)."""
         n_components = self.n_components(len(natural))
         ends = np.cumsum([len(part.component_of_cell(n_components)) for part in self.parts])
         of_parts = np.split(natural, ends[:-1])

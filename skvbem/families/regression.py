@@ -222,11 +222,11 @@ class Regression(FlatFamily):
         products, total, n, square = self.split(statistics)
         products = unpack_symmetric(products, self.n_regressors)
         posterior = self + statistics
-        explained = self._at_rows(products, self._mean)
+        explained = self._rows.products(products, self._mean)
         residual = total - explained
         # what rows add to h' Lambda^-1 h, in terms that are about the prior mean
         added = (self._mean * (total + residual)).sum(axis=-1)
-        added = added + self._solution(*posterior._matrices, residual)[1]
+        added = added + self._rows.solution(*posterior._matrices, residual)[1]
         growth = log_det_one_plus(self._inverse_factor @ products @ self._inverse_factor.swapaxes(-1, -2))
         of_rows = -0.5 * growth @ self._rows.n_sharing
         if self.noise_of is None:
@@ -244,14 +244,14 @@ class Regression(FlatFamily):
         rho = a / b
         of_rows = self._of_rows(rho)
         n_sharing = self._rows.n_sharing[:, None, None]
-        products = self._by_precision(of_rows, self._mean) + n_sharing * self._covariance
+        products = self._rows.by_precision(of_rows, self._mean) + n_sharing * self._covariance
         return natural_cells(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
 
     def natural(self, point: RegressionPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
         coefficients, rho = batch_first(point)
         of_rows = self._of_rows(rho)
-        products = self._by_precision(of_rows, coefficients)
+        products = self._rows.by_precision(of_rows, coefficients)
         return natural_cells(products, of_rows[..., None] * coefficients, np.log(rho), rho)
 
     def mode(self, basis: str = "natural") -> RegressionPoint:
@@ -277,7 +277,7 @@ class Regression(FlatFamily):
         """
         products, total, n, square = self.split(statistics)
         matrices = unpack_symmetric(products, self.n_regressors)
-        coefficients, explained = self._solution(matrices, pseudo_inverse(matrices), total)
+        coefficients, explained = self._rows.solution(matrices, pseudo_inverse(matrices), total)
         left = square - self.by_noise(explained)
         variance = np.divide(left, n, out=np.ones(n.shape), where=n > 0)
         return batch_last(coefficients, 1 / np.maximum(variance, self.floor))
@@ -305,7 +305,7 @@ class Regression(FlatFamily):
         if self.noise_of is not None:
             rho = np.maximum(np.moveaxis(rng.standard_gamma(np.moveaxis(a, -1, 0)), 0, -1), 1e-300) / b
         noise = np.moveaxis(rng.standard_normal((self.n_rows, self.n_regressors, *batch)), [0, 1], [-2, -1])
-        turned = self._at_rows(self._inverse_factor.swapaxes(-1, -2), noise)
+        turned = self._rows.products(self._inverse_factor.swapaxes(-1, -2), noise)
         return batch_last(self._mean + turned / np.sqrt(self._of_rows(rho))[..., None], rho)
 
     def to_unconstrained(self, point: RegressionPoint) -> np.ndarray:
@@ -415,21 +415,9 @@ class Regression(FlatFamily):
         """Precision matrices and covariances, each (..., n_precisions, D, D)."""
         return unpack_symmetric(self._parts[0], self.n_regressors), self._covariance
 
-    def _solution(self, matrices: np.ndarray, inverses: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        r"""Solutions :math:`\Lambda^{-1} h` for rows h (..., n_rows, D), and the squares :math:`h^\top \Lambda^{-1} h`.
-
-        Where regressors are nearly collinear, an inverse holds fewer digits than its matrix. What a product with it
-        leaves of a row mends both, and an error enters the squares no more than in its square.
-        """
-        solution = self._at_rows(inverses, rows)
-        left = rows - self._at_rows(matrices, solution)
-        mended = self._at_rows(inverses, left)
-        squares = (solution * (rows + left)).sum(axis=-1) + (left * mended).sum(axis=-1)
-        return solution + mended, squares
-
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._solution(*self._matrices, self._parts[1])
+        return self._rows.solution(*self._matrices, self._parts[1])
 
     @property
     def _mean(self) -> np.ndarray:
@@ -447,23 +435,6 @@ class Regression(FlatFamily):
         places = np.arange(self.n_free_parameters)
         of_coefficients, logs = np.split(places, [self.n_rows * self.n_regressors])
         return of_coefficients.reshape(self.n_rows, -1), logs
-
-    def _at_rows(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Matrices (..., n_precisions, D, D) times each row (..., n_rows, D) that has them."""
-        if self._rows.has_equal_blocks:
-            blocks = rows.reshape(*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
-            product = blocks @ matrices.swapaxes(-1, -2)
-            return product.reshape(*product.shape[:-3], *rows.shape[-2:])
-        return (matrices[..., self.precision_of, :, :] @ rows[..., None])[..., 0]
-
-    def _by_precision(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Sums of weighted squares of rows that share a matrix, (..., n_precisions, D, D)."""
-        weighted = weight[..., None] * rows
-        if self._rows.has_equal_blocks:
-            shape = (*rows.shape[:-2], self.n_precisions, -1, self.n_regressors)
-            return weighted.reshape(shape).swapaxes(-1, -2) @ rows.reshape(shape)
-        squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)
-        return np.moveaxis(summed_over(squares, self.precision_of, self.n_precisions), -1, -3)
 
     def by_noise(self, of_rows: np.ndarray) -> np.ndarray:
         """Sums over the rows (..., n_rows) of each noise, (..., n_noises)."""

@@ -34,6 +34,8 @@ class RegressionRows:
         Whether each matrix serves as many rows, one after the other.
     has_own_noises : bool
         Whether each row has a noise of its own, in their order.
+    precision_of : ndarray of int, shape (n_rows,)
+        Which precision matrix each row has.
     """
 
     n_precisions: int
@@ -43,6 +45,7 @@ class RegressionRows:
     n_coefficients: np.ndarray
     has_equal_blocks: bool
     has_own_noises: bool
+    precision_of: np.ndarray
 
     @classmethod
     def of(cls, n_regressors: int, precision_of: np.ndarray, noise_of: np.ndarray | None) -> Self:
@@ -55,7 +58,37 @@ class RegressionRows:
         each, rest = divmod(n_rows, n_precisions)
         equal = not rest and bool(np.all(precision_of == np.arange(n_rows) // each))
         alone = noise_of is not None and np.array_equal(noise_of, np.arange(n_rows))
-        return cls(n_precisions, n_noises, (first, second, second + n_noises), n_sharing, on_noise, equal, alone)
+        ends = first, second, second + n_noises
+        return cls(n_precisions, n_noises, ends, n_sharing, on_noise, equal, alone, precision_of)
+
+    def solution(self, matrices: np.ndarray, inverses: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r"""Solutions :math:`\Lambda^{-1} h` for rows h (..., n_rows, D), and the squares :math:`h^\top \Lambda^{-1} h`.
+
+        Where regressors are nearly collinear, an inverse holds fewer digits than its matrix. What a product with it
+        leaves of a row mends both, and an error enters the squares no more than in its square.
+        """
+        solution = self.products(inverses, rows)
+        left = rows - self.products(matrices, solution)
+        mended = self.products(inverses, left)
+        squares = (solution * (rows + left)).sum(axis=-1) + (left * mended).sum(axis=-1)
+        return solution + mended, squares
+
+    def products(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Matrices (..., n_precisions, D, D) times each row (..., n_rows, D) that has them."""
+        if self.has_equal_blocks:
+            blocks = rows.reshape(*rows.shape[:-2], self.n_precisions, -1, rows.shape[-1])
+            product = blocks @ matrices.swapaxes(-1, -2)
+            return product.reshape(*product.shape[:-3], *rows.shape[-2:])
+        return (matrices[..., self.precision_of, :, :] @ rows[..., None])[..., 0]
+
+    def by_precision(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Sums of weighted squares of rows that share a matrix, (..., n_precisions, D, D)."""
+        weighted = weight[..., None] * rows
+        if self.has_equal_blocks:
+            shape = (*rows.shape[:-2], self.n_precisions, -1, rows.shape[-1])
+            return weighted.reshape(shape).swapaxes(-1, -2) @ rows.reshape(shape)
+        squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)
+        return np.moveaxis(summed_over(squares, self.precision_of, self.n_precisions), -1, -3)
 
 
 def joined_cells(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from reference import linear_dynamical_system as literal
+from reproduction.real_tables import air_quality, is_here
 from scipy.stats import norm
 from sklearn.model_selection import GridSearchCV
 
@@ -13,6 +14,7 @@ from skvbem.errors import DataWarning, EvidenceWarning, TooLargeError
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
+INITS = ("pca", "subspace", "random")
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,42 @@ def test_maximum_likelihood_is_that_of_the_nile(nile):
     assert model.transition_.item() == approx(0.83006, abs=1e-4)
     assert model.noise_variance_.item() / nile.var() == approx(0.39386, abs=1e-4)
     assert model.score(nile) == approx(model.log_likelihood_ / 100, rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def air():
+    """Days of the air of New York, and the volume of the units of its columns, nats."""
+    if not is_here("air_quality"):
+        pytest.skip("the table is in a checkout only, under its own license")
+    X = air_quality()
+    return X, (~np.isnan(X)).sum(axis=0) @ np.log(np.nanstd(X, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("k", "bound"),
+    [(1, -705.2953), (2, -709.8010), pytest.param(3, -726.8014, marks=pytest.mark.slow)],
+)
+def test_bounds_of_the_air(air, k, bound):
+    """Four columns with gaps; of six starts at least five meet."""
+    X, volume = air
+    model = VBLinearDynamicalSystem(k, transition_precision_prior=1.0, n_init=6, random_state=0).fit(X)
+    assert model.lower_bound_ + volume == approx(bound, abs=1e-4)
+    assert model.restarts_.n_best >= 5
+
+
+@pytest.mark.parametrize(("k", "likelihood"), [(1, -651.75270648), (2, -635.58669992)])
+def test_maximum_likelihood_is_that_of_the_air(air, k, likelihood):
+    """As the maximum of statsmodels' likelihood, of the same model with first states N(0, I)."""
+    X, volume = air
+    model = VBLinearDynamicalSystem(k, method="ml", n_init=1, tol=1e-8, random_state=0).fit(X)
+    assert model.log_likelihood_ + volume == approx(likelihood, abs=1e-5)
+
+
+def test_subspace_starts_end_where_others_do(nile, rng):
+    tables, _ = system(rng, [40, 25])
+    for X in (nile, tables):
+        bounds = [VBLinearDynamicalSystem(2, init=init, random_state=0).fit(X).lower_bound_ for init in INITS]
+        assert bounds == approx(bounds[:1] * len(INITS), abs=1e-3)
 
 
 def test_learned_strengths_of_the_nile(nile):

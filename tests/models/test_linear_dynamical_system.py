@@ -15,6 +15,9 @@ Which test shows what is known of these models (those of estimators in `test_vb_
 - the best basis: test_derivatives_of_the_basis, test_a_change_of_basis_saves_thousands_of_steps,
   test_the_basis_of_the_most_likely_has_a_closed_form
 - dimensions: test_dimension_is_the_rank_of_autocovariances
+- a covariance of the states that is free: test_a_free_covariance_of_the_states_lowers_the_bound
+- precisions learned too early: test_precisions_that_are_learned_from_the_first_step_shut_all_states_out
+- starts: test_lagged_covariances_tell_the_poles_of_a_system
 - chains: test_lanes_are_smoothers, test_moves_of_chains_keep_the_volume_that_they_say
 """
 
@@ -31,6 +34,7 @@ from scipy.special import digamma, gammaln
 from scipy.stats import multivariate_normal
 
 from skvbem._numerics import pack_symmetric
+from skvbem.datasets import load_nile
 from skvbem.evidence import get_score
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -41,6 +45,7 @@ from skvbem.models.linear_dynamical_system.ascent import LDSAscent
 from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
+from skvbem.models.linear_dynamical_system.starts import LDSStarts, subspace_system
 from skvbem.models.linear_dynamical_system.state_map import StateBasis
 from skvbem.models.linear_dynamical_system.turns import is_free_to_turn
 from skvbem.testing.cases import evaluation_from
@@ -470,6 +475,32 @@ def test_threads_change_no_bit(rng):
     assert case.model.expect(natural, whole).log_normalizer == approx(one.log_normalizer, rel=1e-12)
 
 
+# --- starts -----------------------------------------------------------------------------------------------------------
+
+
+def test_lagged_covariances_tell_the_poles_of_a_system(rng):
+    """Two states of one column, whose cells come and go eight by eight; the start has a bound above others."""
+    n, k, a = 12_000, 2, np.array([[0.8, 0.4], [-0.4, 0.8]])
+    x = np.zeros((n, k))
+    for t in range(1, n):
+        x[t] = a @ x[t - 1] + rng.normal(size=k)
+    y = x @ [[1.0], [0.5]] + 1.5 * rng.normal(size=(n, 1))
+    y /= y.std()
+    y[np.arange(n) % 16 < 8] = np.nan
+    case = problem(y, k, [1.0, 1.0, 0.01], 1.0, v=np.ones((n, 1)))
+    model, data = case.model, case.compile()
+    transition = subspace_system(model, data)[0].coefficients
+    assert np.sort_complex(np.linalg.eigvals(transition)) == approx(np.array([0.8 - 0.4j, 0.8 + 0.4j]), abs=0.1)
+    ascent = LDSAscent(model, data, posteriors.VB)
+    bounds = [ascent.advance(LDSStarts(kind, 1, (0,))(ascent), 1)[0, 0] for kind in ("subspace", "pca", "random")]
+    assert bounds[0] > max(bounds[1:]) + 100
+    # one step has no covariances at a lag: its states are principal ones
+    short = problem(y[-1:], k, case.gamma, 1.0, v=np.ones((1, 1)))
+    assert subspace_system(short.model, short.compile()) is None
+    ascent = LDSAscent(short.model, short.compile(), posteriors.VB)
+    assert np.array_equal(*(LDSStarts(kind, 2, (0,))(ascent) for kind in ("pca", "subspace")))
+
+
 # --- the recursion ----------------------------------------------------------------------------------------------------
 
 
@@ -639,6 +670,16 @@ def literal_factor_analysis(y, case, n_steps):
     return bound
 
 
+@pytest.mark.parametrize(("k", "free", "unit"), [(1, -140.3325, -138.5303), (2, -153.0006, -148.2341)])
+def test_a_free_covariance_of_the_states_lowers_the_bound(k, free, unit, rng):
+    """Of the Nile: more is learned that nothing observed tells, so that the identity is the better unit."""
+    flow = load_nile().data.ravel()
+    y, gamma = (flow - flow.mean()) / flow.std(), np.array([1.0] * k + [0.01])
+    bound = literal.bound_with_free_covariance(y, y[:, None] + 0.5 * rng.normal(size=(100, k)), gamma)
+    assert bound == approx(free, abs=1e-4)
+    assert bound < unit
+
+
 # --- the basis of states ----------------------------------------------------------------------------------------------
 
 
@@ -795,6 +836,32 @@ def test_precisions_that_are_all_but_known_are_those_of_the_prior(rng):
     wanted = run(LDSAscent(known.model, data, posteriors.VB), known.start, tol=1e-10, max_iter=2000)
     found = run(LDSAscent(model, data, posteriors.VB), start, tol=1e-10, max_iter=2000)
     assert found.objective[0] == approx(wanted.objective[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_precisions_that_are_learned_from_the_first_step_shut_all_states_out(seed):
+    """From a random start, under hyperpriors that say nothing; after a run under known precisions they do not."""
+    rng, n, p, k = np.random.default_rng(seed), 100, 4, 2
+    a, x = rng.normal(size=(k, k)), np.zeros((n, k))
+    a, c = 0.98 * a / np.abs(np.linalg.eigvals(a)).max(), rng.normal(size=(p, k))
+    for t in range(1, n):
+        x[t] = a @ x[t - 1] + rng.normal(size=k)
+    y = x @ c.T + 0.5 * rng.normal(size=(n, p))
+    y = (y - y.mean(axis=0)) / y.std(axis=0)
+    case = problem(y, 3, [1.0, 1.0, 1.0, 0.01], 1.0, v=np.ones((n, 1)), x=rng.normal(size=(n, 3)))
+    model, data = with_relevance(case, 1e-6, 1e-6), case.compile()
+    first = run(LDSAscent(case.model, data, posteriors.VB), case.start, tol=0.1, max_iter=1000).statistics
+    natural = posteriors.VB.of(case.model.prior, first)[0][:, 0]
+    frozen = (first[:, 0] + model.prior.hyperparameters(natural))[:, None]
+    bounds, least = [], []
+    for start in (model.started(case.start), frozen):
+        ran = run(LDSAscent(model, data, posteriors.VB), start, tol=1e-2, max_iter=1000)
+        natural = posteriors.VB.of(model.prior, ran.statistics)[0][:, 0]
+        given = model.prior.given_hyperparameters(model.prior.hyperparameters(natural))
+        bounds.append(ran.objective[0])
+        least.append([1 / np.diagonal(block.covariance[0])[:3].max() for block in given.blocks])
+    assert min(least[0]) > 1e3 > 10 > max(least[1])
+    assert bounds[1] > bounds[0] + 100
 
 
 def test_bound_with_hidden_precisions_is_that_of_its_terms(rng):

@@ -6,7 +6,8 @@ Slow on purpose. Nothing is imported from the package.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, psi
+from scipy.optimize import minimize
+from scipy.special import gammaln, multigammaln, psi
 
 
 class Expectations(NamedTuple):
@@ -133,3 +134,71 @@ def log_joint(u, first, later, n_first, n_transitions, e, m0, v0):
         value += u.n[s] * 0.5 * (e.log_rho[s] - np.log(2 * np.pi)) - 0.5 * e.rho[s] * u.yy[s]
         value += e.rho_c[s] @ u.c[s] - 0.5 * np.trace(e.rho_cc[s] @ u.g[s])
     return value
+
+
+def bound_with_free_covariance(y, x, gamma, n_steps=150):
+    """The bound at convergence where the covariance Q of what moves states is learned, too; y (T,) has no gaps.
+
+    Rows of A have the prior N(0, Q), and the inverse of Q a Wishart distribution of k + 1 degrees of freedom and mean 1
+    (matrix normal Wishart). Noise has the prior Gamma(1, 1); `gamma` are precisions of C and of the offset. After each
+    E step states go into a better basis, so that few steps suffice. x (T, k) are the means of states at the start.
+    """
+    (n, k), bound = x.shape, -np.inf
+    covariance, u, v = np.eye(n * k), np.zeros((n, 0)), np.ones((n, 1))
+    for _ in range(n_steps):
+        blocks = covariance.reshape(n, k, n, k)
+        of = moments(y[:, None], u, v, x, covariance)
+        second = [np.outer(x[t], x[t]) + blocks[t, :, t] for t in range(n)]
+        hidden = entropy(covariance)
+
+        def after_m_step(basis, of=of, second=second, hidden=hidden):
+            """The bound, and expectations that the next E step asks for."""
+            whole = np.eye(k + 1)
+            whole[:k, :k] = basis
+            turned = Moments(
+                basis @ of.w @ basis.T, basis @ of.s @ basis.T, (whole @ of.g[0] @ whole.T)[None],
+                (whole @ of.c[0])[None], of.n, of.yy,
+            )  # fmt: skip
+            later = basis @ sum(second[1:]) @ basis.T
+            value, moved = _matrix_normal_wishart(turned, later, n - 1)
+            value += _normal_gamma(turned, gamma) + hidden + n * np.linalg.slogdet(basis)[1]
+            value -= k / 2 * np.log(2 * np.pi) + 0.5 * np.trace(basis @ second[0] @ basis.T)
+            return value, moved, turned
+
+        def lost(flat, f=after_m_step):
+            return -f(flat.reshape(k, k))[0]
+
+        found = minimize(lost, np.eye(k).ravel(), method="BFGS", options={"maxiter": 5})
+        value, (precision, link, squares), turned = after_m_step(found.x.reshape(k, k))
+        e, _ = posterior(turned, np.ones(k), gamma, np.ones(1), np.ones(1))
+        j = np.zeros((n, k, n, k))
+        for t in range(n):
+            j[t, :, t] += e.rho_cc[0][:k, :k] + (precision if t else np.eye(k)) + (squares if t < n - 1 else 0.0)
+            if t:
+                j[t, :, t - 1], j[t - 1, :, t] = -link, -link.T
+        covariance = np.linalg.inv(j.reshape(n * k, n * k))
+        x = (covariance @ (y[:, None] * e.rho_c[0, :k] - e.rho_cc[0][:k, k]).ravel()).reshape(n, k)
+        if value - bound < 1e-6:
+            return value
+        bound = value
+    return bound
+
+
+def _matrix_normal_wishart(u, later, n):
+    """ln evidence of n transitions at moments and squares of the states after them; <Q^-1>, <Q^-1 A>, <A' Q^-1 A>."""
+    k = len(later)
+    sig = np.linalg.inv(np.eye(k) + u.w)
+    m, freedom, scale = u.s.T @ sig, k + 1, (k + 1) * np.eye(k) + later - u.s.T @ sig @ u.s
+    value = -n * k / 2 * np.log(np.pi) + k / 2 * np.linalg.slogdet(sig)[1] + freedom / 2 * k * np.log(freedom)
+    value -= (freedom + n) / 2 * np.linalg.slogdet(scale)[1]
+    value += multigammaln((freedom + n) / 2, k) - multigammaln(freedom / 2, k)
+    precision = (freedom + n) * np.linalg.inv(scale)
+    return value, (precision, precision @ m, m.T @ precision @ m + k * sig)
+
+
+def _normal_gamma(u, gamma):
+    """ln evidence of one column at moments, under Gamma(1, 1)."""
+    precision, a = np.diag(gamma) + u.g[0], 1 + u.n[0] / 2
+    b = 1 + 0.5 * (u.yy[0] - u.c[0] @ np.linalg.solve(precision, u.c[0]))
+    log_det = np.log(gamma).sum() - np.linalg.slogdet(precision)[1]
+    return -u.n[0] / 2 * np.log(2 * np.pi) + 0.5 * log_det - a * np.log(b) + gammaln(a)

@@ -43,7 +43,12 @@ def _digits_axes() -> np.ndarray:
 
 
 #: File of each table under a copyleft license.
-COPYLEFT = {"galaxies": "galaxies.csv", "crabs": "crabs.csv", "us_arrests": "us_arrests.csv"}
+COPYLEFT = {
+    "galaxies": "galaxies.csv",
+    "crabs": "crabs.csv",
+    "us_arrests": "us_arrests.csv",
+    "air_quality": "air_quality.csv",
+}
 #: Loaders of tables of measurements, by name.
 MEASUREMENTS = {
     "iris": lambda: load_iris().data,
@@ -63,6 +68,15 @@ MEASUREMENTS = {
 def raw(name: str) -> np.ndarray:
     """A table of measurements in its own units, (n_rows, n_columns)."""
     return np.asarray(MEASUREMENTS[name](), dtype=float)
+
+
+def air_quality() -> np.ndarray:
+    """Days of the air of New York: the log of ozone, radiation, wind and temperature, (153, 4), with gaps."""
+    columns = columns_of(GPL / COPYLEFT["air_quality"])
+    names = ("Ozone", "Solar.R", "Wind", "Temp")
+    X = np.array([[float(cell or "nan") for cell in columns[name]] for name in names]).T
+    X[:, 0] = np.log(X[:, 0])
+    return X
 
 
 def standardized(X: np.ndarray) -> np.ndarray:

@@ -86,8 +86,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         Draws of the parameters that predictions average over.
     n_init : int, default=3
         Starts, of which the best is kept.
-    init : {"pca", "random"}, default="pca"
-        Where to start: along principal components, near them and at random, or at random alone.
+    init : {"pca", "subspace", "random"}, default="pca"
+        Where to start: along principal components, near them and at random; with states as a singular value
+        decomposition of lagged covariances has them in the place of the components; or at random alone.
     max_iter : int, default=10000
         Most steps of a start.
     tol : float, default=1e-5
@@ -184,7 +185,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         "prune": ["boolean"],
         "predictive": [StrOptions({"mean", "vb", "average"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"pca", "random"})],
+        "init": [StrOptions({"pca", "subspace", "random"})],
         **{name: EmissionEstimator._parameter_constraints[name] for name in _SHARED_PARAMETERS},
     }
 

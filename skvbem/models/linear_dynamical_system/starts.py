@@ -1,4 +1,4 @@
-"""Starts: states along principal components, near them, and at random."""
+"""Starts: states along principal components, or as lagged covariances have them, near these, and at random."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.families import RegressionPoint
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.potentials import Potentials
+from skvbem.models.linear_dynamical_system.smoother import Smoother
 
 # Variance of states along principal components, and the standard deviation of starts near them.
 _VARIANCE, _AWAY = 0.1, 0.5
+# Of a subspace: the largest spectral radius, the least share of a column's variance that is noise, and that of the
+# largest singular value from which a direction is one.
+_RADIUS, _NOISE, _RANK = 0.99, 0.05, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,9 +26,9 @@ class LDSStarts:
 
     Parameters
     ----------
-    kind : {"pca", "random"}
+    kind : {"pca", "subspace", "random"}
         Of "pca" the first start follows the principal components, every second one is random, the others are near the
-        components.
+        components. Of "subspace" states smoothed under `subspace_system` are in the place of the components.
     n_starts : int
     seed : tuple of int
     """
@@ -34,7 +40,7 @@ class LDSStarts:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kind of each."""
-        by_turns = ("pca", "random") if self.kind == "pca" else ("random",)
+        by_turns = ("random",) if self.kind == "random" else (self.kind, "random")
         return tuple(by_turns[k % len(by_turns)] for k in range(self.n_starts))
 
     def __call__(self, ascent: Any) -> np.ndarray:
@@ -49,7 +55,8 @@ class LDSStarts:
                 starts.append(model.statistics_of_start(data, noise, 1.0))
                 continue
             away = _AWAY * noise if number else 0.0
-            starts.append(model.statistics_of_start(data, principal_states(model, data, noise) + away, _VARIANCE))
+            states = principal_states if kind == "pca" else subspace_states
+            starts.append(model.statistics_of_start(data, states(model, data, noise) + away, _VARIANCE))
         return np.stack(starts, axis=1)
 
 
@@ -65,16 +72,73 @@ def principal_states(model: LinearDynamicalSystem, data: LDSData, noise: np.ndar
     Directions in which nothing varies are filled with noise.
     """
     k, p, weight = model.n_states, model.n_columns, data.row_weight
-    mean = data.measured.T @ weight / np.maximum(data.counts, 1e-300)
-    observed = data.patterns[data.pattern]
-    centered = np.where(observed, data.measured - mean, 0.0)
-    delayed, first = [centered], np.repeat(data.starts[:-1], np.diff(data.starts))
-    for delay in range(1, -(-k // p)):
-        source = np.arange(len(data)) - delay
-        delayed.append(np.where((source >= first)[:, None], centered[np.maximum(source, 0)], 0.0))
-    columns = np.concatenate(delayed, axis=1)
+    centered, _ = centered_cells(data)
+    columns = np.concatenate([delayed(data, centered, delay) for delay in range(max(-(-k // p), 1))], axis=1)
     variance, axes = np.linalg.eigh((columns * weight[:, None]).T @ columns / max(weight.sum(), 1e-300))
     order = np.argsort(-variance)[:k]
     usable = variance[order] > 1e-8 * max(variance.max(initial=0.0), 1e-300)
     scores = columns @ axes[:, order] / np.sqrt(np.where(usable, variance[order], 1.0))
     return np.where(usable, scores, noise)
+
+
+def centered_cells(data: LDSData) -> tuple[np.ndarray, np.ndarray]:
+    """Cells less the means of their columns, 0 where missing, and 1 where observed, (n_rows, n_columns)."""
+    mean = data.measured.T @ data.row_weight / np.maximum(data.counts, 1e-300)
+    observed = data.patterns[data.pattern]
+    return np.where(observed, data.measured - mean, 0.0), observed.astype(float)
+
+
+def delayed(data: LDSData, values: np.ndarray, delay: int) -> np.ndarray:
+    """Values (n_rows, n) of so many steps before, 0 where a sequence has not begun."""
+    first = np.repeat(data.starts[:-1], np.diff(data.starts))
+    source = np.arange(len(data)) - delay
+    return np.where((source >= first)[:, None], values[np.maximum(source, 0)], 0.0)
+
+
+def subspace_system(model: LinearDynamicalSystem, data: LDSData) -> tuple[RegressionPoint, RegressionPoint] | None:
+    r"""The system that lagged covariances of columns ask for; None where these have fewer directions than states.
+
+    The covariances :math:`\operatorname{Cov}(y_{t+i}, y_{t-j-1})` are a Hankel matrix O G. Its factors have rank k:
+    C is the first block of O, A takes each block of O to the next one, the first block of G is
+    :math:`A \Pi C^\top` with the covariance of states :math:`\Pi`. That is taken for a multiple of the one of states
+    which independent noises of variance 1 move, by least squares.
+    """
+    k, p = model.n_states, model.n_columns
+    n_blocks = -(-k // p) + 1
+    cells, observed = centered_cells(data)
+    weight = data.row_weight[:, None]
+
+    def covariance(lag: int) -> np.ndarray:
+        pairs = (observed * weight).T @ delayed(data, observed, lag)
+        return (cells * weight).T @ delayed(data, cells, lag) / np.maximum(pairs, 1.0)
+
+    lagged = [covariance(lag) for lag in range(2 * n_blocks)]
+    hankel = np.block([[lagged[i + j + 1] for j in range(n_blocks)] for i in range(n_blocks)])
+    left, values, right = np.linalg.svd(hankel)
+    if not values[k - 1] > _RANK * max(values[0], 1e-300):
+        return None
+    root = np.sqrt(values[:k])
+    observing, reaching = left[:, :k] * root, root[:, None] * right[:k, :p]
+    a, c = np.linalg.lstsq(observing[:-p], observing[p:], rcond=None)[0], observing[:p]
+    a *= min(1.0, _RADIUS / max(np.abs(np.linalg.eigvals(a)).max(), 1e-300))
+    of_states = np.linalg.solve(np.eye(k * k) - np.kron(a, a), np.eye(k).ravel()).reshape(k, k)
+    unit = a @ of_states @ c.T
+    scale = max(float(np.vdot(unit, reaching)) / max(float(np.vdot(unit, unit)), 1e-300), _RANK)
+    c = c * np.sqrt(scale)
+    variance = np.maximum(np.diagonal(lagged[0]), _RANK)
+    noise = np.maximum(variance - np.einsum("sk,kl,sl->s", c, of_states, c), _NOISE * variance)
+    inputs, constants = np.zeros((k, model.n_inputs)), np.zeros((p, model.n_output_inputs))
+    return (
+        RegressionPoint(np.column_stack([a, inputs]), np.zeros(0)),
+        RegressionPoint(np.column_stack([c, constants]), 1 / noise),
+    )
+
+
+def subspace_states(model: LinearDynamicalSystem, data: LDSData, noise: np.ndarray) -> np.ndarray:
+    """Means (n_rows, k) of states smoothed under `subspace_system`, or principal states where there is none."""
+    system = subspace_system(model, data)
+    if system is None:
+        return principal_states(model, data, noise)
+    dynamics, emission = model.dynamics, model.emission
+    potentials = Potentials.of(dynamics, dynamics.natural(system[0]), emission, emission.natural(system[1]))
+    return Smoother(potentials, model.first, data).factored().means()

@@ -13,8 +13,8 @@ TESTS = (
 ERRORS = {
     "the covariance of loadings and mean is forgotten, as older code forgets it": [
         (
-            "self._by_precision(of_rows, self._mean) + n_sharing * self._covariance",
-            "self._by_precision(of_rows, self._mean) + n_sharing * self._covariance"
+            "self._rows.by_precision(of_rows, self._mean) + n_sharing * self._covariance",
+            "self._rows.by_precision(of_rows, self._mean) + n_sharing * self._covariance"
             " * np.equal.outer(*[np.arange(self.n_regressors) > 0] * 2)",
         )
     ],

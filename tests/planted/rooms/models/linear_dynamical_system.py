@@ -48,7 +48,7 @@ ERRORS = {
         )
     ],
     "precisions that are learned count rows instead of coefficients": [
-        ("power = np.full(n, prior.n_rows / 2)", "power = np.full(n, float(prior.n_rows))")
+        ("minlength=len(learned))[block] / 2", "minlength=len(learned))[block] * 1.0")
     ],
     "forecasts leave out that parameters differ from draw to draw": [
         ("variance.mean(axis=0) + mean.var(axis=0)", "variance.mean(axis=0)")
@@ -97,4 +97,9 @@ ERRORS = {
     "scores without a meaning say no more than that something lacks": [
         ('reason = getattr(self.model, "reasons", {}).get(name)', "reason = None")
     ],
+    "states of a subspace see noise: lagged covariances begin at no lag": [("lagged[i + j + 1]", "lagged[i + j]")],
+    "a missing cell counts as a mean in lagged covariances": [
+        ("pairs = (observed * weight).T @ delayed(data, observed, lag)", "pairs = weight.sum() * np.ones((p, p))")
+    ],
+    "states of a subspace keep the unit of the decomposition": [("c = c * np.sqrt(scale)", "c = c * 1.0")],
 }

@@ -1,0 +1,53 @@
+"""What holds of sampled evidences of linear dynamical systems, in the record of a run, and two runs of it again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models.linear_systems import EVIDENCES
+from reproduction import linear_system_evidences as study
+
+PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "state_space.rst"
+LINES = study.record()
+ASKED = study.measured(LINES)
+# Standard errors that means and spreads of a record may be off.
+_REACH = 3.0
+
+
+def test_runs_are_recorded_once():
+    names = [(line["run"], line["score"], line["seed"]) for line in LINES if "run" in line]
+    assert len(set(names)) == len(names)
+    assert {name for name, score, _ in names if score == "auto"} >= set(EVIDENCES)
+
+
+@pytest.mark.parametrize(("name", "score"), ASKED)
+def test_sampled_evidences_are_those_that_are_known(name, score):
+    """Unbiased for the evidence itself: its logarithm is too low by half the variance."""
+    off, error, _ = study.deviations(LINES, name, score)
+    of_mean = np.hypot(off.std(ddof=1) / np.sqrt(len(off)), study.references(LINES)[name][1])
+    assert abs(off.mean() + 0.5 * np.mean(error**2)) < _REACH * of_mean
+
+
+@pytest.mark.parametrize(("name", "score"), ASKED)
+def test_stated_errors_are_those_that_runs_have(name, score):
+    off, error, doubted = study.deviations(LINES, name, score)
+    spread = off.std(ddof=1) / np.sqrt(np.mean(error**2))
+    of_spread = _REACH / np.sqrt(2 * len(off))
+    assert 0.8 * (1 - of_spread) < spread < 1.25 * (1 + of_spread)
+    assert not np.any(study.wrong(off, error) & ~doubted)
+
+
+@pytest.mark.parametrize("score", study.SCORES)
+def test_a_run_again(score):
+    """But for rounding, by which a particle may be another one."""
+    mine = {"run": "four steps", "score": score, "seed": 0}
+    (old,) = (line for line in LINES if mine.items() <= {name: line.get(name) for name in mine}.items())
+    new = study.run_of("four steps", score, 0)
+    assert new["value"] == pytest.approx(old["value"], abs=2 * old["error"])
+    assert new["error"] == pytest.approx(old["error"], rel=0.3)
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="no documentation beside the tests")
+def test_the_page_shows_the_record():
+    page = PAGE.read_text("utf-8")
+    assert [row for row in study.table(LINES) if f"   {', '.join(row)}\n" not in page] == []
