@@ -13,6 +13,8 @@ from skvbem.families import Regression
 _MIN_VARIANCE_SHARE = 1e-10
 # Twice the shape and the rate of a prior of precisions of loadings.
 _OF_PRIOR = 2.0
+# The share of a sum that may be rounding.
+_ROUNDING = 1e-12
 # Turns towards the common axes of several matrices, at most.
 _N_TURNS = 8
 
@@ -126,7 +128,8 @@ def common_axes(matrices: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         half = 0.5 * length[..., None, None] * np.clip(angle, -1.0, 1.0)
         other = axes @ np.linalg.solve(of_turns + half, of_turns - half)  # of Cayley: orthogonal for any angles
         of_other = turned(other)
-        falls = of_other[2] < value
+        # a turn that only rounding tells from the last one is nearer to the end: Newton's steps are, of the last digits
+        falls = of_other[2] < value + _ROUNDING * np.abs(value)
         axes = np.where(falls[..., None, None], other, axes)
         each = np.where(falls[..., None, None, None], of_other[0], each)
         squares = np.where(falls[..., None, None], of_other[1], squares)
