@@ -3,6 +3,7 @@
 Transitions are of spectral radius 0.5 to 0.95, loadings normal, noises of variance 0.3 to 1; 200 steps of one sequence.
 Counted at nominal 50, 80 and 95 % for the three methods of ``sample_posterior`` is what no basis of the states changes:
 variances of noise, offsets, sums of squares of the loadings of a column, and trace and determinant of the transition.
+Noise is a small share of columns: the default prior, which counts as two steps of nothing but noise, draws it up.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     PYTHONPATH=tests python -P -m reproduction.linear_system_coverage measure --seconds 900
@@ -24,8 +25,8 @@ from reproduction.records import new_line, read_record, simulate, timed
 from skvbem import VBLinearDynamicalSystem
 
 RECORD = Path(__file__).with_name("linear_system_coverage_results.jsonl")
-#: What is simulated: the number of states, by name.
-PROBLEMS = {"one state": 1, "two states": 2}
+#: What is simulated, by name: the number of states, and the rate of the prior of noise that a fit takes.
+PROBLEMS = {"one state": (1, None), "two states": (2, None), "two states, rate 0.1": (2, 0.1)}
 _P = 4
 
 
@@ -64,13 +65,13 @@ def unchanged(matrices: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def measured(name: str, n: int, seed: int) -> dict:
     """The record of a simulation: how many intervals of each kind hold the truth, of how many, and seconds."""
-    k = PROBLEMS[name]
+    k, rate = PROBLEMS[name]
     rng = np.random.default_rng([17, k, n, seed])
     matrices = truth(k, rng)
     X = rows(matrices, n, rng)
     record = new_line(name, n, seed)
     with timed(record, "fit"):
-        model = VBLinearDynamicalSystem(k, random_state=seed).fit(X)
+        model = VBLinearDynamicalSystem(k, noise_rate_prior=rate, random_state=seed).fit(X)
     true = unchanged({what: values[None] for what, values in matrices.items()})
     for method, draws in drawn_by_each_method(record, model, X):
         drawn = unchanged(draws.parameters["states"] | draws.parameters["columns"])
