@@ -78,7 +78,7 @@ cdef extern from "_block_chain.h" nogil:
 
 
 cdef double* _shared_out(Py_ssize_t k, skvbem_front* front, skvbem_back* back) except NULL:
-    """Memory for the recursions: what steps leave to each other, then room for a factor, (k, k), and for 2 k numbers."""
+    """Memory for recursions: what steps leave to each other, then room for a factor, (k, k), and for 2 k numbers."""
     cdef Py_ssize_t kk = k * k
     cdef double* memory = <double*> calloc(7 * kk + 2 * k, sizeof(double))
     if memory == NULL:
@@ -193,7 +193,7 @@ def states_by_pieces(const long long[::1] pattern, double weight, const double[:
                      const double[:, ::1] first, const double[:, ::1] link, const double[:, ::1] squares,
                      double tolerance, long long[::1] slot, double[:, :, ::1] inverse, double[:, :, ::1] gain,
                      double[:, :, :, ::1] cuts, double[:, :, ::1] of_pattern, double[:, :, ::1] sums, double[:, ::1] x):
-    """`covariances` and `means` of one sequence with memory for the matrices of a piece of it; ln|J|, NaN if not definite.
+    """`covariances` and `means` of a sequence with memory for matrices of a piece of it; ln|J|, NaN if not definite.
 
     Forward, what one piece leaves to the next is kept; on the way back each is gone through forward again.
 
@@ -293,7 +293,8 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
             (n_lanes, p, nr) IN, OUT
         Sums of z z', x z', r r' and y r' at drawn states, if there is noise.
     """
-    cdef Py_ssize_t k = first.shape[0], kk = k * k, nz = transition.shape[2], nr = output.shape[2], lane, n, a, b, i, j, g
+    cdef Py_ssize_t k = first.shape[0], kk = k * k, nz = transition.shape[2], nr = output.shape[2]
+    cdef Py_ssize_t lane, n, a, b, i, j, g
     cdef Py_ssize_t longest = 0, n_sequences = starts.shape[0] - 1, n_lanes = transition.shape[0]
     cdef bint draws = noise.shape[0] > 0
     cdef skvbem_sequences of_all
