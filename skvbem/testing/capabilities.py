@@ -5,6 +5,7 @@ Each is a function of a `ModelCase` and random numbers that raises an AssertionE
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -215,7 +216,10 @@ def every_score_knows_the_model(case: ModelCase, rng: np.random.Generator) -> No
         ask = partial(score, evaluation, **options)
         absent = [need for need in score.needs if getattr(instance.capabilities, need) is None]
         if absent:
+            reason = instance.model.reasons.get(absent[0])
             words = f"{kind!r} needs the capability {absent[0]!r}"
+            if reason is not None:
+                words = f"{kind!r} has no meaning for .*{re.escape(reason)}"
             refuses(TypeError, words, f"The score {kind!r}", ask)
         elif kind == "mled" and "counted" in case.lacks:
             refuses(ValueError, "densities", f"The score {kind!r}", ask)
