@@ -15,7 +15,6 @@ from skvbem.emissions import FactorGaussian, Gaussian
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.expansion import FactorExpansion
 from skvbem.emissions.factor.second_moments import corners_of
-from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence.aliasing import alias_correction
 from skvbem.models.mixture.model import Mixture, MixtureAscent
@@ -420,13 +419,11 @@ def test_the_recommended_score_meets_evidences_by_quadrature(rows, options, exac
 
 def test_chains_from_one_sign_of_the_factor_miss_the_other_unless_signs_are_counted():
     """By ln 2: chains from q(theta) do not cross to its mirror image, and are right since parts are over both."""
-    Y, kept = table(B), FactorAnalyzer.symmetries
+    Y = table(B)
     model = VBMixture(1, emission=AsGiven(1, noise="spherical"), random_state=0).fit(Y)
     chains = {"kind": "ais", "fractions": (1.0,), "n_chains": 96, "n_steps": 64, "random_state": 0}
     both = model.log_evidence(Y, **chains)
     with pytest.MonkeyPatch.context() as patch:
-        as_they_are = lambda self, k=0: SignedPermutations(kept(self, k).cells[:1], kept(self, k).signs[:1])  # noqa: E731
-        patch.setattr(FactorAnalyzer, "symmetries", as_they_are)
         patch.setattr(FactorAnalyzer, "n_symmetries", 1)
         patch.setattr(FactorAnalyzer, "n_symmetries_of", lambda self, k: 1)
         one = model.log_evidence(Y, **chains)

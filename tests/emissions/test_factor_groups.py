@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from skvbem import VBMixture
 from skvbem.emissions.factor.expansion import common_axes
+from skvbem.emissions.factor.step import FactorStep
 from skvbem.models.mixture.model import MixtureAscent
 from skvbem.vbem.driver import run
 
@@ -165,8 +166,7 @@ def test_the_map_of_factors_changes_no_optimum(rng):
     for with_map in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             if not with_map:
-                as_they_are = lambda self, statistics, natural, expansion: (statistics, natural)  # noqa: E731
-                patch.setattr(MixtureAscent, "_expanded", as_they_are)
+                patch.setattr(FactorStep, "expansion", lambda step, total: None)
             results[with_map] = fitted(Y, 2, np.random.default_rng(1), 1e-7, 2, group_of=(0, 0, 0, 1, 1, 1))
     assert results[True].objective.max() == approx(results[False].objective.max(), abs=1e-4)
     assert results[True].n_iter.sum() < results[False].n_iter.sum()

@@ -18,7 +18,7 @@ done again. Its first lines lack predictive probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -289,52 +289,62 @@ def held(drawn: np.ndarray, truth: np.ndarray) -> list[int]:
     return [*counts, len(truth)]
 
 
-def read() -> list[dict]:
-    """The record, a dict for each simulation."""
-    return read_record(RECORD)
+@dataclass(frozen=True)
+class CoverageStudy:
+    """A study of coverage by posterior draws: its record, and what is made of it.
+
+    Parameters
+    ----------
+    description : str
+        The docstring of its script.
+    record : Path
+    problems : mapping
+        By name, what is simulated.
+    measured : callable of (str, int, int)
+        The line of a problem, a number of rows and a seed.
+    """
+
+    description: str
+    record: Path
+    problems: Mapping[str, Any]
+    measured: Callable[[str, int, int], dict]
+
+    def read(self) -> list[dict]:
+        """The record, a dict for each simulation."""
+        return read_record(self.record)
+
+    def table(self, records: list[dict]) -> Iterator[tuple[str, ...]]:
+        """Rows of the table of the guide: coverage in percent at each level, by problem, quantity and method."""
+        for name in self.problems:
+            for n in sorted({each["n"] for each in records}):
+                of_problem = [each for each in records if each["problem"] == name and each["n"] == n]
+                if not of_problem:
+                    continue
+                for what in of_problem[-1]["held"]["draws"]:
+                    cells, asked = [], [each["held"] for each in of_problem if what in each["held"]["draws"]]
+                    for method in METHODS:
+                        *hits, total = np.sum([each[method][what] for each in asked if each[method]], axis=0)
+                        cells.append(" ".join(f"{100 * hit / total:.0f}" for hit in hits))
+                    yield name, str(n), str(len(asked)), what, *cells
+
+    def costs(self, records: list[dict]) -> Iterator[tuple[str, ...]]:
+        """Rows of the table of costs: median CPU seconds of the fit and of each method, and how often chains agreed."""
+        for name in self.problems:
+            of_problem = [each for each in records if each["problem"] == name]
+            if of_problem:
+                seconds = [
+                    f"{np.median([each['seconds'][what] for each in of_problem if what in each['seconds']]):.2f}"
+                    for what in ("fit", *METHODS)
+                ]
+                yield name, *seconds, f"{100 * np.mean([each['converged'] for each in of_problem]):.0f} %"
+
+    def run(self) -> None:
+        """Measure further simulations, or print the tables."""
+        first_line = self.description.splitlines()[0]
+        simulate(first_line, self.record, self.problems, self.measured, (self.table, self.costs))
 
 
-def table(records: list[dict]) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of the guide: coverage in percent at each level, by problem, quantity and method."""
-    return shares_of(records, PROBLEMS)
-
-
-def shares_of(records: list[dict], problems: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Coverage in percent at each level, by problem, quantity and method."""
-    for name in problems:
-        for n in sorted({each["n"] for each in records}):
-            of_problem = [each for each in records if each["problem"] == name and each["n"] == n]
-            if not of_problem:
-                continue
-            for what in of_problem[-1]["held"]["draws"]:
-                cells, asked = [], [each["held"] for each in of_problem if what in each["held"]["draws"]]
-                for method in METHODS:
-                    *hits, total = np.sum([each[method][what] for each in asked if each[method]], axis=0)
-                    cells.append(" ".join(f"{100 * hit / total:.0f}" for hit in hits))
-                yield name, str(n), str(len(asked)), what, *cells
-
-
-def costs(records: list[dict]) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of costs: median CPU seconds of the fit and of each method, and how often chains agreed."""
-    return costs_of(records, PROBLEMS)
-
-
-def costs_of(records: list[dict], problems: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Median CPU seconds of the fit and of each method, and how often chains agreed, by problem."""
-    for name in problems:
-        of_problem = [each for each in records if each["problem"] == name]
-        if of_problem:
-            seconds = [
-                f"{np.median([each['seconds'][what] for each in of_problem if what in each['seconds']]):.2f}"
-                for what in ("fit", *METHODS)
-            ]
-            yield name, *seconds, f"{100 * np.mean([each['converged'] for each in of_problem]):.0f} %"
-
-
-def main() -> None:
-    """Measure further simulations, or print the tables."""
-    simulate(__doc__.splitlines()[0], RECORD, PROBLEMS, measured, (table, costs))
-
+STUDY = CoverageStudy(__doc__, RECORD, PROBLEMS, measured)
 
 if __name__ == "__main__":
-    main()
+    STUDY.run()

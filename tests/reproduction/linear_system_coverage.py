@@ -15,12 +15,11 @@ done again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from reproduction.interval_coverage import costs_of, drawn_by_each_method, held, shares_of
-from reproduction.records import new_line, read_record, simulate, timed
+from reproduction.interval_coverage import CoverageStudy, drawn_by_each_method, held
+from reproduction.records import new_line, timed
 
 from skvbem import VBLinearDynamicalSystem
 
@@ -79,25 +78,7 @@ def measured(name: str, n: int, seed: int) -> dict:
     return record
 
 
-def read() -> list[dict]:
-    """The record, a dict for each simulation."""
-    return read_record(RECORD)
-
-
-def table(records: list[dict]) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of the guide: coverage in percent at each level, by quantity and method."""
-    return shares_of(records, PROBLEMS)
-
-
-def costs(records: list[dict]) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of costs: median CPU seconds of the fit and of each method, and how often chains agreed."""
-    return costs_of(records, PROBLEMS)
-
-
-def main() -> None:
-    """Measure further simulations, or print the tables."""
-    simulate(__doc__.splitlines()[0], RECORD, PROBLEMS, measured, (table, costs))
-
+STUDY = CoverageStudy(__doc__, RECORD, PROBLEMS, measured)
 
 if __name__ == "__main__":
-    main()
+    STUDY.run()

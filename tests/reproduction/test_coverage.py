@@ -6,11 +6,11 @@ from reproduction import linear_system_coverage, loadings_coverage, point_covera
 from reproduction.coverage import check_draws_hold, check_once, check_page
 
 #: Studies, by the page of the guide that shows their tables.
-STUDIES = {"factors.rst": loadings_coverage, "state_space.rst": linear_system_coverage}
+STUDIES = {"factors.rst": loadings_coverage.STUDY, "state_space.rst": linear_system_coverage.STUDY}
 METHODS = ("draws", "linear_response")
 # Noises that are a small share of their columns: the default prior counts as two steps of nothing but noise.
 DRAWN_BY_PRIORS = {"one state": {"noises"}, "two states": {"noises"}}
-PROBLEMS = [pytest.param(study, name, id=name) for study in STUDIES.values() for name in study.PROBLEMS]
+PROBLEMS = [pytest.param(study, name, id=name) for study in STUDIES.values() for name in study.problems]
 
 
 def records_of(study, name):
@@ -43,9 +43,13 @@ def test_a_simulation_again(study):
             assert np.abs(np.subtract(again["held"][method][what], counts)).max() <= 1
 
 
-@pytest.mark.parametrize("study", [*STUDIES.values(), point_coverage])
+@pytest.mark.parametrize("study", STUDIES.values())
 def test_simulations_are_recorded_once(study):
-    check_once(study.read(), study.PROBLEMS)
+    check_once(study.read(), study.problems)
+
+
+def test_fits_of_points_are_recorded_once():
+    check_once(point_coverage.read(), point_coverage.PROBLEMS)
 
 
 @pytest.mark.parametrize(("page", "study"), [*STUDIES.items(), ("intervals.rst", point_coverage)])

@@ -5,7 +5,7 @@ import pytest
 from reproduction import interval_coverage
 from reproduction.coverage import check_draws_hold, check_once, check_page
 
-RECORDS = interval_coverage.read()
+RECORDS = interval_coverage.STUDY.read()
 
 
 @pytest.mark.parametrize("name", ["classes, K = 2", "chain, K = 2"])
@@ -41,4 +41,4 @@ def test_intervals_of_vb_hold_less(name):
 
 
 def test_the_page_shows_the_record():
-    check_page("intervals.rst", interval_coverage)
+    check_page("intervals.rst", interval_coverage.STUDY)
