@@ -206,8 +206,8 @@ def test_draws_follow_the_posterior_of_paths(size, logs, rng):
     )
     paths, log_z = np.empty((n_draws, n), dtype=int), np.zeros((n_draws, 1))
     for pieces in segments(starts, ends, size, 3 * size):
-        for piece, states in passes.drawn(pieces, lambda m: rng.random((n_draws, m)), log_z):
-            paths[:, piece.rows] = states
+        for piece, drawn in passes.drawn(pieces, lambda m: rng.random((n_draws, m)), log_z):
+            paths[:, piece.rows] = drawn.argmax(axis=1)
     assert log_z[:, 0] == approx(exact[0])
     drawn = {path: 0 for path, p in exact[4].items() if p > 0}
     for path in paths.tolist():
