@@ -329,7 +329,7 @@ def parallel_members_draw_what_each_draws_alone(case: FamilyExample, rng: np.ran
 
 
 def draws_have_the_expected_natural_parameters(case: FamilyExample, rng: np.random.Generator) -> None:
-    """The mean of natural parameters over draws is their expectation, in standard errors: of points, and of their own."""
+    """The mean of natural parameters over draws, of points or their own, is their expectation, in standard errors."""
     n = 4000
     many = case.at(np.repeat(case.coordinates + case.more, n, axis=1))
     expected = (case.prior + case.more).expected_natural()
