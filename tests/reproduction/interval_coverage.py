@@ -13,7 +13,7 @@ Counted for the three methods of ``sample_posterior`` at nominal 50, 80 and 95 %
     PYTHONPATH=tests python -P -m reproduction.interval_coverage table
 
 The record, interval_coverage_results.jsonl next to this file, has a line for each simulation; what is there is not
-done again. Its first lines lack predictive probabilities.
+done again. Its first lines lack predictive probabilities; what earlier versions drew, by other random numbers, stays.
 """
 
 from __future__ import annotations
