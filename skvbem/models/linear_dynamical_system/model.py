@@ -27,6 +27,7 @@ from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS
 from skvbem.families import Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.regression_hyperpriors import regression_of, with_hidden_rates, with_learned_precisions
+from skvbem.families.turns import turning
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
@@ -261,7 +262,7 @@ class LinearDynamicalSystem(LatentModel):
             for block, cells in ((self.dynamics, of_dynamics), (self.emission, of_emission)):
                 turn = np.zeros((1, *(block.n_regressors,) * 2))
                 turn[0, i, j], turn[0, j, i] = 1.0, -1.0
-                of_blocks.append(block.turning(cells, turn))
+                of_blocks.append(turning(block, cells, turn))
             of_blocks[0][rows[i]] += of_dynamics[rows[j]]
             of_blocks[0][rows[j]] -= of_dynamics[rows[i]]
             directions.append(np.concatenate(of_blocks)[:, None])
