@@ -196,8 +196,7 @@ class GibbsSampler:
 
     def _points_after(self, statistics: np.ndarray, rng: ParallelGenerator) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
-        posterior = self.model.prior + statistics
-        return np.ascontiguousarray(self.model.prior.natural(posterior.sample(rng)))
+        return np.ascontiguousarray((self.model.prior + statistics).draw_natural(rng))
 
 
 def rows_of_block(model: LabelModel) -> int:
