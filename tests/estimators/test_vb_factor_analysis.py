@@ -49,7 +49,7 @@ def with_gaps(X, rng, share=0.15):
 @pytest.mark.parametrize("gaps", [False, True])
 def test_it_is_a_mixture_of_one_component_and_a_chain_of_one_state(noise, gaps, rng):
     X = with_gaps(factors(rng, n=60), rng) if gaps else factors(rng, n=60)
-    emission, exactly = FactorGaussian(2, noise=noise), {"n_init": 1, "tol": 1e-10, "random_state": 0}
+    emission, exactly = FactorGaussian(2, noise=noise), {"n_init": 1, "tol": 1e-8, "random_state": 0}
     model = VBFactorAnalysis(2, noise=noise, **exactly).fit(X)
     mixture = VBMixture(1, emission=emission, **exactly).fit(X)
     for other in (mixture, VBHMM(1, emission=emission, **exactly).fit(X)):
@@ -285,7 +285,7 @@ def test_communalities_and_shares_add_up(rng):
 @pytest.mark.parametrize("rotation", [None, "varimax", "oblimin"])
 def test_signs_and_order_do_not_hang_on_the_seed_nor_on_rows(rotation):
     one, other = (
-        VBFactorAnalysis(3, rotation=rotation, n_init=1, tol=1e-8, random_state=seed).fit(X)
+        VBFactorAnalysis(3, rotation=rotation, n_init=1, tol=1e-6, random_state=seed).fit(X)
         for seed, X in enumerate((WINE, WINE[::-1]))
     )
     np.testing.assert_allclose(other.loadings_, one.loadings_, atol=2e-3)
