@@ -90,7 +90,7 @@ def reverse_ais(
     n_chains: int = 32,
     n_steps: int = 512,
     fraction: float = 0.5,
-    bend: float = -1.5,
+    bend: float | None = None,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
@@ -116,7 +116,7 @@ def reverse_ais(
     starts, annealing = make_starts(evaluation, (fraction,), 1), evaluation.capability("annealing")
     paths = annealing.paths(evaluation.data, starts.statistics.T)
     # a sweep at the posterior comes first, the reverse of the one that a forward chain ends with
-    schedule = np.concatenate([[1.0], nonlinear_schedule(n_steps, bend)[::-1]])
+    schedule = np.concatenate([[1.0], nonlinear_schedule(n_steps, annealing.plan.bend if bend is None else bend)[::-1]])
     streams = evaluation.generator(_BACKWARDS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
     rngs = [evaluation.generator(_LABELS, k) for k in range(n_chains)]
     given = np.asarray(log_point, dtype=float)
@@ -169,7 +169,7 @@ def _relabeled(starts: Starts, log_points: np.ndarray, rngs: Sequence[np.random.
 
     The weights corrected for labels are those of a posterior that prefers labels near the anchor.
     """
-    if starts.relabelings is None or starts.relabelings.n == 1:
+    if starts.relabelings is None or starts.n_relabelings == 1:
         return log_points
     drawn = [
         starts.relabelings.draw(starts.statistics[0], point, rng) for point, rng in zip(log_points.T, rngs, strict=True)

@@ -11,6 +11,9 @@ starts, made symmetric over relabelings: start a has the part
 
 which, averaged over the S relabelings of theta, adds up to one. Weights times parts add up to the evidence without
 bias, whether or not a chain changes labels or modes.
+
+Chains that change labels by moves of their own need none of this. They end anywhere, where q of a sharp fit says
+nothing but noise. A start then stands for as much of the evidence as it has of the chains: no bias either.
 """
 
 from __future__ import annotations
@@ -46,12 +49,15 @@ class Starts:
         q(theta) is the prior after these. Those with a fraction of 0 come last.
     relabelings : Relabelings or None
         Of hidden nodes and states; None where there are too many to correct for.
+    move_labels : bool, default=False
+        Whether chains change labels themselves; see `skvbem.capabilities.AnnealingPlan`.
     """
 
     prior: Any
     fractions: np.ndarray
     statistics: np.ndarray
     relabelings: Relabelings | None
+    move_labels: bool = False
 
     def __len__(self) -> int:
         return len(self.fractions)
@@ -62,7 +68,9 @@ class Starts:
 
     @property
     def n_relabelings(self) -> int | None:
-        """How many relabelings parts are right for, None where there are too many to correct for."""
+        """How many relabelings parts are put right for, None where there are too many to correct for."""
+        if self.move_labels:
+            return 1
         return None if self.relabelings is None else self.relabelings.n
 
     def statistics_of(self, which: np.ndarray) -> np.ndarray:
@@ -90,6 +98,8 @@ class Starts:
 
     def log_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """ln of the part that start `which` has of the weight of each point, (n_points,)."""
+        if self.move_labels:
+            return np.log(np.bincount(which)[which] / len(which))
         if self.prior.hyperprior is None:
             log_scales = -(self.prior + self.statistics.T).log_normalizer()
         else:
@@ -147,7 +157,9 @@ def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int)
     least = np.where(model.prior.signed, -np.inf, 0.0)
     statistics = np.stack([certain + fraction * np.maximum(counts - certain, least) for fraction, counts in pairs])
     relabelings = evaluation.capability("relabelings").relabelings(evaluation.hidden)
-    return Starts(model.prior, np.array([fraction for fraction, _ in pairs]), statistics, relabelings)
+    annealing = evaluation.capabilities.annealing
+    move_labels = annealing is not None and annealing.plan.moves_labels
+    return Starts(model.prior, np.array([fraction for fraction, _ in pairs]), statistics, relabelings, move_labels)
 
 
 def _of_rows(evaluation: Evaluation, statistics: np.ndarray) -> np.ndarray:
