@@ -109,7 +109,7 @@ def anchored_ais(
     )
     log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*outcomes))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
-    log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)
+    log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points, schedule)
     return summary(
         evaluation,
         kind,

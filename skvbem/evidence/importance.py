@@ -216,7 +216,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),
-        n_relabelings=None if relabelings is None else relabelings.n,
+        n_relabelings=starts.n_relabelings,
     )
     if are_nearly_equal(evidence) or evidence.standard_error is None:
         return evidence

@@ -96,7 +96,7 @@ def smc(
     )
     trace, log_points, log_particle_weights = (np.concatenate(of, axis=-1) for of in zip(*outcomes))
     n_runs = trace.shape[1]
-    parts = starts.log_parts(np.repeat(which[:n_runs], n_particles), log_points)
+    parts = starts.log_parts(np.repeat(which[:n_runs], n_particles), log_points, schedule)
     log_weights = trace[-1] + log_sum_exp((log_particle_weights + parts).reshape(n_runs, n_particles), axis=1)
     return summary(
         evaluation,

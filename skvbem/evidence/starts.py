@@ -12,8 +12,14 @@ starts, made symmetric over relabelings: start a has the part
 which, averaged over the S relabelings of theta, adds up to one. Weights times parts add up to the evidence without
 bias, whether or not a chain changes labels or modes.
 
-Chains that change labels by moves of their own need none of this. They end anywhere, where q of a sharp fit says
-nothing but noise. A start then stands for as much of the evidence as it has of the chains: no bias either.
+Chains that change labels by moves of their own do so at the end of the path, where densities :math:`q^{1 - \tau}` are
+nearly flat, and end anywhere, where q of a sharp fit says nothing but noise. A start then stands for as much of the
+evidence as it has of the chains, and labels for as much as they were held to at last:
+
+.. math:: h_a(\theta) = \pi_a\,S\,e^{\beta N_a \cdot \ln\theta} / \sum_g e^{\beta N_a \cdot g \ln\theta}
+
+with :math:`\beta = 1 - \tau` at the last inverse temperature before the posterior, which adds up to one as well. It
+is S where chains are held in the labels of q throughout, and 1 where they have come free.
 """
 
 from __future__ import annotations
@@ -68,9 +74,7 @@ class Starts:
 
     @property
     def n_relabelings(self) -> int | None:
-        """How many relabelings parts are put right for, None where there are too many to correct for."""
-        if self.move_labels:
-            return 1
+        """How many relabelings parts are right for, None where there are too many to correct for."""
         return None if self.relabelings is None else self.relabelings.n
 
     def statistics_of(self, which: np.ndarray) -> np.ndarray:
@@ -96,10 +100,15 @@ class Starts:
         which[~from_prior] = np.arange(n_rest) % max(n_fits, 1)
         return starts, which
 
-    def log_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+    def held_by(self, schedule: np.ndarray) -> np.ndarray:
+        """Statistics that labels are held by at the end of a schedule of inverse temperatures, (n_starts, n_cells)."""
+        return (1.0 - schedule[-2]) * self.statistics if self.move_labels else self.statistics
+
+    def log_parts(self, which: np.ndarray, log_points: np.ndarray, schedule: np.ndarray) -> np.ndarray:
         """ln of the part that start `which` has of the weight of each point, (n_points,)."""
         if self.move_labels:
-            return np.log(np.bincount(which)[which] / len(which))
+            log_shares = np.log(np.bincount(which)[which] / len(which))
+            return log_shares + self._log_parts_of_labels(which, log_points, schedule)
         if self.prior.hyperprior is None:
             log_scales = -(self.prior + self.statistics.T).log_normalizer()
         else:
@@ -115,6 +124,17 @@ class Starts:
             else:
                 correction = relabelings.correction(self.statistics[int(np.argmax(self.fractions))], log_points)
         return of_start - logsumexp(log_scales[:, None] + inner, axis=0) + correction
+
+    def _log_parts_of_labels(
+        self, which: np.ndarray, log_points: np.ndarray, schedule: np.ndarray
+    ) -> np.ndarray | float:
+        """ln of what each point has of the weight of all its relabelings, times their number, (n_points,)."""
+        relabelings = self.relabelings
+        if relabelings is None or not np.isfinite(relabelings.cost):
+            return 0.0
+        held = self.held_by(schedule)
+        inner = held @ log_points - relabelings.log_sums(held, log_points)
+        return inner[which, np.arange(len(which))] + np.log(relabelings.n)
 
 
 def log_hyperparameters(prior, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray | float:
