@@ -107,8 +107,8 @@ class Starts:
     def log_parts(self, which: np.ndarray, log_points: np.ndarray, schedule: np.ndarray) -> np.ndarray:
         """ln of the part that start `which` has of the weight of each point, (n_points,)."""
         if self.move_labels:
-            log_shares = np.log(np.bincount(which)[which] / len(which))
-            return log_shares + self._log_parts_of_labels(which, log_points, schedule)
+            log_fractions = np.log(np.bincount(which)[which] / len(which))
+            return log_fractions + self._log_parts_of_labels(which, log_points, schedule)
         if self.prior.hyperprior is None:
             log_scales = -(self.prior + self.statistics.T).log_normalizer()
         else:

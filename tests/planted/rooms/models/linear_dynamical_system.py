@@ -88,7 +88,7 @@ ERRORS = {
         )
     ],
     "each start of chains that turn stands for all of the evidence": [
-        ("log_shares = np.log(np.bincount(which)[which] / len(which))", "log_shares = np.zeros(len(which))")
+        ("log_fractions = np.log(np.bincount(which)[which] / len(which))", "log_fractions = np.zeros(len(which))")
     ],
     "signs that hold chains to the end are not put right": [
         ("(1.0 - schedule[-2]) * self.statistics if", "0.0 * self.statistics if")
