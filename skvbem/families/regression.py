@@ -37,7 +37,6 @@ from skvbem._numerics import (
     log_det_one_plus,
     log_gamma,
     log_rising,
-    pack_symmetric,
     pairings,
     pseudo_inverse,
     unpack_symmetric,
@@ -461,20 +460,3 @@ class Regression(FlatFamily):
             cells[..., second:third],
             cells[..., third:],
         ]
-
-    def turning(self, natural: np.ndarray, turn: np.ndarray) -> np.ndarray:
-        """How natural parameters (n_cells,) move where regressors begin to turn, of the same shape.
-
-        Parameters
-        ----------
-        natural : ndarray of shape (n_cells,)
-        turn : ndarray of shape (n_components, D, D)
-            Antisymmetric: the velocity of the regressors of each component.
-        """
-        packed, total, count, square = self.split(natural)
-        d, halves = self.n_regressors, pairings(self.n_regressors)
-        matrices = unpack_symmetric(packed / halves, d).reshape(self.n_components, -1, d, d)
-        half = turn[:, None] @ matrices
-        products = pack_symmetric((half + half.swapaxes(-1, -2)).reshape(-1, d, d)) * halves
-        rows = total.reshape(self.n_components, -1, d) @ turn.swapaxes(-1, -2)
-        return np.concatenate([products.ravel(), rows.ravel(), np.zeros(count.size + square.size)])

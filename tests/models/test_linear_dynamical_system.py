@@ -49,7 +49,7 @@ from skvbem.models.linear_dynamical_system.dimension import identifiable_dimensi
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
 from skvbem.models.linear_dynamical_system.starts import LDSStarts, subspace_system
-from skvbem.models.linear_dynamical_system.state_map import StateBasis
+from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateBasis
 from skvbem.models.linear_dynamical_system.turns import is_free_to_turn
 from skvbem.testing.cases import evaluation_from
 from skvbem.vbem import posteriors
@@ -794,9 +794,9 @@ def test_derivatives_of_the_basis(rng):
         expectation = model.expect(natural, data)
         first = FirstStates(rng.normal(size=case.k), 1.5 * np.eye(case.k))
         basis = StateBasis(form, model.prior, first, expectation.statistics[:, 0], expectation.expansion.of_lane(0))
-        at = np.eye(case.k) + 0.2 * rng.normal(size=(case.k, case.k))
+        at = basis.unit + 0.2 * rng.normal(size=basis.unit.shape)
         _, slope = basis.value(at)
-        wanted = gradient(lambda flat, b=basis, k=case.k: b.value(flat.reshape(k, k))[0], at.ravel())
+        wanted = gradient(lambda flat, b=basis: b.value(flat.reshape(b.unit.shape))[0], at.ravel())
         assert slope.ravel() == approx(wanted, rel=1e-5, abs=1e-5)
 
 
@@ -811,12 +811,13 @@ def test_values_of_the_basis_are_log_evidences(rng):
         expectation = case.model.expect(natural, case.compile())
         lane = expectation.statistics[:, 0], expectation.expansion.of_lane(0)
         basis = StateBasis(posteriors.VB, case.model.prior, case.model.first, *lane)
-        squares, later, _, n = lane[1]
+        after, first, n = lane[1].after, lane[1].first[:-1, :-1], lane[1].n
         away = []
         for _ in range(3):
-            turned = np.eye(case.k) + 0.2 * rng.normal(size=(case.k, case.k))
-            wanted = n * np.linalg.slogdet(turned)[1] + (case.model.prior + basis.statistics(turned)).log_normalizer()
-            wanted -= 0.5 * np.trace(turned @ (squares + later) @ turned.T)
+            turned = basis.unit + 0.2 * rng.normal(size=basis.unit.shape)
+            wanted = n * np.linalg.slogdet(turned[:, : case.k])[1]
+            wanted += (case.model.prior + basis.statistics(turned)).log_normalizer()
+            wanted -= 0.5 * np.trace(turned @ (first + after) @ turned.T)
             away.append(basis.value(turned)[0] - wanted)
         assert away[1:] == approx(away[:1] * 2, rel=1e-9, abs=1e-9)
 
@@ -828,8 +829,7 @@ def test_turns_of_states_that_grew_large_move_the_bound_by_rounding_alone(rng):
     model = LinearDynamicalSystem.from_precisions([2.0, 2.0], [1.0, 1.0], shape=[1.0], rate=[1.0], n_states=2)
     data = model.compile(level[:, None] / level.std() + 0.01 * rng.normal(size=(500, 1)), lengths=[500])
     statistics, moments = model.statistics(data, x)
-    lane = moments[:2, :2], moments[:2, 2:4], moments[:2, 4], 500.0
-    basis = StateBasis(posteriors.VB, model.prior, model.first, statistics, lane)
+    basis = StateBasis(posteriors.VB, model.prior, model.first, statistics, BasisMoments.unpacked(moments, 2, 0, 0))
     angles = rng.uniform(0, 2 * np.pi, size=50)
     turns = (np.array([[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]) for a in angles)
     values = [basis.value(turned)[0] for turned in turns]
@@ -851,10 +851,12 @@ def test_the_basis_of_the_most_likely_has_a_closed_form(rng):
             continue
         found += 1
         best, slope = basis.value(closed)
-        assert rise == pytest.approx(best - basis.value(np.eye(len(closed)))[0], rel=1e-9, abs=1e-9 * lane[1][3])
-        assert np.abs(slope).max() < 1e-7 * lane[1][3]
+        assert rise == pytest.approx(best - basis.value(basis.unit)[0], rel=1e-9, abs=1e-9 * lane[1].n)
+        assert np.abs(slope[:, : case.k]).max() < 1e-7 * lane[1].n
         for _ in range(20):
-            assert basis.value(closed + 0.3 * rng.normal(size=closed.shape))[0] < best + 1e-9
+            moved = closed + 0.3 * rng.normal(size=closed.shape)
+            moved[:, case.k :] = 0.0
+            assert basis.value(moved)[0] < best + 1e-9
     assert found > 3
 
 
@@ -871,7 +873,8 @@ def test_turns_of_states_change_nothing_where_priors_are_alike(rng):
         basis = StateBasis(posteriors.VB, model.prior, model.first, *lane)
         turn, _ = np.linalg.qr(rng.normal(size=(k, k)))
         turn[0] *= np.sign(np.linalg.det(turn))
-        change = basis.value(turn)[0] - basis.value(np.eye(k))[0]
+        turn = np.concatenate([turn, basis.unit[:, k:]], axis=1)
+        change = basis.value(turn)[0] - basis.value(basis.unit)[0]
         assert (abs(change) < 1e-9) is alike
 
 
@@ -897,6 +900,15 @@ def test_no_likelihood_tells_turns(rng):
             assert along < 1e-8 + 1e-6 * across
 
 
+def test_states_without_a_density_are_not_known(rng):
+    """Natural parameters that are no numbers make expectations that are none, whatever memory holds."""
+    case = random_problem(rng)
+    data = case.compile()
+    natural = np.full((case.model.n_cells, 1), np.nan)
+    assert np.isnan(case.model.expect(natural, data).log_normalizer).all()
+    assert np.isnan(case.model.smoothed(natural[:, 0], data).means()[data.first_rows]).all()
+
+
 def test_a_change_of_basis_saves_thousands_of_steps(rng):
     """More states are fitted than there are: plain steps are far from their end where these have ended."""
     k, n = 2, 120
@@ -914,6 +926,18 @@ def test_a_change_of_basis_saves_thousands_of_steps(rng):
     n_steps = int(np.argmax(trace > trace[-1] - 0.1))
     assert fast.converged[0]
     assert slow[4 * n_steps] < trace[-1] - 0.1
+
+
+def test_a_level_and_its_offset_are_told_in_few_steps(rng):
+    """What of a trend is state and what is offset: states shift, too, and not only turn and stretch."""
+    y = np.linspace(-2, 2, 100)[:, None] * np.ones(2) + 0.02 * rng.normal(size=(100, 2))
+    model = LinearDynamicalSystem.from_precisions([1.0], [1.0, 0.01], shape=[1.0] * 2, rate=None)
+    data = model.compile(y, [100], output_inputs=np.ones((100, 1)))
+    start = model.started(model.statistics_of_start(data, y[:, :1], 0.1))[:, None]
+    shifting = run(LDSAscent(model, data, posteriors.VB), start, tol=1e-6, max_iter=200)
+    staying = run(PlainAscent(model, data, posteriors.VB), start, tol=1e-6, max_iter=200)
+    assert shifting.converged[0]
+    assert shifting.objective[0] > staying.objective[0] + 10
 
 
 # --- learned precisions -----------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.families import Regression, RegressionPoint
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.regression_hyperpriors import regression_of, with_learned_precisions
+from skvbem.families.turns import turning
 
 # Draws of the parameters that a predictive density is a mean over, and their seed.
 _N_DRAWS, _SEED = 64, 0
@@ -449,7 +450,7 @@ class FactorAnalyzer(Emission):
             for i, j in combinations(range(1, 1 + self._n_used(component)), 2):
                 turn = np.zeros((k, 1 + self.n_factors, 1 + self.n_factors))
                 turn[component, i, j], turn[component, j, i] = 1.0, -1.0
-                directions.append(self.layout(k).turning(natural, turn)[:, None])
+                directions.append(turning(self.layout(k), natural, turn)[:, None])
         return np.hstack(directions)
 
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
