@@ -86,9 +86,22 @@ ERRORS = {
     ],
     "chains change the basis of states, not what is read of them": [
         (
-            "c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)\n        changed",
-            "c = np.concatenate([c[..., :k] @ map, c[..., k:]], axis=-1)\n        changed",
+            "c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)\n    return",
+            "c = np.concatenate([c[..., :k] @ map, c[..., k:]], axis=-1)\n    return",
         )
+    ],
+    "chains leave states in the basis of the fit": [("((self._turned,) if t < 1.0 else ())", "()")],
+    "hidden precisions of states are taken for alike": [
+        (
+            "prior.coordinates @ natural + prior.log_normalizer_of_hyperparameters(natural)\n    return",
+            "prior.coordinates @ natural\n    return",
+        )
+    ],
+    "each start of chains that turn stands for all of the evidence": [
+        ("log_fractions = np.log(np.bincount(which)[which] / len(which))", "log_fractions = np.zeros(len(which))")
+    ],
+    "signs that hold chains to the end are not put right": [
+        ("(1.0 - schedule[-2]) * self.statistics if", "0.0 * self.statistics if")
     ],
     "spare states beyond columns count in the dimension": [("p - m * (m + 1) // 2 + k * n_inputs", "p + k * n_inputs")],
     "likelihoods of many parameters leave the spread of loadings out": [
