@@ -125,9 +125,8 @@ def reverse_ais(
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
         which = np.zeros(mine.shape[1], dtype=int)
-        log_points = given[:, lanes] if given.ndim == 2 else given
+        log_points = given[:, lanes] if given.ndim == 2 else np.repeat(given[:, None], len(which), 1)
         if given.ndim == 1:
-            log_points = np.repeat(given[:, None], len(which), 1)
             log_points, _ = gibbs_chains(evaluation, paths[which], np.ones(_SWEEPS + 1), mine, log_points)
         log_points = _relabeled(starts, starts.held_by(forward)[0], log_points, rngs[lanes])
         parts = starts.log_parts(which, log_points, forward)
