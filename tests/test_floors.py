@@ -62,7 +62,8 @@ FLOORS_WITHIN = {
         "mixture": 2,
         "hmm": 2,
         "linear_dynamical_system": 2,
-        "registry": 3,
+        "mixed_network": 3,
+        "registry": 4,
     },
     "estimators": {
         "input": 1,

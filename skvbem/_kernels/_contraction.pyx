@@ -649,7 +649,8 @@ cdef class Factors:
         self.tables, self.arrays = NULL, list(factors)
         shapes = [(n_lanes, program.factor_cells[program.plan_factor[plan] + f], last - first)
                   for f in range(n_factors)]
-        if [each.shape for each in self.arrays] != shapes or last > program.plan_context[plan + 1]:
+        if [each.shape for each in self.arrays] != shapes or (
+                n_factors > 0 and last > program.plan_context[plan + 1]):
             raise ValueError(f"Contexts {first} to {last} need factors of the shapes {shapes}.")
         if n_factors == 0 or last == first:
             return
@@ -759,11 +760,11 @@ cdef class Workspace:
             self.run_block(block, NULL, True)
 
     def rows(self, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, factors, uint64_t[:, ::1] streams=None):
-        """Run some contexts of a block whose plan has factors of contexts; all of the block's, in order.
+        """Run some contexts of a block, by and by all of them in order; so blocks run whose plan has factors.
 
         Parameters
         ----------
-        block : whose contexts are all of one plan
+        block : whose contexts are all of one plan, if that has factors
         first, last : the contexts
         factors : arrays (n_lanes, cells of the factor, last - first), one of each factor of the plan; logarithms IN,
             expected counts of the cells OUT
@@ -782,8 +783,9 @@ cdef class Workspace:
         with nogil:
             log_z = <double*> malloc(self.n_lanes * sizeof(double))
             self.program.run_contexts(
-                block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], &given,
-                &streams[0, 0] if streams is not None else NULL, expected, log_z, NULL, NULL, first, last)
+                block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0],
+                &given if given.tables != NULL else NULL, &streams[0, 0] if streams is not None else NULL, expected,
+                log_z, NULL, NULL, first, last)
             for lane in range(self.n_lanes):
                 self.block_log_z[block, lane] += log_z[lane]
             free(log_z)
