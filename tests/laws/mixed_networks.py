@@ -105,9 +105,7 @@ class MixedNetworkInstance(ModelInstance):
     def random_starts(self, data, rng, n_starts):
         """Statistics where random numbers stand for what emissions say of rows."""
         model = self.model
-        natural = np.log(
-            np.stack([model.prior.blocks[0].sample(rng) for _ in range(n_starts)], axis=1).clip(1e-6)
-        )
+        natural = np.log(np.stack([model.prior.blocks[0].sample(rng) for _ in range(n_starts)], axis=1).clip(1e-6))
 
         def factors(factor, rows):
             return 3 * rng.normal(size=(n_starts, factor.n_states, rows.stop - rows.start))

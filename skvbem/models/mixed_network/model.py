@@ -210,9 +210,7 @@ class MixedNetwork(LatentModel):
         """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
         return Expectation(*self._pass(natural, data, n_threads=n_threads))
 
-    def completed(
-        self, natural: np.ndarray, data: MixedData, rng: ParallelGenerator
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def completed(self, natural: np.ndarray, data: MixedData, rng: ParallelGenerator) -> tuple[np.ndarray, np.ndarray]:
         """ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes)."""
         return self._pass(natural, data, rng=rng)[::-1]
 

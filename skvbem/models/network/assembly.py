@@ -162,9 +162,7 @@ class Assembly:
         scratch = np.array(self._plan_cells, dtype=np.int64).reshape(-1, 2).max(axis=0, initial=1)
         return Contraction(
             {name: np.ascontiguousarray(values) for name, values in flat.items()}
-            | blocks(
-                flat["plan_context"], flat["slot_table"][flat["plan_slot"]], self.work, np.flatnonzero(n_factors)
-            )
+            | blocks(flat["plan_context"], flat["slot_table"][flat["plan_slot"]], self.work, np.flatnonzero(n_factors))
             | {
                 "n_cells": self.layout.n_table_cells,
                 "n_table_cells": int(table_cells.sum()),
