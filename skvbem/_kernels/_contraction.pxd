@@ -58,6 +58,9 @@ cdef class Contraction:
                            const double* tables, const row_factors* given, uint64_t* streams, double* expected,
                            double* log_z, double* row_log_z, double* beliefs, Py_ssize_t first_context,
                            Py_ssize_t last_context) noexcept nogil
+    cdef void run_rows(self, Py_ssize_t block, Py_ssize_t plan, Py_ssize_t n_lanes, const double* natural,
+                       const double* exp_natural, const double* tables, const row_factors* given, double* expected,
+                       double* log_z, Py_ssize_t first_context, Py_ssize_t last_context) noexcept nogil
     cdef void draw_states(self, Py_ssize_t plan, double weight, Py_ssize_t lane, Py_ssize_t n_lanes, double* psi,
                           skvbem_stream* stream, double* separator) noexcept nogil
     cdef void add_counts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* expected,

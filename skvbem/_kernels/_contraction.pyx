@@ -30,8 +30,6 @@ cdef extern from "_lanes.h" nogil:
                          const double* parameters, double* table)
     bint skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lanes, const double* table, double least)
     void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double* table, double* largest)
-    void skvbem_row_factor(intptr_t n_cells, intptr_t n_lanes, intptr_t n_rows, const double* logs, double* log_factor,
-                           double* factor, double* largest)
     void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* table,
                        double* counts)
     ctypedef struct skvbem_star:
@@ -51,6 +49,29 @@ cdef extern from "_lanes.h" nogil:
         uint64_t* streams
         double* scratch
     intptr_t skvbem_run_star(skvbem_star* run, intptr_t first, intptr_t last)
+
+
+cdef extern from "_row_factors.h" nogil:
+    void skvbem_row_factor(intptr_t n_cells, intptr_t n_lanes, intptr_t n_rows, const double* logs, double* log_factor,
+                           double* factor, double* largest)
+    enum:
+        SKVBEM_FACTOR_ROWS
+    ctypedef struct skvbem_factor_rows:
+        intptr_t n_slots, n_cells, n_lanes, n_factors, n_rows
+        const unsigned short* narrow
+        const int* wide
+        const double** tables
+        double** expected
+        const long long* n_codes
+        double** factors
+        const int** maps
+        const long long* factor_cells
+        const double* weight
+        double* joint
+        double* top
+        double* sum
+    void skvbem_row_potentials(skvbem_factor_rows* run, intptr_t lane, intptr_t first, intptr_t n)
+    double skvbem_row_counts(skvbem_factor_rows* run, intptr_t lane, intptr_t first, intptr_t n)
 
 
 cdef double SMALLEST_SAFE = 1e-100
@@ -567,6 +588,73 @@ cdef class Contraction:
         free(log_factors)
         free(buffer)
 
+    cdef void run_rows(self, Py_ssize_t block, Py_ssize_t plan, Py_ssize_t n_lanes, const double* natural,
+                       const double* exp_natural, const double* tables, const row_factors* given, double* expected,
+                       double* log_z, Py_ssize_t first_context, Py_ssize_t last_context) noexcept nogil:
+        """As `run_contexts` counts, contexts with factors of a plan that is one clique: the inner loop is over them."""
+        cdef Py_ssize_t clique = self.plan_clique[plan], first_slot = self.plan_slot[plan]
+        cdef Py_ssize_t first_factor = self.plan_factor[plan]
+        cdef Py_ssize_t slot, f, cell, lane, at, i, n, context
+        cdef Py_ssize_t table_at = self.block_table[block]
+        cdef double z
+        cdef const double* logs
+        cdef double* log_factors = <double*> malloc((self.scratch_factors + 1) * n_lanes * sizeof(double))
+        cdef double* to_fill
+        cdef skvbem_factor_rows run
+        run.n_slots = self.plan_slot[plan + 1] - first_slot
+        run.n_cells = self.clique_cells[clique]
+        run.n_lanes, run.n_rows = n_lanes, given.n_rows
+        run.n_factors = self.plan_factor[plan + 1] - first_factor
+        run.joint = <double*> malloc(run.n_cells * SKVBEM_FACTOR_ROWS * sizeof(double))
+        run.tables = <const double**> malloc(self.most_slots * sizeof(double*))
+        run.expected = <double**> malloc(self.most_slots * sizeof(double*))
+        run.maps = <const int**> malloc(run.n_factors * sizeof(int*))
+        for slot in range(run.n_slots):
+            run.tables[slot] = tables + self.slot_table[first_slot + slot] * n_lanes
+            run.expected[slot] = expected + (self.slot_table[first_slot + slot] - table_at) * n_lanes
+        for f in range(run.n_factors):
+            run.maps[f] = &self.maps[self.factor_map[first_factor + f]]
+        run.factors, run.factor_cells = given.tables, &self.factor_cells[first_factor]
+        run.n_codes = &self.slot_codes[first_slot] if run.n_slots > 0 else NULL
+        at = self.plan_code[plan] + (first_context - self.plan_context[plan]) * run.n_slots
+        run.narrow, run.wide = NULL, NULL
+        if run.n_slots > 0:
+            if self.wide:
+                run.wide = &self.wide_codes[at]
+            else:
+                run.narrow = &self.narrow_codes[at]
+        run.weight = &self.weight[first_context]
+        for lane in range(n_lanes):
+            log_z[lane] = 0.0
+        at = 0
+        while at < last_context - first_context:
+            n = last_context - first_context - at
+            if n > SKVBEM_FACTOR_ROWS:
+                n = SKVBEM_FACTOR_ROWS
+            for lane in range(n_lanes):
+                skvbem_row_potentials(&run, lane, at, n)
+                for i in range(n):
+                    if SMALLEST_SAFE <= run.sum[i] <= LARGEST_SAFE:
+                        continue
+                    context, to_fill = first_context + at + i, log_factors
+                    for f in range(run.n_factors):
+                        logs = given.tables[f] + lane * self.factor_cells[first_factor + f] * run.n_rows + at + i
+                        for cell in range(self.factor_cells[first_factor + f]):
+                            to_fill[cell * n_lanes + lane] = logs[cell * run.n_rows]
+                        to_fill += self.factor_cells[first_factor + f] * n_lanes
+                    z = self.context_in_logs(plan, context, lane, n_lanes, natural, log_factors, run.joint + i,
+                                             SKVBEM_FACTOR_ROWS)
+                    # `make_tables` has counted this context's scales: they are taken back
+                    run.top[i] = z - self.scale_undone(plan, context, lane, n_lanes, exp_natural)
+                    run.sum[i] = 1.0
+                log_z[lane] += skvbem_row_counts(&run, lane, at, n)
+            at += n
+        free(run.maps)
+        free(run.expected)
+        free(run.tables)
+        free(run.joint)
+        free(log_factors)
+
     cdef void draw_states(self, Py_ssize_t plan, double weight, Py_ssize_t lane, Py_ssize_t n_lanes, double* psi,
                           skvbem_stream* stream, double* scratch) noexcept nogil:
         """Counts of `weight` joint states drawn, root first, written over the collected potentials of one lane.
@@ -638,6 +726,7 @@ cdef class Factors:
 
     cdef double** tables
     cdef list arrays
+    cdef Py_ssize_t plan
 
     def __cinit__(self, Contraction program, Py_ssize_t block, factors, Py_ssize_t n_lanes, Py_ssize_t first,
                   Py_ssize_t last):
@@ -646,7 +735,7 @@ cdef class Factors:
         while first >= program.plan_context[plan + 1]:
             plan += 1
         n_factors = program.plan_factor[plan + 1] - program.plan_factor[plan]
-        self.tables, self.arrays = NULL, list(factors)
+        self.tables, self.arrays, self.plan = NULL, list(factors), plan
         shapes = [(n_lanes, program.factor_cells[program.plan_factor[plan] + f], last - first)
                   for f in range(n_factors)]
         if [each.shape for each in self.arrays] != shapes or (
@@ -770,7 +859,7 @@ cdef class Workspace:
             expected counts of the cells OUT
         streams : (4, n_lanes) IN and OUT; with them counts are of hidden states drawn
         """
-        cdef Py_ssize_t lane
+        cdef Py_ssize_t lane, plan
         cdef row_factors given
         cdef double* log_z
         cdef double* expected = &self.expected[0, 0] + self.program.block_at[block] * self.n_lanes
@@ -780,12 +869,19 @@ cdef class Workspace:
                 self.block_log_z[block, lane] = 0.0
         tables = Factors(self.program, block, factors, self.n_lanes, first, last)
         given.tables, given.n_rows, given.first_context = (<Factors> tables).tables, last - first, first
+        plan = (<Factors> tables).plan
         with nogil:
             log_z = <double*> malloc(self.n_lanes * sizeof(double))
-            self.program.run_contexts(
-                block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0],
-                &given if given.tables != NULL else NULL, &streams[0, 0] if streams is not None else NULL, expected,
-                log_z, NULL, NULL, first, last)
+            if given.tables != NULL and streams is None and (
+                    self.program.plan_clique[plan + 1] - self.program.plan_clique[plan] == 1):
+                self.program.run_rows(
+                    block, plan, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0],
+                    &given, expected, log_z, first, last)
+            else:
+                self.program.run_contexts(
+                    block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0],
+                    &given if given.tables != NULL else NULL, &streams[0, 0] if streams is not None else NULL,
+                    expected, log_z, NULL, NULL, first, last)
             for lane in range(self.n_lanes):
                 self.block_log_z[block, lane] += log_z[lane]
             free(log_z)

@@ -99,25 +99,6 @@ static void skvbem_normalize_row(intptr_t n_cells, intptr_t n_lanes, const doubl
         }
 }
 
-/* One row of logarithms (n_lanes, n_cells, n_rows) as `log_factor` and, over its largest entry, as `factor`, (n_cells,
- * n_lanes); the logarithm of the largest is added to `largest` (n_lanes,). An impossible row is 0 over 1. */
-SKVBEM_CLONES
-static void skvbem_row_factor(intptr_t n_cells, intptr_t n_lanes, intptr_t n_rows, const double *restrict logs,
-                              double *restrict log_factor, double *restrict factor, double *restrict largest) {
-    for (intptr_t lane = 0; lane < n_lanes; lane++) {
-        double top = -INFINITY;
-        for (intptr_t cell = 0; cell < n_cells; cell++) {
-            const double x = logs[(lane * n_cells + cell) * n_rows];
-            log_factor[cell * n_lanes + lane] = x;
-            top = x > top ? x : top;
-        }
-        top = top == -INFINITY ? 0.0 : top;
-        for (intptr_t cell = 0; cell < n_cells; cell++)
-            factor[cell * n_lanes + lane] = skvbem_exp(log_factor[cell * n_lanes + lane] - top);
-        largest[lane] += top;
-    }
-}
-
 /* natural = (1 - t) anchor + t log_point; exp_natural its exponential */
 SKVBEM_CLONES
 static void skvbem_mix(intptr_t n, double t, const double *restrict anchor, const double *restrict log_point,

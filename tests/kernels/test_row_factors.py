@@ -193,7 +193,7 @@ def test_posteriors_of_single_contexts(rng):
     for _ in range(20):
         network = RandomNetwork(rng)
         program = network.program()
-        exact, _, exact_leaves = network.literal(0)
+        _, _, exact_leaves = network.literal(0)
         workspace = Workspace(program.contraction, 1)
         workspace.given(np.ascontiguousarray(network.natural[:, :1]))
         first = 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from skvbem.emissions import Step
 from skvbem.models.network.program import Program
 
 
@@ -94,6 +95,11 @@ class FactorRows:
     n_states: int
     states: np.ndarray | None
 
+    def log_likelihoods(self, steps: Sequence[Step], rows: slice) -> np.ndarray:
+        """Expected log likelihoods (n_lanes, n_states, n_rows), or (n_states, n_rows), of all emissions together."""
+        first, *others = (steps[k].log_likelihood(table[rows]) for k, table in zip(self.emissions, self.tables))
+        return sum(others, first).swapaxes(-1, -2)
+
     def cells(self, of_states: np.ndarray, rows: slice) -> np.ndarray:
         """What there is for all states (n_lanes, n_states, n_rows) of some rows, for the cells of the factor."""
         if self.states is None:
@@ -154,6 +160,8 @@ class MixedData:
     has_whole_weights : bool
     size_of_terms : float
         Sum of the sizes of terms of all emissions, nats.
+    drawn : list of MixedData
+        The rows as draws take them, once they were compiled for these.
     """
 
     program: Program
@@ -164,7 +172,7 @@ class MixedData:
     total_weight: float
     has_whole_weights: bool
     size_of_terms: float
-    _for_draws: list[MixedData] = field(default_factory=list, init=False, repr=False)
+    drawn: list[MixedData] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.source)

@@ -34,7 +34,7 @@ from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
-from skvbem.models.network.program import Plan, Program
+from skvbem.models.network.program import Plan
 from skvbem.models.partial_sums import added
 
 # Multiplications in a step below which threads cost more than they bring.
@@ -97,6 +97,19 @@ class MixedNetwork(LatentModel):
     def n_cells(self) -> int:
         """Numbers that statistics take."""
         return sum(self.prior.n_cells)
+
+    def tables(self, flat: np.ndarray) -> dict:
+        """A flat array (n_cells, ...) as one table per node: axes (*parents, node, ...), or those of its own cells."""
+        return {node: self.layout.table(flat, k) for node, k in self.position.items()}
+
+    @property
+    def has_own_cells(self) -> bool:
+        """Whether every emission has its cells component by component, and none that belong to several."""
+        of_emissions = zip(self.emissions, self.n_states)
+        return all(
+            np.array_equal(emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
+            for emission, n in of_emissions
+        )
 
     @property
     def n_free_parameters(self) -> int:
@@ -206,6 +219,11 @@ class MixedNetwork(LatentModel):
             step.add(block, np.ascontiguousarray(np.broadcast_to(of_states, log_likelihood.shape)), total)
         return total, log_z
 
+    def steps(self, naturals: Sequence[np.ndarray], data: MixedData) -> list[Step]:
+        """The emissions at natural parameters (n_cells,) or (n_cells, n_lanes) of each."""
+        of_emissions = zip(self.emissions, naturals, data.surveys)
+        return [emission.step(np.ascontiguousarray(of_it), survey) for emission, of_it, survey in of_emissions]
+
     def expect(self, natural: np.ndarray, data: MixedData, n_threads: int = 1) -> Expectation:
         """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
         return Expectation(*self._pass(natural, data, n_threads=n_threads))
@@ -244,7 +262,7 @@ class MixedNetwork(LatentModel):
         """Statistics (n_cells, n_lanes) and ln Z (n_lanes,); with a generator what is hidden is drawn."""
         n_lanes = natural.shape[1]
         of_tables, *of_emissions = (np.ascontiguousarray(each) for each in self.prior.split(natural))
-        steps = [each.step(of_it, empty) for each, of_it, empty in zip(self.emissions, of_emissions, data.surveys)]
+        steps = self.steps(of_emissions, data)
         contraction = data.program.contraction
         workspace = Workspace(contraction, n_lanes)
         workspace.given(of_tables)
@@ -304,7 +322,7 @@ class _Blocks:
         rng: ParallelGenerator | None,
     ):
         self.model, self.data, self.workspace, self.steps, self.rng = model, data, workspace, steps, rng
-        self.logs = self._log_likelihoods if factors is None else factors
+        self.logs = factors
         arrays = data.program.contraction.arrays
         self.bounds, self.first_plan = arrays["block_context"].tolist(), arrays["block_plan"].tolist()
         self.plan_starts = arrays["plan_context"].tolist()
@@ -324,24 +342,20 @@ class _Blocks:
         size = self._block_rows(factors)
         for at in range(first, last, size):
             rows = slice(at - start, min(at + size, last) - start)
-            of_cells = [factor.cells(self.logs(factor, rows), rows) for factor in factors]
+            of_cells = [factor.cells(self._logs(factor, rows), rows) for factor in factors]
             workspace.rows(block, rows.start + start, rows.stop + start, of_cells, None if rng is None else rng.streams)
             for factor, counts in zip(factors, of_cells):
                 self._add(factor, rows, factor.spread(counts, rows).swapaxes(-1, -2), totals)
         return totals
 
+    def _logs(self, factor: FactorRows, rows: slice) -> np.ndarray:
+        """What stands for the log likelihoods of rows, (n_lanes, n_states, n_rows)."""
+        return factor.log_likelihoods(self.steps, rows) if self.logs is None else self.logs(factor, rows)
+
     def _block_rows(self, factors: Sequence[FactorRows]) -> int:
         """Rows whose tables stay in cache, the same for any number of lanes where states are drawn."""
         emissions, n_lanes = self.model.emissions, self.workspace.n_lanes if self.rng is None else _LANES_OF_DRAWS
         return min(emissions[k].block_rows(factor.n_states, n_lanes) for factor in factors for k in factor.emissions)
-
-    def _log_likelihoods(self, factor: FactorRows, rows: slice) -> np.ndarray:
-        """Expected log likelihoods (n_lanes, n_states, n_rows) of all emissions of a factor."""
-        first, *others = (
-            self.steps[k].log_likelihood(table[rows]) for k, table in zip(factor.emissions, factor.tables)
-        )
-        logs = first if not others else sum(others, first)
-        return logs.swapaxes(-1, -2)
 
     def _add(self, factor: FactorRows, rows: slice, of_states: np.ndarray, totals: dict[int, Any]) -> None:
         """Add the statistics of rows under responsibilities (n_lanes, n_rows, n_states), or with states drawn."""

@@ -39,8 +39,8 @@ class Compiler:
     def _check_memory(self, n_bytes: float) -> None:
         if n_bytes > self.max_memory:
             raise TooLargeError(
-                f"This fit holds more than {n_bytes:.3g} bytes ({self.layout.n_table_cells} table cells in the network, "
-                f"{self.n_lanes} starts side by side); 'max_memory' allows {self.max_memory:.3g}. Raise it, take fewer "
+                f"This fit holds more than {n_bytes:.3g} bytes ({self.layout.n_table_cells} table cells in the "
+                f"network, {self.n_lanes} starts side by side); 'max_memory' allows {self.max_memory:.3g}. Raise it, take fewer "
                 "starts, or give nodes fewer states or fewer parents."
             )
 
