@@ -41,10 +41,10 @@ class RegisteredModel:
 #: Every model by name.
 MODELS = {
     "network": RegisteredModel(DiscreteDAG, network.capabilities_of),
-    "mixed_network": RegisteredModel(MixedNetwork, mixed_network.capabilities_of),
     "mixture": RegisteredModel(Mixture, mixture.capabilities_of),
     "hmm": RegisteredModel(HMM, hmm.capabilities_of),
     "linear_dynamical_system": RegisteredModel(LinearDynamicalSystem, linear_dynamical_system.capabilities_of),
+    "mixed_network": RegisteredModel(MixedNetwork, mixed_network.capabilities_of),
 }
 
 

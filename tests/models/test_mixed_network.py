@@ -128,7 +128,7 @@ def test_one_latent_root_is_a_mixture_of_independent_groups(form, rng):
 
 def test_rows_without_measurements_are_pruned(rng):
     """Where all cells of an emission are missing, it says nothing of its parents: these rows cost no bound."""
-    instance = MixedNetworkCase("measurements", "full", "diag").dozens(rng, 0)
+    instance = MixedNetworkCase("measurements", "full", "diag").dozens(rng, 2)
     for rows in instance.rows.values():
         rows.values[:6] = np.nan
     instance.codes[:6] = (0, 1, 2, -1, -1, -1)
@@ -141,7 +141,7 @@ def test_rows_without_measurements_are_pruned(rng):
 def test_threads_share_rows(rng, monkeypatch):
     monkeypatch.setattr("skvbem.models.mixed_network.model._WORTH_THREADS", 0)
     monkeypatch.setattr(assembly, "_BLOCK_WORK", 64)
-    instance = MixedNetworkCase("measurements", "full", "diag").many(rng, 2)
+    instance = MixedNetworkCase("measurements", "full", "diag").many(rng, 0)
     data = instance.compile()
     assert data.program.contraction.n_blocks > 8
     natural = instance.natural(data, rng, 2)

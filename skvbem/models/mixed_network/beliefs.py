@@ -45,9 +45,7 @@ def beliefs(
         for at in range(0, plan.n_contexts, size):
             contexts = slice(at, min(at + size, plan.n_contexts))
             n = contexts.stop - at
-            of_cells = [
-                factor.cells(factor.log_likelihoods(steps, contexts)[None], contexts) for factor in factors
-            ]
+            of_cells = [factor.cells(factor.log_likelihoods(steps, contexts)[None], contexts) for factor in factors]
             log_z, posterior = np.empty(n), np.empty((n, plan.n_cells))
             workspace.contexts(first + at, first + contexts.stop, log_z, posterior, of_cells)
             of_states = [factor.spread(cells, contexts)[0] for factor, cells in zip(factors, of_cells)]

@@ -40,8 +40,8 @@ class Compiler:
         if n_bytes > self.max_memory:
             raise TooLargeError(
                 f"This fit holds more than {n_bytes:.3g} bytes ({self.layout.n_table_cells} table cells in the "
-                f"network, {self.n_lanes} starts side by side); 'max_memory' allows {self.max_memory:.3g}. Raise it, take fewer "
-                "starts, or give nodes fewer states or fewer parents."
+                f"network, {self.n_lanes} starts side by side); 'max_memory' allows {self.max_memory:.3g}. Raise it, "
+                "take fewer starts, or give nodes fewer states or fewer parents."
             )
 
     def compile(
