@@ -12,9 +12,12 @@ from skvbem.emissions.independent import Independent
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork, MixedNetworkAscent
+from skvbem.models.mixed_network.queries import Predictive
+from skvbem.models.mixed_network.starts import random_starts
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.models.network import assembly
+from skvbem.vbem.driver import run
 
 approx = pytest.approx
 
@@ -148,3 +151,117 @@ def test_threads_share_rows(rng, monkeypatch):
     one, two = (instance.model.expect(natural, data, n_threads) for n_threads in (1, 2))
     assert np.array_equal(one.statistics, two.statistics)
     assert np.array_equal(one.log_normalizer, two.log_normalizer)
+
+
+# --- starts and questions ---------------------------------------------------------------------------------------------
+
+
+def groups_of_rows(rng, n=300):
+    """Two classes of rows that two measurements, a count and a category tell apart; a network over them."""
+    label = rng.integers(0, 2, n)
+    measured = rng.normal(size=(n, 2)) + 6 * label[:, None]
+    counted = rng.poisson(np.where(label, 20.0, 3.0))[:, None].astype(float)
+    codes = np.where(rng.random(n) < 0.9, label, 1 - label)[:, None]
+    for values in (measured, counted):
+        values[rng.random(values.shape) < 0.1] = np.nan
+    emissions = {"measured": Gaussian("full").for_data(measured), "counted": EMISSIONS["poisson"]().for_data(counted)}
+    network = MixedNetwork(
+        DAG.naive_bayes("class", ["category", *emissions]),
+        {"class": 2, "category": 2},
+        {"class": np.ones(2), "category": np.ones((2, 2))},
+        emissions,
+        {name: emission.default_prior(2) for name, emission in emissions.items()},
+    )
+    tables = (emissions["measured"].prepare(measured), emissions["counted"].prepare(counted))
+    observed = (~np.isnan(measured).all(axis=1), ~np.isnan(counted).all(axis=1))
+    return network, MixedRows(("category",), codes, tables, observed, np.ones(n)), label, (measured, counted)
+
+
+@pytest.fixture(scope="module")
+def fitted_groups():
+    rng = np.random.default_rng(7)
+    network, rows, label, values = groups_of_rows(rng)
+    data = network.compile(rows)
+    ascent = MixedNetworkAscent(network, data, FORMS["vb"])
+    result = run(ascent, random_starts(network, data, 4, rng), tol=1e-6, max_iter=500)
+    best = result.statistics[:, result.objective.argmax()]
+    return network, rows, label, values, result, best
+
+
+def test_random_starts_find_classes(fitted_groups):
+    """Every start ends at the same optimum, where rows are in the class that made them."""
+    network, rows, label, _, result, best = fitted_groups
+    assert np.ptp(result.objective) < 1e-3
+    found = Predictive(network, network.prior + best).posteriors(rows, ["class"]).argmax(axis=1)
+    assert max((found == label).mean(), (found != label).mean()) > 0.99
+
+
+def test_the_first_starts_are_the_same_however_many(rng):
+    network, rows, *_ = groups_of_rows(rng, 60)
+    data = network.compile(rows)
+    few, many = (random_starts(network, data, n, np.random.default_rng(3)) for n in (2, 5))
+    assert np.array_equal(few, many[:, :2])
+
+
+@pytest.mark.parametrize("case", ["counts", "measurements"])
+def test_predictive_densities_are_ratios_of_evidences(case, rng):
+    """Of a row after rows of which nothing is hidden; with all that may be missing in it, and its posteriors."""
+    cases = {"counts": ("poisson", "bernoulli"), "measurements": ("spherical", "diag")}
+    for k in range(4):
+        instance = MixedNetworkCase(case, *cases[case])._drawn(
+            rng, 5, k, gaps=0.3, structure={"c": (), "a": ("c",), "b": ("c",)}
+        )
+        instance.codes[:4] = rng.integers(0, 3, 4)
+        model, known = instance.model, instance.compile(range(4))
+        posterior = model.prior + model.expect(model.prior.expected_natural()[:, None], known).statistics[:, 0]
+        predictive = Predictive(model, posterior)
+        ratio = instance.log_evidence(range(5)) - instance.log_evidence(range(4))
+        assert predictive.log_densities(instance.compile([4]).source) == approx([ratio], rel=1e-9)
+        joint = []
+        for code in range(3):
+            instance.codes[4] = code
+            joint.append(instance.log_evidence(range(5)))
+        instance.codes[4] = -1
+        of_class = predictive.posteriors(instance.compile([4]).source, ["c"])[0]
+        assert of_class == approx(np.exp(joint - np.logaddexp.reduce(joint)), rel=1e-9)
+
+
+def test_posteriors_of_several_nodes_are_the_joint_ones(rng):
+    """The sum over a node is the posterior of the others; what is observed is certain."""
+    case = MixedNetworkCase("measurements", "full", "diag")
+    for k in range(4):
+        instance = case.dozens(rng, k)
+        rows = instance.compile().source
+        model = instance.model
+        predictive = Predictive(model, None, model.prior.mode())
+        nodes = [node for node in ("h", "g", "c") if node in instance.parents]
+        joint = predictive.posteriors(rows, nodes).reshape(len(rows), *(3 if node == "c" else 2 for node in nodes))
+        assert joint.reshape(len(rows), -1).sum(axis=1) == approx(1.0, rel=1e-12)
+        for axis, node in enumerate(nodes):
+            others = tuple(1 + other for other in range(len(nodes)) if other != axis)
+            assert joint.sum(axis=others) == approx(predictive.posteriors(rows, [node]), rel=1e-9, abs=1e-12)
+        seen = instance.codes >= 0
+        assert np.array_equal(predictive.posteriors(rows, ["c"])[seen], np.eye(3)[instance.codes[seen]])
+
+
+def test_missing_cells_are_filled_from_the_class_of_their_row(fitted_groups):
+    network, rows, label, values, _, best = fitted_groups
+    predictive = Predictive(network, network.prior + best)
+    for k, columns in enumerate(values):
+        filled, missing = predictive.imputed(rows, k), np.isnan(columns)
+        assert np.array_equal(filled[~missing], columns[~missing])
+        of_class = np.broadcast_to(label[:, None], columns.shape)[missing]
+        wanted = np.where(of_class, (6.0, 20.0)[k], (0.0, 3.0)[k])
+        assert np.abs(filled[missing] - wanted).max() < (4.5, 8.0)[k]
+
+
+def test_samples_are_like_the_rows(fitted_groups):
+    """Means of columns and categories, and how they go together."""
+    network, rows, _, values, _, best = fitted_groups
+    codes, columns = Predictive(network, network.prior + best).sample(4000, np.random.default_rng(0))
+    for drawn, given in zip(columns, values):
+        assert drawn.mean(axis=0) == approx(np.nanmean(given, axis=0), abs=0.1 * np.nanstd(given) + 0.2)
+    assert codes["category"].mean() == approx(rows.codes.mean(), abs=0.05)
+    assert np.corrcoef(codes["category"], columns[0][:, 0])[0, 1] == approx(
+        np.corrcoef(rows.codes[:, 0], np.nan_to_num(values[0][:, 0], nan=3.0))[0, 1], abs=0.1
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,15 @@ class MixedRows:
             weight,
             None if hashes is None else hashes.__getitem__,
         )
+
+    def each_once(self) -> MixedRows:
+        """The rows without their weights."""
+        return replace(self, weight=np.ones(len(self)))
+
+    def without_cells(self) -> MixedRows:
+        """As many rows of which no cell is observed."""
+        unseen = tuple(np.zeros_like(seen) for seen in self.observed)
+        return replace(self, codes=np.full_like(self.codes, -1), observed=unseen)
 
     def counting(self) -> MixedRows:
         """The rows of weight > 0."""
@@ -122,6 +131,8 @@ class KnownRows:
     Parameters
     ----------
     emission : int
+    rows : ndarray of int, shape (n_rows,)
+        Which of all rows these are.
     table : Table
     states : ndarray of int, shape (n_rows,)
         The joint state of the parents.
@@ -133,6 +144,7 @@ class KnownRows:
     """
 
     emission: int
+    rows: np.ndarray
     table: Any
     states: np.ndarray
     weight: np.ndarray

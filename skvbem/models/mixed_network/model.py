@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -118,6 +119,10 @@ class MixedNetwork(LatentModel):
         redundant = sum(each.n_redundant_parameters(np.ones(n, dtype=bool)) for each, n in of_emissions)
         return self.prior.n_free_parameters - redundant
 
+    def columns(self, rows: MixedRows) -> dict[int, np.ndarray]:
+        """Codes of the observed nodes with a table, by position."""
+        return {self.position[name]: rows.codes[:, k] for k, name in enumerate(rows.names)}
+
     def compile(
         self,
         rows: MixedRows,
@@ -130,7 +135,7 @@ class MixedNetwork(LatentModel):
     ) -> MixedData:
         """Rows made ready for many E steps; see `Compiler`. `wanted` and `together` are names of nodes with a table."""
         layout, counting = self.layout, rows.counting()
-        columns = {self.position[name]: counting.codes[:, k] for k, name in enumerate(counting.names)}
+        columns = self.columns(counting)
         for node, seen in zip(range(layout.n_tables, len(layout.names)), counting.observed):
             columns[node] = np.where(seen, 0, -1).astype(np.int8)
         codes = dict(columns)
@@ -190,14 +195,14 @@ class MixedNetwork(LatentModel):
         digits = [codes[p][at].astype(np.int64) for p in parents]
         states = np.ravel_multi_index(digits, shape) if parents else np.zeros(len(at), dtype=np.int64)
         table = rows.tables[k] if len(at) == len(rows) else rows.tables[k][at]
-        known = KnownRows(k, table, states, rows.weight[at])
+        known = KnownRows(k, at, table, states, rows.weight[at])
         if not emission.is_conjugate(table):
             return known
         natural = self.prior.blocks[1 + k].expected_natural()
         step = emission.step(natural, table)
         total, log_z = self._of_known(known, step, 1)
         statistics = step.statistics(total)
-        return KnownRows(k, table, states, rows.weight[at], statistics, float(log_z[0] - statistics @ natural))
+        return replace(known, statistics=statistics, log_base=float(log_z[0] - statistics @ natural))
 
     def _of_known(
         self, known: KnownRows, step: Step, n_lanes: int, rng: ParallelGenerator | None = None
