@@ -74,6 +74,7 @@ FLOORS_WITHIN = {
         "hmm": 3,
         "factor_analysis": 4,
         "linear_dynamical_system": 3,
+        "mixed_network": 4,
     },
     "search": {"strategies": 1, "structure_search_cv": 2},
 }
