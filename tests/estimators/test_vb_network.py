@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from skvbem import VBDiscreteDAG, VBMixture
+from skvbem import VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import load_carcinoma, load_faithful
 from skvbem.emissions import Gaussian, Poisson
 from skvbem.errors import StructureError
-from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.families import Gamma
 
 approx = pytest.approx
@@ -129,11 +128,11 @@ def test_missing_cells_are_filled(network, data):
 
 
 def test_samples_have_the_columns_of_the_data(network, data):
-    drawn, states = network.sample(2000, random_state=3)
-    assert states.shape == (2000, 2)
+    drawn, states = network.sample(400, random_state=3)
+    assert states.shape == (400, 2)
     again = pd.DataFrame(drawn, columns=data[0].columns)
     for name in ("size", "weight", "visits"):
-        assert again[name].astype(float).mean() == approx(data[0][name].mean(), abs=0.4)
+        assert again[name].astype(float).mean() == approx(data[0][name].mean(), abs=0.8)
     assert set(again["color"]) == {"red", "blue", "green"}
 
 
@@ -150,9 +149,10 @@ def test_reports_tell_of_tables_and_emissions(network, data):
     text = str(network.summary())
     for words in ("group | kind", "size | kind", "visits | group", "6 nodes, 5 edges", "rates"):
         assert words in text
-    draws = network.sample_posterior(data[0], 100, random_state=0)
-    assert draws.parameters["tables"]["group"].shape == (100, 2, 2)
-    assert draws.parameters["visits"]["rates"].shape == (100, 2, 1)
+    few = data[0].iloc[:30]
+    draws = clone(network).set_params(n_init=1).fit(few).sample_posterior(few, 20, n_chains=2, random_state=0)
+    assert draws.parameters["tables"]["group"].shape == (20, 2, 2)
+    assert draws.parameters["visits"]["rates"].shape == (20, 2, 1)
 
 
 @pytest.mark.parametrize(

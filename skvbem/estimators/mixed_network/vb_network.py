@@ -115,7 +115,7 @@ class VBNetwork(ReportingEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from skvbem.estimators.mixed_network.vb_network import VBNetwork
+    >>> from skvbem import VBNetwork
     >>> rng = np.random.default_rng(0)
     >>> kind = rng.integers(0, 2, 200)
     >>> X = np.column_stack([rng.normal(6 * kind), rng.normal(6 * kind)])
