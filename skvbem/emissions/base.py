@@ -49,6 +49,7 @@ from skvbem.emissions.symmetries import SignedPermutations, nothing_changed
 from skvbem.families import Dirichlet, Gamma
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.hyperpriors import floor_of_scales
 from skvbem.families.normal_hyperpriors import HiddenMeanPrecision
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.families.rate_hyperpriors import hidden_rate_prior
@@ -368,9 +369,6 @@ def as_matrix(of_rows: np.ndarray) -> np.ndarray:
 HIERARCHICAL = "hierarchical"
 #: Hyperprior of the weight of means, in data.
 WEIGHT_OF_MEANS = HiddenMeanPrecision(shape=0.5, rate=0.5)
-# The floor under a hidden scale: for each row, as a share of the variance of the data, and at most. Less than it would
-# leave a component of rows that are all alike so narrow that rounding could lower its bound.
-_FLOOR_OF_ROW, _HIGHEST_FLOOR = 1e-6, 0.1
 
 
 def is_hierarchical(value: Any) -> bool:
@@ -443,7 +441,7 @@ class NormalPriorEmission(Emission):
     @property
     def _floor(self) -> float:
         """What a hidden scale has at least, as a share of the variance of the data."""
-        return min(_FLOOR_OF_ROW * self.total_weight, _HIGHEST_FLOOR)
+        return floor_of_scales(self.total_weight)
 
     @abstractmethod
     def _default_dof(self, hidden: bool) -> float:

@@ -18,6 +18,10 @@ from skvbem._numerics import log_rising, pack_symmetric, pairings, safe_cholesky
 from skvbem.families._bartlett import bartlett
 from skvbem.families.parallel_generator import ParallelGenerator
 
+# The floor under a hidden scale: for each row, as a share of the variance of the data, and at most. Less than it would
+# leave a component of rows that are all alike so narrow that rounding could lower its bound.
+_FLOOR_OF_ROW, _HIGHEST_FLOOR = 1e-6, 0.1
+
 
 class Hyperprior(ABC):
     """p(nu), and how p(theta | nu) depends on nu: all that a model asks of hidden hyperparameters.
@@ -279,3 +283,8 @@ class BlockHyperpriors(Hyperprior):
         for cells, hyperprior in self.blocks:
             statistics[cells] += hyperprior.prior_statistics
         return statistics
+
+
+def floor_of_scales(total_weight: Any) -> Any:
+    """What hidden scales of data with these total weights have at least, as shares of the variance of the data."""
+    return np.minimum(_FLOOR_OF_ROW * total_weight, _HIGHEST_FLOOR)

@@ -57,7 +57,7 @@ class LDSInstance(ModelInstance):
 
 
 class LDSCase(ModelCase):
-    """Systems of one to three states, some with inputs, with missing cells in every other instance."""
+    """Systems of one to three states, some with inputs, some with missing cells, some with hidden rates of noise."""
 
     name = "linear dynamical system"
     n_sampled = n_rising_starts = 2
@@ -78,7 +78,7 @@ class LDSCase(ModelCase):
         "enumeration": "no sum over paths is finite",
     }
 
-    def _instance(self, rng, lengths, gaps, k=None, alike=False):
+    def _instance(self, rng, lengths, gaps, k=None, alike=False, hidden=False):
         k, p = int(rng.integers(1, 4)) if k is None else k, int(rng.integers(1, 4))
         q, r = (int(n) for n in rng.integers(0, 3, size=2))
         n = int(np.sum(lengths))
@@ -88,8 +88,9 @@ class LDSCase(ModelCase):
         alpha, gamma = (rng.uniform(0.5, 2.0, size) for size in (k + q, k + r))
         if alike:
             alpha[:k], gamma[:k] = alpha[0], gamma[0]
+        shape, rate = rng.uniform(1, 3, p), rng.uniform(0.5, 2, p)
         model = LinearDynamicalSystem.from_precisions(
-            alpha, gamma, shape=rng.uniform(1, 3, p), rate=rng.uniform(0.5, 2, p), group=np.arange(p), n_states=k
+            alpha, gamma, shape=shape, rate=None if hidden else rate, group=np.arange(p), n_states=k, rate_floor=1e-3
         )
         return LDSInstance(y, rng.normal(size=(n, q)), rng.normal(size=(n, r)), np.asarray(lengths), model)
 
@@ -97,7 +98,7 @@ class LDSCase(ModelCase):
         return self._instance(rng, [3, 2], k % 2 == 1, k=1 + k % 2)
 
     def dozens(self, rng, k, form="vb"):
-        return self._instance(rng, rng.integers(4, 12, size=6), k % 2 == 1, k=2 - k % 2)
+        return self._instance(rng, rng.integers(4, 12, size=6), k % 2 == 1, k=2 - k % 2, hidden=k % 2 == 1)
 
     def alike(self, rng, k):
         return self._instance(rng, [5, 4], k % 2 == 1, k=3, alike=True)
@@ -106,4 +107,4 @@ class LDSCase(ModelCase):
         return self._instance(rng, [3, 3], False, k=2, alike=True)
 
     def many(self, rng, k):
-        return self._instance(rng, [9000, 9000, 300, 9000], k % 2 == 1, k=2)
+        return self._instance(rng, [9000, 9000, 300, 9000], k % 2 == 1, k=2, hidden=k % 2 == 1)

@@ -30,8 +30,8 @@ from models.linear_systems import EVIDENCES, SIX_STEPS, TWO_SEQUENCES, PlainAsce
 from reference import linear_dynamical_system as literal
 from reference.differences import gradient
 from scipy.linalg import block_diag
-from scipy.special import digamma, gammaln
-from scipy.stats import multivariate_normal
+from scipy.special import digamma, gammaln, hyperu
+from scipy.stats import multivariate_normal, norm
 
 from skvbem._numerics import pack_symmetric
 from skvbem.datasets import load_nile
@@ -208,6 +208,33 @@ def test_sampled_evidences_of_tiny_problems(name, rng):
     found = get_score("ais")(evaluation, n_chains=48, n_steps=32)
     assert found.value == approx(evidence, abs=3.5 * found.standard_error)
     assert found.standard_error < 0.4
+
+
+@pytest.mark.parametrize("kind", ["ais", "smc_data"])
+def test_sampled_evidences_of_a_hidden_rate(kind, rng):
+    """The noise is integrated out in closed form, transition and loading, in its unit, by quadrature."""
+    y = EVIDENCES["four steps"][0].y
+    n, nodes, width = len(y), np.linspace(-7, 7, 141), 14 / 140
+    a, loading = (x.ravel() for x in np.meshgrid(nodes, nodes))
+    step = np.arange(n)
+    variance = np.cumsum(a[:, None] ** (2 * step), axis=1)  # of states; the first is 1
+    earlier, lag = np.minimum.outer(step, step), np.abs(np.subtract.outer(step, step))
+    covariance = loading[:, None, None] ** 2 * variance[:, earlier] * a[:, None, None] ** lag + np.eye(n)
+    distance = (y.T @ np.linalg.solve(covariance, y)).ravel()
+    # of a precision with the density rho / (1 + rho)^3, which shape 2 and a hidden rate make
+    over_noise = np.log(2) + gammaln(n / 2 + 2) + np.log(hyperu(n / 2 + 2, n / 2, distance / 2))
+    log_density = over_noise - 0.5 * np.linalg.slogdet(covariance)[1] - n / 2 * np.log(2 * np.pi)
+    evidence = np.log((np.exp(log_density) * norm.pdf(a) * norm.pdf(loading)).sum() * width**2)
+
+    model = LinearDynamicalSystem.from_precisions([1.0], [1.0], shape=[2.0], rate=None)
+    data = model.compile(y, [n])
+    start = model.started(model.statistics_of_start(data, rng.normal(size=(n, 1)), 1.0))[:, None]
+    evaluation = evaluation_from(start, LDSAscent, model, data, ("state",))
+    assert get_score("lower_bound")(evaluation).value < evidence
+    options = {"n_chains": 48, "n_steps": 32} if kind == "ais" else {"n_particles": 512}
+    found = get_score(kind)(evaluation, **options)
+    assert found.value == approx(evidence, abs=3.5 * found.standard_error)
+    assert found.standard_error < 0.3
 
 
 @pytest.mark.parametrize("name", ["four steps", "two columns", "ten steps"])

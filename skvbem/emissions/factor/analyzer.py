@@ -33,7 +33,6 @@ from scipy.special import stdtrit
 from skvbem._numerics import diagonal_places, log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
-from skvbem.emissions.factor.expansion import FactorExpansion
 from skvbem.emissions.factor.orders import turned_factors
 from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
 from skvbem.emissions.factor.step import FactorStep
@@ -43,10 +42,9 @@ from skvbem.emissions.moments import blocks_of_floats, weighted_moments
 from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.families import Regression, RegressionPoint
 from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.relevance import regression_of, with_learned_precisions
+from skvbem.families.regression_hyperpriors import regression_of, with_learned_precisions
+from skvbem.families.turns import turning
 
-# By which factors turn where the direction of a turn is asked, radians.
-_SMALL_ANGLE = 1e-4
 # Draws of the parameters that a predictive density is a mean over, and their seed.
 _N_DRAWS, _SEED = 64, 0
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
@@ -447,17 +445,13 @@ class FactorAnalyzer(Emission):
 
     def turns(self, natural: np.ndarray) -> np.ndarray:
         """Directions in which each two factors of a component turn in their plane."""
-        k = self.n_components(len(natural))
-        still, directions = np.tile(np.eye(1 + self.n_factors), (k, 1, 1)), []
+        k, directions = self.n_components(len(natural)), [np.zeros((len(natural), 0))]
         for component in range(k):
-            for plane in combinations(range(1, 1 + self._n_used(component)), 2):
-                ends = []
-                for angle in (-_SMALL_ANGLE, _SMALL_ANGLE):
-                    map = still.copy()
-                    map[component, plane[0], plane[1]], map[component, plane[1], plane[0]] = angle, -angle
-                    ends.append(FactorExpansion(self.layout(k), map[None], np.zeros(1)).natural(natural[:, None]))
-                directions.append((ends[1] - ends[0]) / (2 * _SMALL_ANGLE))
-        return np.hstack([np.zeros((len(natural), 0)), *directions])
+            for i, j in combinations(range(1, 1 + self._n_used(component)), 2):
+                turn = np.zeros((k, 1 + self.n_factors, 1 + self.n_factors))
+                turn[component, i, j], turn[component, j, i] = 1.0, -1.0
+                directions.append(turning(self.layout(k), natural, turn)[:, None])
+        return np.hstack(directions)
 
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""

@@ -23,7 +23,7 @@ from skvbem.estimators.fitted import Intervals, Parameters, of_draw
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.summary import ParameterTable
 from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.relevance import regression_of
+from skvbem.families.regression_hyperpriors import regression_of
 
 # A uniqueness at which a column is named, in floors of maximum likelihood.
 _NEAR = 2.0

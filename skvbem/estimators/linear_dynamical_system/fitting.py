@@ -13,8 +13,12 @@ from skvbem._compat import warn
 from skvbem.errors import DataWarning
 from skvbem.estimators.linear_dynamical_system.inputs import InputReading
 from skvbem.families import Regression
+from skvbem.families.base import ConjugateFamily
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.hyperpriors import floor_of_scales
+from skvbem.families.regression_hyperpriors import regression_of, with_hidden_rates
 from skvbem.models.linear_dynamical_system.ascent import LDSAscent
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.model import HIDDEN_RATE, LinearDynamicalSystem
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan
 from skvbem.vbem.posteriors import Form
 
@@ -44,7 +48,18 @@ class LDSMethod(FitMethod):
         return LinearDynamicalSystem(blocks[0], blocks[1], model.first, model.origin, model.unit)
 
 
-def _strengthened(now: Any, base: Any, statistics: np.ndarray, n_states: int | None) -> Regression:
+def _strengthened(now: Any, base: Any, statistics: np.ndarray, n_states: int | None) -> ConjugateFamily:
+    """The prior whose strength statistics score best, those of hidden rates among them."""
+    if not isinstance(now, Hierarchical):
+        return _best_multiple(now, base, statistics, n_states)
+    means = now.hyperprior.prior_statistics
+    at_means, of_base = (prior.given_hyperparameters(means) for prior in (now, base))
+    best = _best_multiple(at_means, of_base, statistics - means, n_states)
+    floor = regression_of(now).split(now.coordinates)[-1] / 2
+    return with_hidden_rates(best, *HIDDEN_RATE, floor)
+
+
+def _best_multiple(now: Any, base: Any, statistics: np.ndarray, n_states: int | None) -> Regression:
     """The multiple of a base under which statistics score best; of loadings alone where states are counted."""
     d = base.n_regressors
     diagonal = np.cumsum([0, *range(d, 1, -1)])[:n_states]
@@ -149,7 +164,8 @@ def resolve_model(
         np.concatenate([np.full(k, moving), moving * mean_squares(reading.inputs, of_rows)]),
         np.concatenate([np.full(k, loading), [offset], loading * mean_squares(reading.output_inputs, of_rows)]),
         shape=np.full(p, float(estimator.noise_shape_prior)),
-        rate=np.full(p, 1.0 if rate is None else float(rate)),
+        rate=None if rate is None else np.full(p, float(rate)),
+        rate_floor=floor_of_scales(of_rows @ ~np.isnan(values)) / 2,
         group=_in_order_of_appearance(group.ravel()),
         n_states=k,
         relevance=relevance,

@@ -70,7 +70,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     noise_shape_prior : float, default=1.0
         Shape of the Gamma distribution of the precision of a column's noise.
     noise_rate_prior : float, default=None
-        Its rate, in units of the variance of the column; 1 by default.
+        Its rate, in units of the variance of the column. By default each column's rate is hidden, too, with an
+        exponential prior of mean 1, so that no share of noise is likelier than another. Scores that need the evidence
+        of known states in closed form ask for a number.
     offset_precision_prior : float, default=0.01
         Precision of a column's offset about its mean, in units of that of the noise.
     prune : bool, default=True
@@ -168,7 +170,12 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     """
 
     _located_by = ("sequence_id", "lengths", "inputs", "output_inputs")
-    _prior_parameters = ("transition_precision_prior", "loading_precision_prior", "noise_shape_prior")
+    _prior_parameters = (
+        "transition_precision_prior",
+        "loading_precision_prior",
+        "noise_shape_prior",
+        "noise_rate_prior",
+    )
     _method = LDSMethod()
     _fitted_type = FittedLDS
     default_score = "lower_bound"

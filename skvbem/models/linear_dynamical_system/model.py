@@ -22,11 +22,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem._numerics import pack_symmetric, unpack_symmetric
 from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS
 from skvbem.families import Product, Regression
 from skvbem.families.base import ConjugateFamily
-from skvbem.families.relevance import regression_of, with_learned_precisions
+from skvbem.families.regression_hyperpriors import regression_of, with_hidden_rates, with_learned_precisions
+from skvbem.families.turns import turning
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
@@ -46,6 +47,8 @@ from skvbem.models.partial_sums import summed
 _WORTH_THREADS = 2**16
 # The least variance of a noise where it is most likely, as a share of the column's.
 _FLOOR = 1e-6
+#: Shape and rate of the Gamma prior of the rate of a noise, in the unit of its column.
+HIDDEN_RATE = (1.0, 1.0)
 
 
 class LinearDynamicalSystem(LatentModel):
@@ -101,9 +104,10 @@ class LinearDynamicalSystem(LatentModel):
         output_precision: Any,
         *,
         shape: Any,
-        rate: Any,
+        rate: Any | None,
         group: np.ndarray | None = None,
         n_states: int = 1,
+        rate_floor: Any = 0.0,
         relevance: tuple[float, float] | None = None,
         **options: Any,
     ) -> Self:
@@ -115,11 +119,14 @@ class LinearDynamicalSystem(LatentModel):
         output_precision : array_like of shape (k + n_output_inputs,)
             In units of the precision of the noise.
         shape, rate : array_like of shape (n_columns,)
-            Of the Gamma distributions of precisions of noise.
+            Of the Gamma distributions of precisions of noise. Without rates these are hidden, too, each with an
+            exponential prior of mean 1.
         group : ndarray of int, shape (n_columns,), optional
             Which columns are observed together, numbered from 0; all by default.
         n_states : int, default=1
             k.
+        rate_floor : float or ndarray of shape (n_columns,), default=0.0
+            What hidden rates are above; see `skvbem.families.regression_hyperpriors`.
         relevance : pair of float, optional
             Shape and rate of the Gamma priors of the precisions of states, of the columns of A and of C, which are
             hidden then: those of inputs stay.
@@ -129,12 +136,13 @@ class LinearDynamicalSystem(LatentModel):
         p = len(np.asarray(shape))
         group = np.zeros(p, dtype=np.int64) if group is None else np.asarray(group)
         dynamics = _regression(np.asarray(transition_precision), np.zeros(n_states, dtype=np.int64), None, None)
-        emission = _regression(np.asarray(output_precision), group, shape, rate)
+        emission = _regression(np.asarray(output_precision), group, shape, np.ones(p) if rate is None else rate)
+        blocks: list[Any] = [dynamics, emission]
         if relevance is not None:
-            blocks = dynamics, emission
-            hidden = [with_learned_precisions(x, np.arange(x.n_regressors) < n_states, *relevance) for x in blocks]
-            return cls(hidden[0], hidden[1], **options)
-        return cls(dynamics, emission, **options)
+            blocks = [with_learned_precisions(x, np.arange(x.n_regressors) < n_states, *relevance) for x in blocks]
+        if rate is None:
+            blocks[1] = with_hidden_rates(blocks[1], *HIDDEN_RATE, rate_floor)
+        return cls(blocks[0], blocks[1], **options)
 
     @property
     def n_states(self) -> int:
@@ -166,8 +174,8 @@ class LinearDynamicalSystem(LatentModel):
         """Why scores that need a mode of parameters, a list of hidden states, or known precisions have no meaning."""
         reasons = dict.fromkeys(
             OF_KNOWN_HYPERPARAMETERS,
-            "It asks for the evidence of known states, which has no closed form where precisions are learned. Take "
-            "'auto', 'ais' or 'lower_bound', or fit with learn_prior=False.",
+            "It asks for the evidence of known states, which has no closed form where parts of the prior are learned. "
+            "Take 'auto', 'ais' or 'lower_bound', or fit with a number as noise_rate_prior and learn_prior=False.",
         )
         if self.prior.hyperprior is None:
             reasons = {}
@@ -247,19 +255,17 @@ class LinearDynamicalSystem(LatentModel):
         if not self.first.are_round:
             return super().turns(natural)
         k, directions = self.n_states, [np.zeros((len(natural), 0))]
-        for plane in combinations(range(k), 2):
+        of_dynamics, of_emission = self.prior.split(natural)
+        rows = self.dynamics.split(np.arange(len(of_dynamics)))[1]  # of states, too: they turn as regressors do
+        for i, j in combinations(range(k), 2):
             of_blocks = []
-            for block, cells in zip((self.dynamics, self.emission), self.prior.split(natural)):
-                packed, total, *rest = block.split(cells)
-                turn, halves = np.zeros((block.n_regressors,) * 2), pairings(block.n_regressors)
-                turn[plane], turn[plane[::-1]] = 1.0, -1.0
-                of_matrices = turn @ unpack_symmetric(packed / halves, block.n_regressors)
-                of_matrices += of_matrices.swapaxes(-1, -2)
-                of_rows = total @ turn.T
-                if block is self.dynamics:  # its rows are of states, too
-                    of_rows += turn[:k, :k] @ total
-                of_blocks += [pack_symmetric(of_matrices) * halves, of_rows, *(np.zeros(part.shape) for part in rest)]
-            directions.append(np.concatenate([part.ravel() for part in of_blocks])[:, None])
+            for block, cells in ((self.dynamics, of_dynamics), (self.emission, of_emission)):
+                turn = np.zeros((1, *(block.n_regressors,) * 2))
+                turn[0, i, j], turn[0, j, i] = 1.0, -1.0
+                of_blocks.append(turning(block, cells, turn))
+            of_blocks[0][rows[i]] += of_dynamics[rows[j]]
+            of_blocks[0][rows[j]] -= of_dynamics[rows[i]]
+            directions.append(np.concatenate(of_blocks)[:, None])
         return np.hstack(directions)
 
     def smoothed(self, natural: np.ndarray, data: LDSData) -> Factored:

@@ -173,8 +173,10 @@ class Smoother:
             marginal,
         )
         covariances = Covariances(sums[0], sums[1], sums[2], sums[3], of_pattern)
-        if n_slots < 0:
-            log_det[:] = np.nan
+        if n_slots < 0:  # states have no density: nothing is known of them
+            n_slots, slot[:] = 1, 0
+            for unknown in (inverse, gain, log_det, marginal):
+                unknown[:] = np.nan
         return Factored(
             self, slot, inverse[:n_slots], gain[:n_slots], starts[shape], log_det[shape], covariances, marginal
         )

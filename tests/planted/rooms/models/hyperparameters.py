@@ -63,7 +63,9 @@ ERRORS = {
             "return prior.given_hyperparameters(prior.with_hyperparameters(0.0 * natural))",
         )
     ],
-    "a hidden scale has no floor": [("return min(_FLOOR_OF_ROW * self.total_weight, _HIGHEST_FLOOR)", "return 1e-300")],
+    "a hidden scale has no floor": [
+        ("return np.minimum(_FLOOR_OF_ROW * total_weight, _HIGHEST_FLOOR)", "return 1e-300 * total_weight"),
+    ],
     "paths forget the hyperparameters of where they begin": [
         (
             "slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, of_hyperparameters)",
