@@ -206,6 +206,7 @@ IN_FRAMES = {
 FRAMED = {
     *("default", "three states", "mixture", "full", "categories", "factor analysis"),
     *("principal components by ml", "hmm", "three states of a chain", "linear dynamical system", "search, averaging"),
+    "network of measurements",
 }
 TRANSFORMERS = (
     ESTIMATORS

@@ -113,13 +113,13 @@ def _choices(model: MixedNetwork, data: MixedData) -> list[tuple[np.ndarray, flo
             for k, table in zip(factor.emissions, factor.tables):
                 of_rows, emission = steps[k].of_rows(table), model.emissions[k]
                 component_of_cell = emission.component_of_cell(factor.n_states)
-                own = [np.flatnonzero((component_of_cell == c) | (component_of_cell < 0))
+                cells_of_state = [np.flatnonzero((component_of_cell == c) | (component_of_cell < 0))
                        for c in range(factor.n_states)]  # fmt: skip
                 first = first_cells[k]
                 for c in range(factor.n_states):
                     row, state = np.nonzero(components == c)
-                    statistics[row[:, None], state[:, None], first + own[c]] += of_rows[row, c]
+                    statistics[row[:, None], state[:, None], first + cells_of_state[c]] += of_rows[row, c]
                 log_likelihood = steps[k].log_likelihood(table)[:, 0]
-                log_base += log_likelihood - of_rows[:, 0] @ natural[first + own[0]]
+                log_base += log_likelihood - of_rows[:, 0] @ natural[first + cells_of_state[0]]
         choices += list(zip(statistics, log_base.tolist()))
     return choices

@@ -272,11 +272,11 @@ def _projection(clique: Sequence[int], shape: Sequence[int], separator: Sequence
     return target
 
 
-def blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int], apart: Iterable[int] = ()) -> dict:
+def blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int], with_factors: Iterable[int] = ()) -> dict:
     """Runs of contexts of about equal work, whatever the number of threads, and the tables each run touches.
 
     `starts` is the first context of each plan, `plan_table` its first table cell, both with the end. Contexts of plans
-    `apart` share no run with those of other plans.
+    `with_factors` share no run with those of other plans.
     """
     n_contexts, total = int(starts[-1]), sum(work)
     if n_contexts == 0:
@@ -291,7 +291,7 @@ def blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int], apar
         aim = total * k // n_blocks
         plan = int(np.searchsorted(done, aim, side="right") - 1)
         boundaries.add(int(starts[plan] + (aim - done[plan]) * sizes[plan] // work[plan]))
-    boundaries.update(int(starts[end]) for plan in apart for end in (plan, plan + 1))
+    boundaries.update(int(starts[end]) for plan in with_factors for end in (plan, plan + 1))
     bounds = np.array(sorted(boundaries), dtype=np.int64)
     first_plan = np.searchsorted(starts, bounds[:-1], side="right") - 1
     last_plan = np.searchsorted(starts, bounds[1:] - 1, side="right") - 1
