@@ -38,7 +38,8 @@ def columns_of_nodes(groups: ColumnGroups, values: list[np.ndarray], emission) -
 
 def nodes_of(groups: ColumnGroups) -> tuple[tuple, dict]:
     """The nodes that groups of columns make, in the order of the table, and numbers of categories of those with any."""
-    first, n_categories = {}, {}
+    first: dict[str, int] = {}
+    n_categories: dict[str, int] = {}
     for group in groups.groups:
         if group.encoder is None:
             first[group.name] = min(group.columns)

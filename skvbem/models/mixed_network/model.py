@@ -15,7 +15,7 @@ Statistics are flat: those of the tables first, then those of each emission.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import prod
@@ -65,10 +65,10 @@ class MixedNetwork(LatentModel):
     def __init__(
         self,
         dag: DAG,
-        cardinalities: Mapping[Hashable, int],
-        prior: Mapping[Hashable, np.ndarray],
-        emissions: Mapping[Hashable, Emission],
-        emission_priors: Mapping[Hashable, ConjugateFamily],
+        cardinalities: Mapping[Any, int],
+        prior: Mapping[Any, np.ndarray],
+        emissions: Mapping[Any, Emission],
+        emission_priors: Mapping[Any, ConjugateFamily],
     ):
         self.dag, self.emissions = dag, tuple(emissions.values())
         nodes = [*(node for node in dag.nodes if node not in emissions), *emissions]

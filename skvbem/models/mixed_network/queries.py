@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from skvbem._numerics import safe_log
-from skvbem.families import Product
+from skvbem.families import Dirichlet, Product
 from skvbem.models.mixed_network.beliefs import beliefs
 from skvbem.models.mixed_network.data import MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
@@ -45,7 +45,7 @@ class Predictive:
     @property
     def tables(self) -> np.ndarray:
         """Probabilities of all tables, flat, (n_table_cells,)."""
-        return self.point[0] if self.posterior is None else self.posterior.blocks[0].mean()
+        return self.point[0] if self.posterior is None else cast(Dirichlet, self.posterior.blocks[0]).mean()
 
     def log_densities_of(self, k: int, block: Any) -> np.ndarray:
         """Log densities of rows under each component of emission k, nats, (n_rows, n_states)."""

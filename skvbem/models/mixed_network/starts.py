@@ -44,9 +44,12 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
         seeds |= _seeds_of(model, data, emissions, each)
 
     def factors(factor: FactorRows, rows: slice) -> np.ndarray:
-        squares = sum(
-            _squares(seeding_coordinates(model.emissions[k], table[rows]), seeds[k])
-            for k, table in zip(factor.emissions, factor.tables)
+        squares = np.sum(
+            [
+                _squares(seeding_coordinates(model.emissions[k], table[rows]), seeds[k])
+                for k, table in zip(factor.emissions, factor.tables)
+            ],
+            axis=0,
         )
         nearest = squares.argmin(axis=1)[:, None] == np.arange(factor.n_states)[:, None]
         return np.log((1 - _ELSEWHERE) * nearest + _ELSEWHERE / factor.n_states)

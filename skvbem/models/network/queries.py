@@ -7,6 +7,7 @@ posterior mean of q(theta) a probability of a row is the exact average over q(th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequenc
     return modes
 
 
-def sample(model: DiscreteDAG, point: np.ndarray, n_rows: int, rng: np.random.Generator) -> dict:
+def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator) -> dict:
     """Rows drawn from the network, parents before children: codes (n_rows,) of every node with a table."""
     drawn: dict = {}
     for node in model.dag.topological_order():
@@ -113,7 +114,7 @@ def sample(model: DiscreteDAG, point: np.ndarray, n_rows: int, rng: np.random.Ge
     return drawn
 
 
-def log_of_complete_families(model, log_point: np.ndarray, data: Rows) -> np.ndarray:
+def log_of_complete_families(model: Any, log_point: np.ndarray, data: Any) -> np.ndarray:
     """ln p of tables whose families are all observed, of every row, nats, (n_rows,)."""
     total = np.zeros(len(data))
     columns = model.columns(data)
