@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skvbem import VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import load_carcinoma, load_faithful
-from skvbem.emissions import Gaussian, Poisson
+from skvbem.emissions import FactorGaussian, Gaussian, Poisson
 from skvbem.errors import StructureError
 from skvbem.families import Gamma
 
@@ -175,3 +175,15 @@ def test_groups_that_a_list_names_are_one_node(data):
     assert network.groups_ == {"both": ["size", "weight"], "n": ["visits"]}
     assert network.structure_.nodes == ("h0", "both", "n", "color")
     assert network.parameters_["both"]["covariances"].shape == (2, 2, 2)
+
+
+def test_factors_have_a_number(data):
+    """Of factor analyzers at a node; the number is not searched for."""
+    X = data[0][["size", "weight", "visits"]]
+    with pytest.raises(ValueError, match="n_factors='auto' of node 'all' is a search"):
+        VBNetwork(latents=2, emission=[("all", FactorGaussian(n_factors="auto"), X.columns.tolist())]).fit(X)
+    emission = [("all", FactorGaussian(n_factors=1), X.columns.tolist())]
+    options = {"n_init": 1, "init": "random", "random_state": 0, "tol": 0.1}
+    network = VBNetwork(latents=2, emission=emission, **options).fit(X)
+    assert np.isfinite(network.score_samples(X)).all()
+    assert np.all(np.diff(network.lower_bounds_) > -1e-6)

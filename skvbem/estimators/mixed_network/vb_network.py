@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in
+from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.errors import StructureError
 from skvbem.estimators.base import check_count, warn_of_one_row
 from skvbem.estimators.input.column_groups import ColumnGroups
@@ -240,6 +241,11 @@ class VBNetwork(ReportingEstimator):
         emissions, priors = {}, {}
         for k, emission in zip(emission_groups(reading.columns), reading.emissions()):
             group = reading.columns.groups[k]
+            if counts_factors(emission):
+                raise ValueError(
+                    f"n_factors='auto' of node {group.name!r} is a search that {owner} does not make. Give "
+                    "FactorGaussian a number of factors, and compare bounds."
+                )
             n_states = int(np.prod([sizes[parent] for parent in dag.parents(group.name)], dtype=np.int64))
             alone = ColumnGroups(group.names, (group,), self.missing_values, owner)
             emissions[group.name] = emission
