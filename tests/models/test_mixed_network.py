@@ -10,6 +10,7 @@ from skvbem.emissions import EMISSIONS, Gaussian
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.emissions.independent import Independent
 from skvbem.graphs.dag import DAG
+from skvbem.models.mixed_network.beliefs import latent_entropy
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork, MixedNetworkAscent
 from skvbem.models.mixed_network.queries import Predictive
@@ -139,6 +140,21 @@ def test_rows_without_measurements_are_pruned(rng):
     without = [plan.rows.tolist() for plan in program.plans if not plan.factors]
     assert without == [[0, 1, 2]]
     assert not {3, 4, 5} & {row for plan in program.plans for row in plan.rows.tolist()}
+
+
+def test_entropy_of_rows_with_several_cliques(rng):
+    """Cliques less separators: differences of H are those of ln Z less natural parameters times statistics."""
+    case = MixedNetworkCase("counts", "poisson", "bernoulli")
+    instance = case.dozens(rng, 1)
+    while not any(len(plan.tree.cliques) > 1 for plan in instance.compile().program.plans):
+        instance = case.dozens(rng, 1)
+    data, model = instance.compile(), instance.model
+    natural = instance.natural(data, rng, 2)
+    expectation = model.expect(natural, data)
+    wanted = expectation.log_normalizer - (natural * expectation.statistics).sum(axis=0)
+    one, two = (latent_entropy(model, np.ascontiguousarray(lane), data) for lane in natural.T)
+    assert one - two == approx(wanted[0] - wanted[1], rel=1e-9)
+    assert min(one, two) > 0
 
 
 def test_threads_share_rows(rng, monkeypatch):
