@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -85,11 +85,35 @@ class Path:
         return Path(statistics, natural, self.slope[chains])
 
 
+class AnnealingPlan(NamedTuple):
+    """How chains of a model are best run, where nobody says otherwise.
+
+    Parameters
+    ----------
+    fractions : tuple of float, default=(0.5, 0.0)
+        Of the uncertain expected counts of a VB fit, how much the densities keep that chains start from.
+    bend : float, default=-1.5
+        Of the schedule of inverse temperatures; see `skvbem.evidence.chains.nonlinear_schedule`.
+    moves_labels : bool, default=False
+        Whether chains change labels by moves of their own while densities still differ by them, so that each meets
+        all relabelings by the end.
+    """
+
+    fractions: tuple[float, ...] = (0.5, 0.0)
+    bend: float = -1.5
+    moves_labels: bool = False
+
+
 class Annealing(Batched, Protocol):
     r"""Gibbs chains along `Path`: x drawn given theta, theta drawn given x [BG §4.2; Neal 2001].
 
     Law: the mean of the product of ratios :math:`f_{t'} / f_t` along a chain is the evidence by enumeration.
     """
+
+    @property
+    def plan(self) -> AnnealingPlan:
+        """How these chains are best run."""
+        ...
 
     def paths(self, data: Any, statistics: np.ndarray) -> Path:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""

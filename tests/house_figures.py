@@ -42,6 +42,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 MAX_FILE, MAX_FUNCTION = 300, 60
@@ -187,7 +188,8 @@ def _is_own(value: ast.AST) -> bool:
     return of_super or (isinstance(value, ast.Name) and value.id in ("self", "cls"))
 
 
-def code_lines(text: str) -> set[int]:
+@cache
+def code_lines(text: str) -> frozenset[int]:
     """Numbers of the lines of a Python file that hold code: no blanks, comments or docstrings."""
     docstrings: set[int] = set()
     for node in ast.walk(ast.parse(text)):
@@ -199,14 +201,16 @@ def code_lines(text: str) -> set[int]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in silent:
             lines |= set(range(token.start[0], token.end[0] + 1))
-    return lines - docstrings
+    return frozenset(lines - docstrings)
 
 
-def kernel_code_lines(text: str) -> set[int]:
+@cache
+def kernel_code_lines(text: str) -> frozenset[int]:
     """Numbers of the lines of a Cython file that hold code."""
     blank = lambda match: re.sub(r"[^\n]", "", match[0])  # noqa: E731
     text = re.sub(r'"""(?:.|\n)*?"""', blank, text)
-    return {i for i, line in enumerate(text.splitlines(), 1) if line.strip() and not line.strip().startswith("#")}
+    lines = enumerate(text.splitlines(), 1)
+    return frozenset(i for i, line in lines if line.strip() and not line.strip().startswith("#"))
 
 
 def function_lengths(text: str) -> Iterator[tuple[str, int]]:

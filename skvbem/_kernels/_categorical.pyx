@@ -71,6 +71,8 @@ def gather(const int32_t[:, ::1] codes, const double[:, ::1] joint, double[:, ::
         with nogil:
             skvbem_gather_rows(codes.shape[0], codes.shape[1], joint.shape[1], out.shape[0], &codes[0, 0],
                                &joint[0, 0], &out[0, 0], out.shape[1])
+    else:
+        out[:] = 0.0
 
 
 def spread(const int32_t[:, ::1] codes, const double[:, :] shares, double[:, ::1] joint):

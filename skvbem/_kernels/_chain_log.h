@@ -120,37 +120,108 @@ static void skvbem_filtered(const skvbem_chain *chain, const skvbem_rows *rows, 
     }
 }
 
-/* States of rows `from` to `to`, the last first, after a forward pass; `next` is the state drawn of the row after them, or
- * -1 where there is none. Returns the first state. */
-static intptr_t skvbem_draw_states(const skvbem_chain *chain, const skvbem_rows *rows, intptr_t from, intptr_t to,
-                                   int in_logs, intptr_t next, const double *restrict uniform, double *restrict weight,
-                                   long long *restrict states) {
+/* The state that a uniform number draws by weights (n,); the last possible one, if rounding leaves the mark above all. */
+SKVBEM_INLINE intptr_t skvbem_draw_state(intptr_t n, const double *restrict weight, double uniform) {
+    double total = 0.0, below = 0.0;
+    for (intptr_t i = 0; i < n; i++) total += weight[i];
+    const double mark = uniform * total;
+    intptr_t state = 0;
+    for (intptr_t i = 0; i < n; i++) {
+        if (weight[i] > 0.0) state = i;
+        below += weight[i];
+        if (below > mark) break;
+    }
+    return state;
+}
+
+SKVBEM_INLINE void skvbem_draw_ahead_of(const skvbem_chain *chain, const skvbem_rows *rows, intptr_t from, intptr_t to,
+                                        const double *restrict uniform, int64_t *restrict states, const intptr_t n) {
+    const double *restrict transition = chain->transition_least;
+    for (intptr_t t = from; t < to; t++) {
+        const double *restrict here = rows->forward + 4 * t;
+        double below[4] = {0.0, 0.0, 0.0, 0.0}, mark[4] = {0.0, 0.0, 0.0, 0.0};
+        int64_t drawn[4] = {0, 0, 0, 0};
+        for (intptr_t i = 0; i < n; i++)
+            for (intptr_t j = 0; j < 4; j++) mark[j] += here[i] * transition[4 * i + j];
+        for (intptr_t j = 0; j < 4; j++) mark[j] *= uniform[t];
+        for (intptr_t i = 0; i < n - 1; i++)
+            for (intptr_t j = 0; j < 4; j++) {
+                below[j] += here[i] * transition[4 * i + j];
+                drawn[j] += below[j] <= mark[j];
+            }
+        for (intptr_t j = 0; j < 4; j++) states[4 * t + j] = drawn[j];
+    }
+}
+
+/* Of up to four states: the state of each row for every state that the next row may turn out to have, (n_rows, 4). So no
+ * row waits for the next one, and all that is left to do in turn is to look states up. */
+SKVBEM_CLONES
+static void skvbem_draw_ahead(const skvbem_chain *chain, const skvbem_rows *rows, intptr_t from, intptr_t to,
+                              const double *uniform, int64_t *states) {
+    switch (chain->n_states) {
+        case 1: skvbem_draw_ahead_of(chain, rows, from, to, uniform, states, 1); break;
+        case 2: skvbem_draw_ahead_of(chain, rows, from, to, uniform, states, 2); break;
+        case 3: skvbem_draw_ahead_of(chain, rows, from, to, uniform, states, 3); break;
+        default: skvbem_draw_ahead_of(chain, rows, from, to, uniform, states, 4);
+    }
+}
+
+/* States of rows `from` to `to`, the last first, after a forward pass, written over `scale`, which is done with; transitions
+ * are added to `counts` (n_states, n_states). `next` is the state drawn of the row after them, or -1 where there is none.
+ * Returns the first state. */
+static intptr_t skvbem_draw_states(const skvbem_chain *chain, skvbem_rows *rows, intptr_t from, intptr_t to,
+                                   int in_logs, intptr_t next, const double *restrict uniform, double *restrict counts) {
     const intptr_t n = chain->n_states, width = chain->width;
-    for (intptr_t t = to - 1; t >= from; t--) {
+    double *restrict weight = rows->scratch;
+    intptr_t t = to - 1;
+    if (next < 0) {
+        const double *restrict here = rows->forward + t * width;
+        for (intptr_t i = 0; i < n; i++) weight[i] = in_logs ? skvbem_exp(here[i]) : here[i];
+        next = skvbem_draw_state(n, weight, uniform[t]);
+        rows->scale[t--] = (double) next;
+    }
+    if (width == 4 && !in_logs) {
+        int64_t *restrict states = (int64_t *) rows->smoothed;
+        int64_t pairs[2][16] = {{0}}; /* in turns, so that no count waits for the one before */
+        skvbem_draw_ahead(chain, rows, from, t + 1, uniform, states);
+        for (; t >= from; t--) {
+            const intptr_t state = (intptr_t) states[4 * t + next];
+            pairs[t & 1][4 * state + next]++;
+            rows->scale[t] = (double) state;
+            next = state;
+        }
+        for (intptr_t i = 0; i < n; i++)
+            for (intptr_t j = 0; j < n; j++) counts[i * n + j] += (double) (pairs[0][4 * i + j] + pairs[1][4 * i + j]);
+        return next;
+    }
+    for (; t >= from; t--) {
         const double *restrict here = rows->forward + t * width;
         if (in_logs) {
             double top = -INFINITY;
             for (intptr_t i = 0; i < n; i++) {
-                weight[i] = here[i] + (next < 0 ? 0.0 : chain->log_transition[i * n + next]);
+                weight[i] = here[i] + chain->log_transition[i * n + next];
                 top = weight[i] > top ? weight[i] : top;
             }
             for (intptr_t i = 0; i < n; i++) weight[i] = skvbem_exp(weight[i] - (top == -INFINITY ? 0.0 : top));
         } else {
-            for (intptr_t i = 0; i < n; i++)
-                weight[i] = here[i] * (next < 0 ? 1.0 : chain->transition_least[i * width + next]);
+            for (intptr_t i = 0; i < n; i++) weight[i] = here[i] * chain->transition_least[i * width + next];
         }
-        double total = 0.0, below = 0.0;
-        for (intptr_t i = 0; i < n; i++) total += weight[i];
-        const double mark = uniform[t] * total;
-        next = 0;
-        for (intptr_t i = 0; i < n; i++) {
-            if (weight[i] > 0.0) next = i; /* the last possible one, if rounding leaves the mark above all */
-            below += weight[i];
-            if (below > mark) break;
-        }
-        states[t] = next;
+        const intptr_t state = skvbem_draw_state(n, weight, uniform[t]);
+        counts[state * n + next] += 1.0;
+        rows->scale[t] = (double) state;
+        next = state;
     }
     return next;
+}
+
+/* out[k * stride + t] = 1 where the state of row t is k, else 0 */
+SKVBEM_CLONES
+static void skvbem_mark_states(intptr_t n_states, intptr_t n_rows, intptr_t stride, const double *restrict states,
+                               double *restrict out) {
+    for (intptr_t k = 0; k < n_states; k++) {
+        const double of_state = (double) k;
+        for (intptr_t t = 0; t < n_rows; t++) out[k * stride + t] = states[t] == of_state ? 1.0 : 0.0;
+    }
 }
 
 #endif

@@ -48,7 +48,6 @@ def draw(
     in_logs: NDArray,
     log_z: NDArray,
     uniform: NDArray,
-    states: NDArray,
     first_counts: NDArray,
     counts: NDArray,
     work: NDArray,

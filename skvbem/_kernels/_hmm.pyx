@@ -60,9 +60,9 @@ cdef extern from "_chain_log.h" nogil:
     void skvbem_best_step(intptr_t n, const double* log_transition, const double* before, double* best, double* source)
     void skvbem_filtered(const skvbem_chain* chain, const skvbem_rows* rows, intptr_t first, intptr_t last,
                          int in_logs, double* out)
-    intptr_t skvbem_draw_states(const skvbem_chain* chain, const skvbem_rows* rows, intptr_t first, intptr_t last,
-                                int in_logs, intptr_t next_state, const double* uniform, double* weights,
-                                int64* states)
+    intptr_t skvbem_draw_states(const skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last, int in_logs,
+                                intptr_t next_state, const double* uniform, double* counts)
+    void skvbem_mark_states(intptr_t n_states, intptr_t n_rows, intptr_t stride, const double* states, double* out)
 
 
 cdef intptr_t width_of(intptr_t n_states) noexcept nogil:
@@ -322,30 +322,30 @@ def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, c
                     counts[lane, i, j] += pairs[i * width + j] * chain.transition[i * width + j]
 
 
-def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
+def draw(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
          const double[:, :, ::1] log_transition, const int64[::1] starts, const int64[::1] ends, bint begins,
          bint goes_on, double[:, ::1] carry, int64[::1] after, unsigned char[:, ::1] in_logs, double[:, ::1] log_z,
-         const double[:, ::1] uniform, int64[:, ::1] states, double[:, ::1] first_counts, double[:, :, ::1] counts,
-         double[:, ::1] work, bint passed, Py_ssize_t at_once):
-    """Draw a state path of every sequence from its posterior: forward filtering, backward sampling.
+         const double[:, ::1] uniform, double[:, ::1] first_counts, double[:, :, ::1] counts, double[:, ::1] work,
+         bint passed, Py_ssize_t at_once):
+    """Turn log likelihoods into state paths drawn from their posteriors: forward filtering, backward sampling.
 
     Parameters
     ----------
-    log_likelihood, log_initial, log_transition, starts, ends, begins, goes_on, carry, in_logs, log_z : as in `smooth`
+    log_likelihood : (n_lanes, n_states, n_rows) IN and OUT
+        1 for the state of a row, 0 for others, and in rows of no sequence.
+    log_initial, log_transition, starts, ends, begins, goes_on, carry, in_logs, log_z : as in `smooth`
     work, passed, at_once : as in `smooth`
     after : (n_lanes,) IN and OUT
         Of a piece: the state drawn at the first row of the piece after it.
     uniform : (n_lanes, n_rows) IN
         Uniform numbers, one for each row.
-    states : (n_lanes, n_rows) OUT
-        Rows of no sequence keep theirs.
     first_counts : (n_lanes, n_states) IN and OUT
         First states drawn are added.
     counts : (n_lanes, n_states, n_states) IN and OUT
         Transitions drawn are added.
     """
     cdef Py_ssize_t lane, s, t, n_lanes = log_likelihood.shape[0], n_states = log_likelihood.shape[1]
-    cdef intptr_t n_rows = log_likelihood.shape[2], next_state, left, at, first, last
+    cdef intptr_t n_rows = log_likelihood.shape[2], left, at, first, last, reached
     cdef const double* of_rows
     cdef bint whole = begins and not goes_on
     cdef skvbem_chain chain
@@ -363,27 +363,31 @@ def draw(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initia
             for s in range(starts.shape[0]):
                 if s == left:
                     left = take_up(&chain, &rows, of_rows, n_rows, starts, s, at_once, passed, &at)
+                    reached = 0
                 first, last = starts[s] - at, ends[s] - at
+                for t in range(reached, first):
+                    rows.scale[t] = -1.0
+                reached = last
                 if first == last:
                     log_z[lane, s] = 0.0
-                    continue
-                if whole:
-                    log_z[lane, s] = pass_forward(&chain, &rows, first, last, &in_logs[lane, s], NULL)
-                elif passed:
-                    pass
-                elif in_logs[lane, s]:
-                    skvbem_log_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
                 else:
-                    skvbem_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
-                next_state = after[lane] if goes_on else -1
-                after[lane] = skvbem_draw_states(&chain, &rows, first, last, in_logs[lane, s], next_state,
-                                                 &uniform[lane, at], rows.scratch, &states[lane, at])
-                if begins:
-                    first_counts[lane, states[lane, starts[s]]] += 1.0
-                for t in range(starts[s], ends[s] - 1):
-                    counts[lane, states[lane, t], states[lane, t + 1]] += 1.0
-                if goes_on:
-                    counts[lane, states[lane, ends[s] - 1], next_state] += 1.0
+                    if whole:
+                        log_z[lane, s] = pass_forward(&chain, &rows, first, last, &in_logs[lane, s], NULL)
+                    elif passed:
+                        pass
+                    elif in_logs[lane, s]:
+                        skvbem_log_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
+                    else:
+                        skvbem_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
+                    after[lane] = skvbem_draw_states(&chain, &rows, first, last, in_logs[lane, s],
+                                                     after[lane] if goes_on else -1, &uniform[lane, at],
+                                                     &counts[lane, 0, 0])
+                    if begins:
+                        first_counts[lane, after[lane]] += 1.0
+                if s + 1 == left:
+                    for t in range(reached, rows.n_rows):
+                        rows.scale[t] = -1.0
+                    skvbem_mark_states(n_states, rows.n_rows, n_rows, rows.scale, &log_likelihood[lane, 0, at])
 
 
 def best_forward(const double[:, ::1] log_likelihood, const double[::1] log_initial,

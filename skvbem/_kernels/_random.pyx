@@ -51,6 +51,18 @@ def uniforms(uint64_t[:, ::1] streams, double[:, ::1] drawn):
     _fill(0, 0.0, 0.0, streams, drawn)
 
 
+def uniforms_by_lane(uint64_t[:, ::1] streams, double[:, ::1] drawn):
+    """Fill `drawn` (n_lanes, n_draws) with numbers uniform in (0, 1)."""
+    cdef intptr_t lane, k, n_lanes = drawn.shape[0]
+    cdef skvbem_stream stream
+    with nogil:
+        for lane in range(n_lanes):
+            stream = skvbem_load(&streams[0, 0], lane, n_lanes)
+            for k in range(drawn.shape[1]):
+                drawn[lane, k] = skvbem_uniform(&stream)
+            skvbem_store(&stream, &streams[0, 0], lane, n_lanes)
+
+
 def normals(uint64_t[:, ::1] streams, double[:, ::1] drawn):
     """Fill `drawn` (n_draws, n_lanes) with standard normal variates."""
     _fill(1, 0.0, 0.0, streams, drawn)

@@ -295,7 +295,7 @@ class CategoricalStep(Step):
 
     def log_likelihood(self, block: CategoricalTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
-        log_likelihood = np.zeros((self.n_out, len(block)))
+        log_likelihood = np.empty((self.n_out, len(block)))
         _categorical.gather(np.ascontiguousarray(block.joined), self.joint, log_likelihood)
         return by_row(log_likelihood, self.n_components, self.single)
 

@@ -36,9 +36,9 @@ def anchored_ais(
     *,
     n_chains: int = 48,
     n_steps: int = 128,
-    fractions: Sequence[float] = (0.5, 0.0),
+    fractions: Sequence[float] | None = None,
     n_fits: int = 8,
-    bend: float = -1.5,
+    bend: float | None = None,
     conditional_ess: float | None = None,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -54,12 +54,14 @@ def anchored_ais(
         Dealt out to the starts; starts that would get fewer than four are left out.
     n_steps : int, default=128
         Inverse temperatures after 0; with one of them the weights are those of importance sampling from the starts.
-    fractions : sequence of float, default=(0.5, 0.0)
-        Of the uncertain expected counts of a VB fit, how much q(theta) keeps, 0 to 1.
+    fractions : sequence of float, optional
+        Of the uncertain expected counts of a VB fit, how much q(theta) keeps, 0 to 1. By default as the model's chains
+        are best run: all of it for linear dynamical systems, half of it for others and none of it for one start more.
     n_fits : int, default=8
         Most of the optima found by the restarts of the VB fit from which chains start.
-    bend : float, default=-1.5
-        Of the schedule; see `nonlinear_schedule`. Most of the spread of weights arises at the end of the path.
+    bend : float, optional
+        Of the schedule; see `nonlinear_schedule`. Most of the spread of weights arises at the end of the path. By
+        default -1.5, and -1.05 for linear dynamical systems, whose states turn there.
     conditional_ess : float, optional
         If given, inverse temperatures are chosen by a pilot run so that each step keeps this fraction (as 0.98) of the
         effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say.
@@ -78,14 +80,15 @@ def anchored_ais(
     ValueError
         If rows have weights that are no whole numbers.
     """
+    annealing, points = evaluation.capability("annealing"), evaluation.capability("points")
+    fractions = annealing.plan.fractions if fractions is None else fractions
     kind = "ais" if np.any(fractions) else "ais_prior"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
     starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_chains)
-    annealing, points = evaluation.capability("annealing"), evaluation.capability("points")
     paths = annealing.paths(evaluation.data, starts.statistics.T)
     if conditional_ess is None:
-        schedule = nonlinear_schedule(n_steps, bend)
+        schedule = nonlinear_schedule(n_steps, annealing.plan.bend if bend is None else bend)
     else:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess, n_steps)
     streams = evaluation.seeds(n_chains).T
@@ -106,7 +109,7 @@ def anchored_ais(
     )
     log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*outcomes))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
-    log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)
+    log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points, schedule)
     return summary(
         evaluation,
         kind,

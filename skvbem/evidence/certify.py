@@ -90,7 +90,7 @@ def reverse_ais(
     n_chains: int = 32,
     n_steps: int = 512,
     fraction: float = 0.5,
-    bend: float = -1.5,
+    bend: float | None = None,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
@@ -116,7 +116,8 @@ def reverse_ais(
     starts, annealing = make_starts(evaluation, (fraction,), 1), evaluation.capability("annealing")
     paths = annealing.paths(evaluation.data, starts.statistics.T)
     # a sweep at the posterior comes first, the reverse of the one that a forward chain ends with
-    schedule = np.concatenate([[1.0], nonlinear_schedule(n_steps, bend)[::-1]])
+    forward = nonlinear_schedule(n_steps, annealing.plan.bend if bend is None else bend)
+    schedule = np.concatenate([[1.0], forward[::-1]])
     streams = evaluation.generator(_BACKWARDS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
     rngs = [evaluation.generator(_LABELS, k) for k in range(n_chains)]
     given = np.asarray(log_point, dtype=float)
@@ -124,12 +125,11 @@ def reverse_ais(
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
         which = np.zeros(mine.shape[1], dtype=int)
-        log_points = given[:, lanes] if given.ndim == 2 else given
+        log_points = given[:, lanes] if given.ndim == 2 else np.repeat(given[:, None], len(which), 1)
         if given.ndim == 1:
-            log_points = np.repeat(given[:, None], len(which), 1)
             log_points, _ = gibbs_chains(evaluation, paths[which], np.ones(_SWEEPS + 1), mine, log_points)
-        log_points = _relabeled(starts, log_points, rngs[lanes])
-        parts = starts.log_parts(which, log_points)
+        log_points = _relabeled(starts, starts.held_by(forward)[0], log_points, rngs[lanes])
+        parts = starts.log_parts(which, log_points, forward)
         _, log_ratios = gibbs_chains(evaluation, paths[which], schedule, mine, log_points)
         return -log_ratios, parts
 
@@ -164,14 +164,14 @@ def reverse_ais(
     )
 
 
-def _relabeled(starts: Starts, log_points: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
-    """Points (n_cells, n_chains), their labels drawn anew.
+def _relabeled(
+    starts: Starts, held_by: np.ndarray, log_points: np.ndarray, rngs: Sequence[np.random.Generator]
+) -> np.ndarray:
+    """Points (n_cells, n_chains), their labels drawn anew by statistics that hold them.
 
     The weights corrected for labels are those of a posterior that prefers labels near the anchor.
     """
     if starts.relabelings is None or starts.relabelings.n == 1:
         return log_points
-    drawn = [
-        starts.relabelings.draw(starts.statistics[0], point, rng) for point, rng in zip(log_points.T, rngs, strict=True)
-    ]
+    drawn = [starts.relabelings.draw(held_by, point, rng) for point, rng in zip(log_points.T, rngs, strict=True)]
     return np.stack(drawn, axis=1)

@@ -19,9 +19,6 @@ from skvbem.evidence.chains import batches, check_at_least, nonlinear_schedule, 
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.starts import first_of_each, make_starts
 
-# The bend of a schedule of a given number of steps.
-_BEND = -1.5
-
 
 def smc(
     evaluation: Evaluation,
@@ -29,7 +26,7 @@ def smc(
     n_runs: int = 32,
     n_particles: int = 16,
     n_steps: int | None = None,
-    fractions: Sequence[float] = (0.5, 0.0),
+    fractions: Sequence[float] | None = None,
     n_fits: int = 8,
     bend: float | None = None,
     conditional_ess: float = 0.98,
@@ -51,7 +48,7 @@ def smc(
     fractions, n_fits
         As in `anchored_ais`.
     bend : float, optional
-        As in `anchored_ais`, -1.5 by default, of the `n_steps` given; a schedule that adapts itself has none.
+        As in `anchored_ais`, of the `n_steps` given; a schedule that adapts itself has none.
     conditional_ess : float, default=0.98
         Without `n_steps`: the fraction of the effective sample size that each step keeps, in a pilot run that the
         populations do not know of.
@@ -75,15 +72,17 @@ def smc(
             f"The 'bend' of 'smc' shapes a schedule of 'n_steps'; without these the schedule adapts itself to "
             f"'conditional_ess'. Got bend={bend!r} alone. Give 'n_steps', too, or leave 'bend' out."
         )
+    annealing = evaluation.capability("annealing")
+    fractions = annealing.plan.fractions if fractions is None else fractions
     starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_runs)
-    paths = evaluation.capability("annealing").paths(evaluation.data, starts.statistics.T)
+    paths = annealing.paths(evaluation.data, starts.statistics.T)
     if n_steps is None:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess)
     else:
-        schedule = nonlinear_schedule(n_steps, _BEND if bend is None else bend)
+        schedule = nonlinear_schedule(n_steps, annealing.plan.bend if bend is None else bend)
     seeds = evaluation.seeds(n_runs)
 
-    at_once = max(evaluation.capability("annealing").lanes_at_once(evaluation.data) // n_particles, 1)
+    at_once = max(annealing.lanes_at_once(evaluation.data) // n_particles, 1)
     tasks = batches(n_runs, at_once, n_particles)
     outcomes = run_tasks(
         lambda runs: _populations(
@@ -97,7 +96,7 @@ def smc(
     )
     trace, log_points, log_particle_weights = (np.concatenate(of, axis=-1) for of in zip(*outcomes))
     n_runs = trace.shape[1]
-    parts = starts.log_parts(np.repeat(which[:n_runs], n_particles), log_points)
+    parts = starts.log_parts(np.repeat(which[:n_runs], n_particles), log_points, schedule)
     log_weights = trace[-1] + log_sum_exp((log_particle_weights + parts).reshape(n_runs, n_particles), axis=1)
     return summary(
         evaluation,

@@ -11,6 +11,15 @@ starts, made symmetric over relabelings: start a has the part
 
 which, averaged over the S relabelings of theta, adds up to one. Weights times parts add up to the evidence without
 bias, whether or not a chain changes labels or modes.
+
+Chains that change labels by moves of their own do so at the end of the path, where densities :math:`q^{1 - \tau}` are
+nearly flat, and end anywhere, where q of a sharp fit says nothing but noise. A start then stands for as much of the
+evidence as it has of the chains, and labels for as much as they were held to at last:
+
+.. math:: h_a(\theta) = \pi_a\,S\,e^{\beta N_a \cdot \ln\theta} / \sum_g e^{\beta N_a \cdot g \ln\theta}
+
+with :math:`\beta = 1 - \tau` at the last inverse temperature before the posterior, which adds up to one as well. It
+is S where chains are held in the labels of q throughout, and 1 where they have come free.
 """
 
 from __future__ import annotations
@@ -46,12 +55,15 @@ class Starts:
         q(theta) is the prior after these. Those with a fraction of 0 come last.
     relabelings : Relabelings or None
         Of hidden nodes and states; None where there are too many to correct for.
+    move_labels : bool, default=False
+        Whether chains change labels themselves; see `skvbem.capabilities.AnnealingPlan`.
     """
 
     prior: Any
     fractions: np.ndarray
     statistics: np.ndarray
     relabelings: Relabelings | None
+    move_labels: bool = False
 
     def __len__(self) -> int:
         return len(self.fractions)
@@ -88,8 +100,15 @@ class Starts:
         which[~from_prior] = np.arange(n_rest) % max(n_fits, 1)
         return starts, which
 
-    def log_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+    def held_by(self, schedule: np.ndarray) -> np.ndarray:
+        """Statistics that labels are held by at the end of a schedule of inverse temperatures, (n_starts, n_cells)."""
+        return (1.0 - schedule[-2]) * self.statistics if self.move_labels else self.statistics
+
+    def log_parts(self, which: np.ndarray, log_points: np.ndarray, schedule: np.ndarray) -> np.ndarray:
         """ln of the part that start `which` has of the weight of each point, (n_points,)."""
+        if self.move_labels:
+            log_fractions = np.log(np.bincount(which)[which] / len(which))
+            return log_fractions + self._log_parts_of_labels(which, log_points, schedule)
         if self.prior.hyperprior is None:
             log_scales = -(self.prior + self.statistics.T).log_normalizer()
         else:
@@ -105,6 +124,17 @@ class Starts:
             else:
                 correction = relabelings.correction(self.statistics[int(np.argmax(self.fractions))], log_points)
         return of_start - logsumexp(log_scales[:, None] + inner, axis=0) + correction
+
+    def _log_parts_of_labels(
+        self, which: np.ndarray, log_points: np.ndarray, schedule: np.ndarray
+    ) -> np.ndarray | float:
+        """ln of what each point has of the weight of all its relabelings, times their number, (n_points,)."""
+        relabelings = self.relabelings
+        if relabelings is None or not np.isfinite(relabelings.cost):
+            return 0.0
+        held = self.held_by(schedule)
+        inner = held @ log_points - relabelings.log_sums(held, log_points)
+        return inner[which, np.arange(len(which))] + np.log(relabelings.n)
 
 
 def log_hyperparameters(prior, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray | float:
@@ -147,7 +177,9 @@ def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int)
     least = np.where(model.prior.signed, -np.inf, 0.0)
     statistics = np.stack([certain + fraction * np.maximum(counts - certain, least) for fraction, counts in pairs])
     relabelings = evaluation.capability("relabelings").relabelings(evaluation.hidden)
-    return Starts(model.prior, np.array([fraction for fraction, _ in pairs]), statistics, relabelings)
+    annealing = evaluation.capabilities.annealing
+    move_labels = annealing is not None and annealing.plan.moves_labels
+    return Starts(model.prior, np.array([fraction for fraction, _ in pairs]), statistics, relabelings, move_labels)
 
 
 def _of_rows(evaluation: Evaluation, statistics: np.ndarray) -> np.ndarray:

@@ -117,6 +117,10 @@ class ConjugateFamily(ABC):
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> Any:
         """A draw of the parameters; of members along a last axis each from its own generator, if these are given."""
 
+    def draw_natural(self, rng: ParallelGenerator) -> np.ndarray:
+        """Natural parameters of a draw of each member, of the shape of the coordinates: what chains go on from."""
+        return self.natural(self.sample(rng))
+
     @abstractmethod
     def to_unconstrained(self, point: Any) -> np.ndarray:
         """Coordinates (n_free_parameters, ...) that range over all of space, in which the natural measure is volume."""

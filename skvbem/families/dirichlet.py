@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 from scipy.special import betaincinv
 
+from skvbem._kernels._random import log_dirichlet
 from skvbem._numerics import digamma, log_gamma, log_rising, safe_log, times_log
 from skvbem.errors import NoInteriorModeError
 from skvbem.families.base import EDGE, ConjugateFamily
@@ -192,6 +193,13 @@ class Dirichlet(ConjugateFamily):
         logs -= self.per_cell(np.maximum.reduceat(logs, self.row_starts[:-1], axis=0))
         weights = np.exp(logs)
         return weights / self.per_cell(self.row_sums(weights))
+
+    def draw_natural(self, rng: ParallelGenerator) -> np.ndarray:
+        """ln theta of a draw of all rows, (n_cells, n_members): not through theta, so that none is minus infinity."""
+        concentration = np.array(self.concentration, dtype=float, order="C")
+        log_point = np.empty(concentration.shape)
+        log_dirichlet(self.row_starts, concentration, rng.streams_of(log_point.shape), log_point)
+        return log_point
 
     def to_unconstrained(self, point: np.ndarray) -> np.ndarray:
         """Softmax coordinates: ln theta_k - ln theta of the row's last cell, without the last cells."""

@@ -248,6 +248,24 @@ class NormalWishart(FlatFamily):
         drawn = (root @ noise[..., None])[..., 0]
         return _trail(mean + drawn / np.sqrt(kappa)[..., None], half @ half.swapaxes(-1, -2))
 
+    def draw_natural(self, rng: ParallelGenerator) -> np.ndarray:
+        r"""Natural parameters of a draw of means and precisions, of the shape of the coordinates.
+
+        The draw of `sample`, but without its mean :math:`\mu = m + H^{-\top} z / \sqrt\kappa` under the precision
+        :math:`\Lambda = H H^\top`: :math:`\Lambda\mu = H v` and :math:`\mu^\top\Lambda\mu = v^\top v` with
+        :math:`v = H^\top m + z / \sqrt\kappa`.
+        """
+        (kappa, dof, mean, _), d = self._moments, self.n_features
+        lower = bartlett(dof, d, rng)
+        half = self._inverse_factor.swapaxes(-1, -2) @ lower
+        noise = np.moveaxis(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), [0, 1], [-2, -1])
+        turned = (half.swapaxes(-1, -2) @ mean[..., None])[..., 0] + noise / np.sqrt(kappa)[..., None]
+        log_pivots = np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(axis=-1)
+        of_log = log_pivots - 0.5 * (self._log_det_scale + d * _LOG_2PI)
+        square = -0.5 * pairings(d) * pack_symmetric(half @ half.swapaxes(-1, -2))
+        weighted = (half @ turned[..., None])[..., 0]
+        return _joined(self.shared, -0.5 * (turned * turned).sum(axis=-1), of_log, weighted, square)
+
     def to_unconstrained(self, point: NormalPoint) -> np.ndarray:
         r"""Coordinates in which the natural measure is volume, (n_free_parameters, ...).
 

@@ -41,6 +41,12 @@ class ParallelGenerator:
         _random.uniforms(self.streams, numbers)
         return numbers.reshape(shape)
 
+    def random_by_lane(self, n: int) -> np.ndarray:
+        """So many uniform numbers of each lane, (n_lanes, n): those that `random` would draw one after the other."""
+        numbers = np.empty((self.streams.shape[1], n))
+        _random.uniforms_by_lane(self.streams, numbers)
+        return numbers
+
     def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
         """Standard normal numbers, (..., n_lanes)."""
         numbers = self._room(shape)
@@ -53,8 +59,12 @@ class ParallelGenerator:
         _random.gammas(np.ascontiguousarray(shape, dtype=float).reshape(numbers.shape), self.streams, numbers)
         return numbers.reshape(shape.shape)
 
-    def _room(self, shape: tuple[int, ...]) -> np.ndarray:
+    def streams_of(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The streams, for numbers of a shape (..., n_lanes) that a kernel draws."""
         n_lanes = self.streams.shape[1]
         if shape[-1] != n_lanes:
             raise ValueError(f"There are {n_lanes} streams for {shape[-1]} lanes.")
-        return np.empty((prod(shape[:-1]), n_lanes))
+        return self.streams
+
+    def _room(self, shape: tuple[int, ...]) -> np.ndarray:
+        return np.empty((prod(shape[:-1]), self.streams_of(shape).shape[1]))

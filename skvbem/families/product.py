@@ -146,6 +146,10 @@ class Product(ConjugateFamily):
         """A draw of each block."""
         return tuple(block.sample(rng) for block in self.blocks)
 
+    def draw_natural(self, rng: ParallelGenerator) -> np.ndarray:
+        """Natural parameters of a draw of each block, (n_cells, n_members)."""
+        return np.concatenate([block.draw_natural(rng) for block in self.blocks])
+
     def to_unconstrained(self, point: tuple) -> np.ndarray:
         """Coordinates of all blocks, (n_free_parameters, ...)."""
         return np.concatenate([block.to_unconstrained(part) for block, part in zip(self.blocks, point)])

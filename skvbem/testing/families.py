@@ -318,26 +318,28 @@ def parallel_members_draw_what_each_draws_alone(case: FamilyExample, rng: np.ran
     n_members = case.coordinates.shape[1]
     streams = rng.integers(0, 2**64, size=(4, n_members), dtype=np.uint64)
     before = streams.copy()
-    together = case.prior.natural(case.prior.sample(ParallelGenerator(streams)))
+    together = case.prior.draw_natural(ParallelGenerator(streams))
     for lane in range(n_members):
         alone, stream = case.at(case.coordinates[:, [lane]]), before[:, [lane]].copy()
-        drawn = alone.natural(alone.sample(ParallelGenerator(stream)))
+        drawn = alone.draw_natural(ParallelGenerator(stream))
         agree("A draw side by side", together[:, lane], drawn[:, 0], rel=1e-9, abs=0.0, nan_ok=True)
         require(np.array_equal(streams[:, lane], stream[:, 0]), "A stream drew more numbers than alone.")
     words, fewer = f"1 streams for {n_members} lanes", before[:, :1].copy()
-    refuses(ValueError, words, "Too few streams", lambda: case.prior.sample(ParallelGenerator(fewer)))
+    refuses(ValueError, words, "Too few streams", lambda: case.prior.draw_natural(ParallelGenerator(fewer)))
 
 
 def draws_have_the_expected_natural_parameters(case: FamilyExample, rng: np.random.Generator) -> None:
-    """The mean of natural parameters over draws is their expectation, in standard errors."""
+    """The mean of natural parameters over draws, of points or their own, is their expectation, in standard errors."""
     n = 4000
     many = case.at(np.repeat(case.coordinates + case.more, n, axis=1))
-    drawn = many.natural(many.sample(rng)).reshape(*case.coordinates.shape, n)
-    if np.isinf(drawn).any():
-        return
-    error = drawn.std(axis=-1) / np.sqrt(n)
     expected = (case.prior + case.more).expected_natural()
-    agree("Mean over draws", drawn.mean(axis=-1), expected, abs=6 * error + 1e-9 * abs(expected))
+    streams = rng.integers(0, 2**64, size=(4, many.coordinates.shape[1]), dtype=np.uint64)
+    for natural in (many.natural(many.sample(rng)), many.draw_natural(ParallelGenerator(streams))):
+        drawn = natural.reshape(*case.coordinates.shape, n)
+        if np.isinf(drawn).any():
+            continue
+        error = drawn.std(axis=-1) / np.sqrt(n)
+        agree("Mean over draws", drawn.mean(axis=-1), expected, abs=6 * error + 1e-9 * abs(expected))
 
 
 # Points and coordinates -----------------------------------------------------------------------------------------------

@@ -71,9 +71,14 @@ def model(family="auto", n_components=2, **params):
     return VBMixture(n_components, emission=emission, **{"n_init": 1, "random_state": 0, **params})
 
 
-def plain(family, **params):
+def plain(family, n_components=2, **params):
     """A mixture from one start, which no moves follow: for what is read, not for what is found."""
-    return model(family, init="random", **params)
+    return model(family, n_components, init="random", **params)
+
+
+def by(method, family, n_components=2, **params):
+    """A mixture by a method. Moves, which are the same for every method, are tried on variational Bayes alone."""
+    return (model if method == "vb" else plain)(family, n_components, method=method, **params)
 
 
 def table(family, **changed):
@@ -195,7 +200,7 @@ def test_no_rows_and_no_columns(family, make):
     refused(
         ValueError, "0 feature(s) (shape=(10, 0)) while a minimum of 1", model(family).fit, make(table(family)[:, :0])
     )
-    fitted = model(family).fit(make(table(family)))
+    fitted = plain(family).fit(make(table(family)))
     refused(ValueError, "0 sample(s)", fitted.predict, make(table(family)[:0]))
 
 
@@ -205,7 +210,7 @@ def test_one_row_is_taken_with_warnings(family, method):
     row = table(family)[:1]
     text = "X has one row: the fit is mostly prior."
     for n_components in (1, 3):
-        estimator = warned(DataWarning, text, model(family, n_components, method=method).fit, row)
+        estimator = warned(DataWarning, text, by(method, family, n_components).fit, row)
         assert is_finite(estimator, row)
 
 
@@ -306,7 +311,7 @@ def test_infinity(family, container, infinity):
     columns = {"x0": [0.0, 1.0, infinity], "x1": [0.0, 1.0, 1.0]}
     message = "Column 'x0' of X holds infinity. A number must be finite, NaN where it is missing."
     refused(ValueError, message, model(family).fit, container(columns))
-    fitted = quiet(model(family).fit, container({name: column[:2] for name, column in columns.items()}))
+    fitted = quiet(plain(family).fit, container({name: column[:2] for name, column in columns.items()}))
     refused(ValueError, message, fitted.predict, container(columns))
 
 
@@ -343,19 +348,18 @@ def test_large_counts(family, method):
         refused(ValueError, text, model(family, method=method).fit, table(family, x0={0: count}))
     for count in (1e6, 1e9, 1e12):
         X = table(family, x0={0: count})
-        estimator = model(family, method=method).fit(X)
+        estimator = by(method, family).fit(X)
         assert is_finite(estimator, X)
         assert getattr(estimator, OBJECTIVE[method]) < 0  # a probability
         shifted = np.abs(table(family) - count)
-        assert is_finite(model(family, method=method).fit(shifted), shifted)
+        assert is_finite(by(method, family).fit(shifted), shifted)
 
 
 @pytest.mark.parametrize("family", ["gaussian", "exponential"])
 @any_method
 def test_extreme_measurements(family, method):
     X = np.abs(table(family))
-    like = model if method == "vb" else plain  # measures of distance between rows are the same for every method
-    fitted = quiet(like(family, method=method).fit, X)
+    fitted = quiet(by(method, family).fit, X)
     for value in (1e300, 1e141):
         text = f"Column 'x0' of X holds {value:g}. Numbers beyond 1e+140 have products whose sums leave the floats."
         bad = X.copy()
@@ -366,10 +370,10 @@ def test_extreme_measurements(family, method):
     for value in (1e100, 1e15, 1e-100, 1e-300, 5e-324):
         odd = X.copy()
         odd[0, 0] = value
-        assert is_finite(quiet(like(family, method=method).fit, odd), odd)
+        assert is_finite(quiet(by(method, family).fit, odd), odd)
     one = model(family, 1, method=method).fit(X)
     for scale in (1e-100, 1e-30, 1e30, 1e100):
-        assert is_finite(quiet(like(family, method=method).fit, X * scale), X * scale)
+        assert is_finite(quiet(by(method, family).fit, X * scale), X * scale)
         other = model(family, 1, method=method).fit(X * scale)
         change = X.size * np.log(scale)
         assert getattr(other, OBJECTIVE[method]) == approx(getattr(one, OBJECTIVE[method]) - change, rel=1e-12)
@@ -393,11 +397,11 @@ def test_fractions_are_categories_with_a_warning_that_says_where_they_belong():
 def test_constant_columns(family, method):
     columns = {"x0": [2.5] * 10, "x1": GOOD[family]["x1"]}
     text = "Column 'x0' of X holds one value wherever observed: no component differs there."
-    estimator = warned(DataWarning, text, model(family, method=method).fit, as_floats(columns))
+    estimator = warned(DataWarning, text, by(method, family).fit, as_floats(columns))
     assert is_finite(estimator, as_floats(columns))
     columns["x1"] = [0.0] * 10
     text = "Columns 'x0', 'x1' of X hold one value each wherever observed"
-    estimator = warned(DataWarning, text, model(family, 4, method=method).fit, as_floats(columns))
+    estimator = warned(DataWarning, text, by(method, family, 4).fit, as_floats(columns))
     assert is_finite(estimator, as_floats(columns))
 
 
@@ -406,7 +410,7 @@ def test_constant_columns(family, method):
 def test_constant_codes_and_counts(family, method):
     X = np.ones((10, 2))
     X[:, 1] = 0
-    assert is_finite(quiet(model(family, 4, method=method).fit, X), X)
+    assert is_finite(quiet(by(method, family, 4).fit, X), X)
     if family == "categorical":
         text = "Columns 'x0', 'x1' of X hold only one category each, such as 1.0."
         warned(DataWarning, text, model(family).fit, X)
@@ -433,7 +437,7 @@ def test_collinear_columns(covariance_type, method, rng):
 @any_method
 def test_more_columns_than_rows_and_copies_of_columns(family, method):
     X = np.tile(table(family)[:3], (1, 5))
-    assert is_finite(quiet(model(family, method=method).fit, X), X)
+    assert is_finite(quiet(by(method, family).fit, X), X)
 
 
 @any_family_name
@@ -485,7 +489,7 @@ def test_a_sentinel_is_a_number_unless_declared(container):
 @any_family_name
 def test_columns_go_by_name(family):
     frame = pd.DataFrame(GOOD[family]).set_axis(["a", "b"], axis=1)
-    estimator = model(family).fit(frame)
+    estimator = plain(family).fit(frame)
     for method in ("predict", "score_samples", "impute", "log_evidence"):
         asked = getattr(estimator, method)
         refused(ValueError, "must be in the same order as they were in fit", asked, frame[["b", "a"]])
@@ -514,13 +518,13 @@ def test_columns_go_by_name(family):
 @pytest.mark.parametrize("method", ASKING)
 def test_a_category_that_fit_did_not_see(method):
     X, odd = table("categorical"), table("categorical", x0={0: 7.0, 1: 9.0})
-    expected = getattr(model("categorical").fit(X), method)(table("categorical", x0={0: np.nan, 1: np.nan}))
+    expected = getattr(plain("categorical").fit(X), method)(table("categorical", x0={0: np.nan, 1: np.nan}))
     text = "taken as missing: 7.0 and 1 other in column 'x0' (2 cells)"
-    found = warned(UnknownCategoryWarning, text, getattr(model("categorical").fit(X), method), odd)
+    found = warned(UnknownCategoryWarning, text, getattr(plain("categorical").fit(X), method), odd)
     assert np.array_equal(found, expected)
-    silent = getattr(model("categorical", handle_unknown="missing").fit(X), method)
+    silent = getattr(plain("categorical", handle_unknown="missing").fit(X), method)
     assert np.array_equal(silent(odd), expected)
-    strict = getattr(model("categorical", handle_unknown="error").fit(X), method)
+    strict = getattr(plain("categorical", handle_unknown="error").fit(X), method)
     refused(ValueError, "Column 'x0' of X contains 7.0, which is not among the 2 categories seen in fit", strict, odd)
 
 
@@ -542,7 +546,7 @@ def test_before_fit_again_and_copies(family):
     for method in [*ASKING, "bic", "aic", "log_evidence"]:
         refused(NotFittedError, "This VBMixture instance is not fitted yet", getattr(model(family), method), X)
     refused(NotFittedError, "This VBMixture instance is not fitted yet", model(family).sample)
-    estimator = model(family).fit(pd.DataFrame(X, columns=["a", "b"]))
+    estimator = plain(family).fit(pd.DataFrame(X, columns=["a", "b"]))
     estimator.fit(X[:, :1])
     assert not hasattr(estimator, "feature_names_in_")
     assert estimator.n_features_in_ == 1
@@ -861,10 +865,10 @@ def test_components_and_starts_above_the_limit_of_memory(family):
 def test_more_components_than_rows(family, method):
     X = table(family)
     text = "'n_components' of VBMixture is 25 for rows of total weight 10: some components must stay empty."
-    estimator = warned(UserWarning, text, model(family, 25, method=method).fit, X)
+    estimator = warned(UserWarning, text, by(method, family, 25).fit, X)
     assert is_finite(estimator, X)
     same = np.repeat(X[:1], 10, axis=0)
-    assert is_finite(quiet(model(family, 5, method=method).fit, same), same)
+    assert is_finite(quiet(by(method, family, 5).fit, same), same)
 
 
 def test_no_mode_in_the_probability_basis():

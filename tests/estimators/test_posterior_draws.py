@@ -268,8 +268,8 @@ def test_draws_do_not_hang_on_the_order_of_rows(kind, rng):
     found = []
     for rows, times in given:
         fitted = clone(model).fit(rows, sample_weight=times)
-        draws = fitted.sample_posterior(rows, 64, sample_weight=times)
-        options = {"n_particles": 64, "max_particles": 64}
+        draws = fitted.sample_posterior(rows, 16, sample_weight=times)
+        options = {"n_particles": 16, "max_particles": 16}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EvidenceWarning)
             evidence = fitted.log_evidence(rows, kind="smc_data", sample_weight=times, **options)

@@ -168,6 +168,21 @@ def test_draws_that_are_turned_and_flipped_are_shown_alike(name, rng):
         np.testing.assert_allclose(shown["factor_correlations"][1], fitted.correlations, atol=1e-5)
 
 
+def test_factors_that_no_column_tells_apart_are_left_orthogonal_by_promax(rng):
+    """Of one column, or of two factors with the same loadings but for their size; others beside them are turned."""
+    simple = np.array([[0.9, 0.0], [0.8, 0.1], [0.1, 0.7]])
+    for loadings in (np.array([[0.9, 0.3]]), np.outer([0.9, 0.5, -0.4], [1.0, 0.5]), np.zeros((3, 2))):
+        turn = ROTATIONS["promax"].of(loadings)
+        np.testing.assert_array_equal(turn, ROTATIONS["varimax"].of(loadings))
+        np.testing.assert_allclose(turn.T @ turn, np.eye(2), atol=1e-12)
+    many = np.stack([simple, np.outer([0.9, 0.5, -0.4], [1.0, 0.5])])
+    turns = ROTATIONS["promax"].near(many, np.eye(2))
+    np.testing.assert_allclose(turns[1].T @ turns[1], np.eye(2), atol=1e-12)
+    assert abs((turns[0].T @ turns[0])[0, 1]) > 0.01
+    model = VBFactorAnalysis(2, rotation="promax", n_init=1, random_state=0).fit(rng.normal(size=(10, 1)))
+    assert np.isfinite(model.loadings_).all()
+
+
 @pytest.mark.parametrize("name", [None, *ROTATIONS])
 @pytest.mark.parametrize("n_factors", [0, 1])
 def test_with_no_factor_or_one_there_is_nothing_to_turn(name, n_factors, rng):

@@ -51,7 +51,7 @@ def cut(X, ends):
     return [X[a:b] for a, b in pairwise([0, *ends, len(X)])]
 
 
-CUTS = {"one": [], "three": [40, 230], "single rows": [1, 2, 3], "an empty one": [100, 100]}
+CUTS = {"one": [], "single rows, an empty block and long ones": [1, 2, 3, 100, 100, 230]}
 FAMILIES = [*COVARIANCE_TYPES, "categorical", "bernoulli", "poisson", "exponential", "multinomial"]
 
 
@@ -61,8 +61,8 @@ def test_a_fit_of_blocks_is_that_of_all_rows(family, missing, rng):
     X = tables(rng, missing)[family]
     model = mixture(family)
     whole = clone(model).fit(X)
-    for name in ["three", "an empty one"] if missing else CUTS:
-        in_blocks = clone(model).fit(blocks_of(cut(X, CUTS[name])))
+    for ends in list(CUTS.values())[missing > 0 :]:
+        in_blocks = clone(model).fit(blocks_of(cut(X, ends)))
         assert in_blocks.lower_bound_ == approx(whole.lower_bound_, rel=1e-9)
         # which of several starts that meet is the best, and so the order of components, is a matter of rounding
         assert np.sort(in_blocks.weights_) == approx(np.sort(whole.weights_), rel=1e-5)
@@ -85,7 +85,9 @@ def test_weights_of_blocks(family, whole_numbers, rng):
     whole = clone(model).fit(X, sample_weight=weight)
     ends = [80, 120, 200]
     blocks = blocks_of(cut(X, ends))
-    for given in (weight, blocks_of(cut(weight, ends)), weight.tolist()):
+    # how weights are handed over is one matter for all families and numbers
+    forms = (weight, weight.tolist()) if family == "diag" and whole_numbers else ()
+    for given in (*forms, blocks_of(cut(weight, ends))):
         in_blocks = clone(model).fit(blocks, sample_weight=given)
         assert in_blocks.log_posterior_ == approx(whole.log_posterior_, rel=1e-9)
         assert in_blocks.n_samples_ == approx(weight.sum())

@@ -57,14 +57,16 @@ def test_memory_is_planned():
     """What is refused is refused with the estimate, which what is held comes near to; populations grow no further."""
     X = load_carcinoma().data
     model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
+    evaluation = model.evaluation(X)
+    evaluation.max_memory = 8 * (6 * evaluation.model.n_cells + 16) * 300 + 16 * 118
+    with pytest.raises(TooLargeError, match="'smc_data' with 301 particles on data that count 118 would take"):
+        get_score("smc_data")(evaluation, n_particles=301)
     with pytest.raises(TooLargeError, match=r"'smc_data' with 10,000,000 particles on data that count 118 would take"):
         model.log_evidence(X, kind="smc_data", n_particles=10_000_000)
     with pytest.raises(
         TooLargeError, match=r"'importance_gibbs' with 1,000,000,000 draws would take at least 6.*e\+10"
     ):
         model.log_evidence(X, kind="importance_gibbs", n_draws=1_000_000_000)
-    evaluation = model.evaluation(X)
-    evaluation.max_memory = 8 * (6 * evaluation.model.n_cells + 16) * 300 + 16 * 118
     tracemalloc.start()
     found = get_score("smc_data")(evaluation, n_particles=256, error=0.01)
     held = tracemalloc.get_traced_memory()[1]

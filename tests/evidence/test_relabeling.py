@@ -20,6 +20,9 @@ from skvbem.evidence.starts import Starts, make_starts
 from skvbem.models import capabilities_of
 from skvbem.models import relabelings as relabelings_module
 
+# A schedule of inverse temperatures.
+ONE_STEP = np.array([0.0, 1.0])
+
 approx = pytest.approx
 LC2 = facts.latent_class(2, (2, 2, 2))
 LC3 = facts.latent_class(3, (2, 2))
@@ -146,7 +149,7 @@ def test_parts_of_all_starts_average_to_one_over_the_relabelings_of_any_point(rn
         starts = Starts(fast.model.prior, fractions, statistics, found)
         point = np.log(fast.flat(random_tables(rng, network)))
         relabeled = np.stack([g(point) for g in listed], axis=1)
-        parts = [np.exp(starts.log_parts(np.full(len(listed), a), relabeled)) for a in range(len(fractions))]
+        parts = [np.exp(starts.log_parts(np.full(len(listed), a), relabeled, ONE_STEP)) for a in range(len(fractions))]
         assert np.sum(parts) / len(listed) == approx(1.0, rel=1e-11)
         densities = [(fast.model.prior + n).log_density(np.exp(relabeled), basis="probability") for n in statistics]
         bars = [logsumexp(d) - math.log(len(listed)) for d in densities]
@@ -186,7 +189,7 @@ def test_picks_in_turn_stand_for_many_relabelings(rng, monkeypatch):
     relabeled = np.stack([g(point) for g in listed], axis=1)
     assert np.exp(found.correction(anchor, relabeled)).mean() == approx(1.0, rel=1e-11)
     starts = Starts(fast.model.prior, np.array([0.5, 0.0]), np.stack([anchor, 0 * anchor]), found)
-    parts = [np.exp(starts.log_parts(np.full(24, a), relabeled)) for a in (0, 1)]
+    parts = [np.exp(starts.log_parts(np.full(24, a), relabeled, ONE_STEP)) for a in (0, 1)]
     assert np.sum(parts) / 24 == approx(1.0, rel=1e-11)
 
 

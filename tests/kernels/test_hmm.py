@@ -187,16 +187,16 @@ def test_filters_know_the_rows_so_far(size, spread, rng):
                 assert found[t] == approx(so_far[1][-1], abs=1e-9)
 
 
-@pytest.mark.parametrize("size", [1, 2, 100])
+@pytest.mark.parametrize(("size", "n_states"), [(1, 3), (2, 3), (2, 5), (100, 3), (100, 5)])
 @pytest.mark.parametrize("logs", [False, True])
-def test_draws_follow_the_posterior_of_paths(size, logs, rng):
-    """Chi-square over all paths; states of different lanes by uniform numbers of their own."""
+def test_draws_follow_the_posterior_of_paths(size, n_states, logs, rng):
+    """Chi-square over all paths; states of different lanes by uniform numbers of their own. Few states, and more."""
     n, n_draws = 4, 20_000
-    chain = sparse_chain(rng, 3, 1, masked=0.3)
-    log_likelihood = rng.normal(size=(1, 3, n))
+    chain = sparse_chain(rng, n_states, 1, masked=0.3)
+    log_likelihood = rng.normal(size=(1, n_states, n))
     if logs:  # a row that all states but one find unlikely, then one that only another can make
         log_likelihood[0, 1:, 1] -= 800.0
-        log_likelihood[0, :, 2] += [-1600.0, 0.0, 0.0]
+        log_likelihood[0, 0, 2] -= 1600.0
     starts, ends = np.array([0, n]), np.array([n])
     exact = by_enumeration(chain[0][0], chain[1][0], log_likelihood[0].T)
     passes = ForwardBackward(
@@ -206,8 +206,8 @@ def test_draws_follow_the_posterior_of_paths(size, logs, rng):
     )
     paths, log_z = np.empty((n_draws, n), dtype=int), np.zeros((n_draws, 1))
     for pieces in segments(starts, ends, size, 3 * size):
-        for piece, states in passes.drawn(pieces, lambda m: rng.random((n_draws, m)), log_z):
-            paths[:, piece.rows] = states
+        for piece, drawn in passes.drawn(pieces, lambda m: rng.random((n_draws, m)), log_z):
+            paths[:, piece.rows] = drawn.argmax(axis=1)
     assert log_z[:, 0] == approx(exact[0])
     drawn = {path: 0 for path, p in exact[4].items() if p > 0}
     for path in paths.tolist():

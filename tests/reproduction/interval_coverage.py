@@ -13,7 +13,7 @@ Counted for the three methods of ``sample_posterior`` at nominal 50, 80 and 95 %
     PYTHONPATH=tests python -P -m reproduction.interval_coverage table
 
 The record, interval_coverage_results.jsonl next to this file, has a line for each simulation; what is there is not
-done again. Its first lines lack predictive probabilities.
+done again. Its first lines lack predictive probabilities; what earlier versions drew, by other random numbers, stays.
 """
 
 from __future__ import annotations
@@ -315,28 +315,33 @@ class CoverageStudy:
 
     def table(self, records: list[dict]) -> Iterator[tuple[str, ...]]:
         """Rows of the table of the guide: coverage in percent at each level, by problem, quantity and method."""
-        for name in self.problems:
-            for n in sorted({each["n"] for each in records}):
-                of_problem = [each for each in records if each["problem"] == name and each["n"] == n]
-                if not of_problem:
-                    continue
-                for what in of_problem[-1]["held"]["draws"]:
-                    cells, asked = [], [each["held"] for each in of_problem if what in each["held"]["draws"]]
-                    for method in METHODS:
-                        *hits, total = np.sum([each[method][what] for each in asked if each[method]], axis=0)
-                        cells.append(" ".join(f"{100 * hit / total:.0f}" for hit in hits))
-                    yield name, str(n), str(len(asked)), what, *cells
+        for name, n in self._cells(records):
+            of_problem = self._of(records, name, n)
+            for what in of_problem[-1]["held"]["draws"]:
+                cells, asked = [], [each["held"] for each in of_problem if what in each["held"]["draws"]]
+                for method in METHODS:
+                    *hits, total = np.sum([each[method][what] for each in asked if each[method]], axis=0)
+                    cells.append(" ".join(f"{100 * hit / total:.0f}" for hit in hits))
+                yield name, str(n), str(len(asked)), what, *cells
 
     def costs(self, records: list[dict]) -> Iterator[tuple[str, ...]]:
         """Rows of the table of costs: median CPU seconds of the fit and of each method, and how often chains agreed."""
-        for name in self.problems:
-            of_problem = [each for each in records if each["problem"] == name]
-            if of_problem:
-                seconds = [
-                    f"{np.median([each['seconds'][what] for each in of_problem if what in each['seconds']]):.2f}"
-                    for what in ("fit", *METHODS)
-                ]
-                yield name, *seconds, f"{100 * np.mean([each['converged'] for each in of_problem]):.0f} %"
+        for name, n in self._cells(records):
+            of_problem = self._of(records, name, n)
+            seconds = [
+                f"{np.median([each['seconds'][what] for each in of_problem if what in each['seconds']]):.2f}"
+                for what in ("fit", *METHODS)
+            ]
+            yield name, str(n), *seconds, f"{100 * np.mean([each['converged'] for each in of_problem]):.0f} %"
+
+    def _cells(self, records: list[dict]) -> list[tuple[str, int]]:
+        """Problems and numbers of rows that there are simulations of."""
+        sizes = sorted({each["n"] for each in records})
+        return [(name, n) for name in self.problems for n in sizes if self._of(records, name, n)]
+
+    @staticmethod
+    def _of(records: list[dict], name: str, n: int) -> list[dict]:
+        return [each for each in records if each["problem"] == name and each["n"] == n]
 
     def run(self) -> None:
         """Measure further simulations, or print the tables."""

@@ -1,9 +1,9 @@
 """Is the evidence of linear dynamical systems as uncertain as it says? Runs of two scores beside what is known.
 
 Four tiny systems, whose evidence is known by quadrature over the parameters (one state, of which A and C are all that
-is not integrated in closed form) or by sums over draws from the prior, and two real series under one state: the Nile,
-and the air of New York [Chambers et al. 1983], whose references are long runs of annealed chains and of populations
-over growing data, put together by their errors. Each run has a seed of its own, for fit and score.
+is not integrated in closed form) or by sums over draws from the prior, and two real series under one state and two:
+the Nile, and the air of New York [Chambers et al. 1983], whose references are long runs of annealed chains and of
+populations over growing data, put together by their errors. Each run has a seed of its own, for fit and score.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     PYTHONPATH=tests python -P -m reproduction.linear_system_evidences measure --seconds 900
@@ -40,9 +40,16 @@ SCORES = ("auto", "ais")
 N_TINY, N_REAL, N_STARTS = 60, 10, 3
 LONG_CHAINS = {"kind": "ais", "n_chains": 256, "n_steps": 256}
 LONG_POPULATION = {"kind": "smc_data", "n_particles": 8192, "max_particles": 16_384, "error": 0.03}
-# What is asked. Chains of several states are worth too few of them yet.
-ASKED = [(name, "auto") for name in EVIDENCES] + [(name, "ais") for name in EVIDENCES if name != "two states"]
-ASKED += [(name, score) for name in ("nile", "air quality") for score in SCORES]
+# Real series, each under one state and under two, and the prior of all of them.
+REAL = {f"{series}, {number}": k for k, number in enumerate(("one", "two"), 1) for series in ("nile", "air quality")}
+PRIOR = {
+    "transition_precision_prior": 1.0,
+    "loading_precision_prior": 1.0,
+    "noise_shape_prior": 1.0,
+    "noise_rate_prior": 1.0,
+}
+# What is asked.
+ASKED = [(name, score) for names in (EVIDENCES, REAL) for score in SCORES for name in names]
 
 
 def real() -> Iterator[Problem]:
@@ -50,8 +57,11 @@ def real() -> Iterator[Problem]:
     series = {"nile": load_nile().data}
     if is_here("air_quality"):
         series["air quality"] = air_quality()
-    for name, X in series.items():
-        yield Problem(name, "real", VBLinearDynamicalSystem(1), np.asarray(X), (LONG_CHAINS, LONG_POPULATION))
+    for name, k in REAL.items():
+        X = series.get(name.split(", ")[0])
+        if X is not None:
+            model = VBLinearDynamicalSystem(k, **PRIOR)
+            yield Problem(name, "real", model, np.asarray(X), (LONG_CHAINS, LONG_POPULATION))
 
 
 def of_tiny(name: str, score: str, seed: int) -> Evidence:
@@ -146,7 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["measure", "table"])
     parser.add_argument("--seconds", type=float, default=900.0, help="of CPU time")
-    parser.add_argument("--only", nargs="+", default=[*EVIDENCES, "nile", "air quality"])
+    parser.add_argument("--only", nargs="+", default=[*EVIDENCES, *REAL])
     options = parser.parse_args()
     if options.what == "measure":
         measure(options.seconds, options.only)

@@ -8,8 +8,8 @@ from reproduction.coverage import check_draws_hold, check_once, check_page
 #: Studies, by the page of the guide that shows their tables.
 STUDIES = {"factors.rst": loadings_coverage.STUDY, "state_space.rst": linear_system_coverage.STUDY}
 METHODS = ("draws", "linear_response")
-# Noises that are a small share of their columns: the default prior counts as two steps of nothing but noise.
-DRAWN_BY_PRIORS = {"one state": {"noises"}, "two states": {"noises"}}
+# Noises that are a small share of their columns: this prior counts as two steps of nothing but noise.
+DRAWN_BY_PRIORS = {"two states, rate 1": {"noises"}}
 PROBLEMS = [pytest.param(study, name, id=name) for study in STUDIES.values() for name in study.problems]
 
 

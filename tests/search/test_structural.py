@@ -200,7 +200,7 @@ def test_a_climb_by_bounds_ends_as_high_as_one_by_fits():
 @pytest.mark.parametrize("kind", ["bic", "draper"])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_what_is_pruned_could_not_win(kind, missing):
-    space = CardinalityGrid({"h0": range(1, 7), "h1": range(1, 7)}, structure="[h0][h1][x|h0][y|h0:h1][z|h1][w|h1]")
+    space = CardinalityGrid({"h0": range(1, 6), "h1": range(1, 6)}, structure="[h0][h1][x|h0][y|h0:h1][z|h1][w|h1]")
     X, tables = rows(50, missing=missing), {}
     for prune in (False, True):
         search = StructureSearchCV(

@@ -5,7 +5,7 @@ The formulas stand in `skvbem.emissions.gaussian.dense`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Self
@@ -235,17 +235,25 @@ class DenseStep(Step):
             cells = by_lane(natural, 2 + d + d * (d + 1) // 2)
             at_origin, linear, products = cells[..., 0] + cells[..., 1], cells[..., 2 : 2 + d], cells[..., 2 + d :]
         precision = unpack_symmetric(-2 * products / pairings(d), d)
-        mean = np.linalg.solve(precision, linear[..., None])[..., 0]
-        peak = at_origin + log_volume + 0.5 * (linear * mean).sum(axis=-1)
-        self.quadratic = Quadratic(precision, mean, peak)
+        self.precision, self.constant, self.linear, self.products = precision, at_origin + log_volume, linear, products
         far = (np.abs(precision) @ reach * reach).sum(axis=-1).max(initial=0.0)
         self.expanded = d <= MAX_EXPANDED_COLUMNS and far <= MAX_EXPANDED_SQUARE
         self.shape, self.n_components = linear.shape, linear.shape[1]
-        of_pattern = 8 * (2 * precision.size + 4 * linear.size + products.size)
-        self._observed = lru_cache(maxsize=max(_PATTERN_BYTES // of_pattern, 1))(self._without)
 
-    def _without(self, *missing: int) -> Observed:
-        return self.quadratic.without(self.whitener[:, list(missing)])
+    @cached_property
+    def quadratic(self) -> Quadratic:
+        """What natural parameters say of whole rows, by means and largest values."""
+        mean = np.linalg.solve(self.precision, self.linear[..., None])[..., 0]
+        return Quadratic(self.precision, mean, self.constant + 0.5 * (self.linear * mean).sum(axis=-1))
+
+    @cached_property
+    def _observed(self) -> Callable[..., Observed]:
+        """What is left of it where some columns are missing, by these."""
+        quadratic, whitener = self.quadratic, self.whitener  # not `self`: steps would wait for the garbage collector
+        of_pattern = 8 * (2 * self.precision.size + 4 * self.linear.size + self.products.size)
+        return lru_cache(maxsize=max(_PATTERN_BYTES // of_pattern, 1))(
+            lambda *missing: quadratic.without(whitener[:, list(missing)])
+        )
 
     def log_likelihood(self, block: DenseTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
@@ -261,11 +269,14 @@ class DenseStep(Step):
     def _of_rows(self, block: DenseTable, rows, missing: tuple[int, ...]) -> np.ndarray:
         """Log likelihoods (n_lanes x n_components, n_rows) of rows with these columns missing."""
         n_lanes, n_components, d = self.shape
-        observed = self._observed(*missing)
         if not self.expanded:
+            observed = self._observed(*missing)
             log_likelihood = observed.peak[..., None] - 0.5 * observed.squares(block.frame[:, rows])
             return log_likelihood.reshape(n_lanes * n_components, -1)
-        linear, products = observed.expanded
+        if missing:
+            linear, products = self._observed(*missing).expanded
+        else:  # natural parameters as they are
+            linear, products = np.concatenate([self.constant[..., None], self.linear], axis=-1), self.products
         features = block.features[:, rows]
         if not self.tied:
             matrix = np.concatenate([linear, products], axis=-1).reshape(n_lanes * n_components, -1)

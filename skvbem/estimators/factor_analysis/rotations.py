@@ -93,15 +93,17 @@ class Rotation:
         return gradient_projection(loadings, self.criterion, starts, is_oblique=self.is_oblique and self.power == 1)
 
     def _raised(self, loadings: np.ndarray, turns: np.ndarray) -> np.ndarray:
-        """T of promax, from those of varimax; the same T without a power."""
+        """T of promax, from those of varimax; those as they are without a power, or where loadings lack a rank."""
         if self.power == 1:
             return turns
         rotated = loadings @ turns
         target = rotated * np.abs(rotated) ** (self.power - 1)
         map = np.linalg.pinv(rotated) @ target
-        # factors of variance 1
         inverse = np.linalg.pinv(map)
-        return (turns @ inverse.swapaxes(-1, -2)) / np.linalg.norm(inverse, axis=-1)[..., None, :]
+        lengths = np.linalg.norm(inverse, axis=-1)[..., None, :]
+        raised = (turns @ inverse.swapaxes(-1, -2)) / np.where(lengths > 0, lengths, 1.0)  # factors of variance 1
+        has_inverse = np.linalg.matrix_rank(map) == map.shape[-1]
+        return np.where(has_inverse[..., None, None], raised, turns)
 
 
 #: Rotations by name. Varimax, and promax after it, weigh all columns of the data alike, as R does.

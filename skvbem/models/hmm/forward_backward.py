@@ -116,7 +116,7 @@ class ForwardBackward:
     def drawn(
         self, pieces: list[Segment], uniform: Callable[[int], np.ndarray], log_z: np.ndarray
     ) -> Iterator[tuple[Segment, np.ndarray]]:
-        """State paths drawn from the posterior, (n_lanes, n_rows); 0 in rows of no sequence.
+        """Paths drawn from the posterior: 1 for the state of a row, else 0, (n_lanes, n_states, n_rows).
 
         First states and transitions drawn are added to `first_counts` and `counts`.
 
@@ -132,11 +132,10 @@ class ForwardBackward:
         after = np.zeros(self.n_lanes, dtype=np.int64)
         for k in reversed(range(len(pieces))):
             (logs, kept), numbers = self._taken_up(pieces[k], in_logs), uniform(pieces[k].n_rows)
-            states = np.zeros(numbers.shape, dtype=np.int64)
-            drawn = states, self.first_counts, self.counts
-            self._call(_hmm.draw, pieces[k], logs, carries[k], after, in_logs, log_z, numbers, *drawn, *kept)
+            counts = self.first_counts, self.counts  # states are written over the log likelihoods
+            self._call(_hmm.draw, pieces[k], logs, carries[k], after, in_logs, log_z, numbers, *counts, *kept)
             self._leave(*kept)
-            yield pieces[k], states
+            yield pieces[k], logs
 
     def best(self, pieces: list[Segment]) -> tuple[np.ndarray, np.ndarray]:
         """The most probable path of each sequence at the first lane, (n_rows,), and its ln p, nats, (n_sequences,)."""

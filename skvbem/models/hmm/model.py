@@ -237,7 +237,7 @@ class HMM(LabelModel):
         for pieces in segments(starts, starts[1:], *self.segment_rows()):
             log_z = np.zeros((1, len(pieces[0].starts)))
             for piece, drawn in passes.drawn(pieces, lambda n: rng.random((1, n)), log_z):
-                states[piece.rows] = drawn[0]
+                states[piece.rows] = drawn[0].argmax(axis=0)
         return self.emission.sample(point[2], states, rng), states
 
     def statistics_of(self, responsibilities: np.ndarray | Iterable[np.ndarray], data: HMMData) -> np.ndarray:

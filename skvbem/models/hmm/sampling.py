@@ -29,18 +29,14 @@ def completed(model: HMM, natural: np.ndarray, data: HMMData, rng: ParallelGener
     """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes)."""
     step, n_lanes = model.step(natural, data), natural.shape[1]
     passes, total, log_z = model.forward_backward(natural, data, step), step.zeros(), np.zeros(n_lanes)
-    is_conjugate, numbers = model.emission.is_conjugate(data.table), np.arange(model.n_components)[:, None]
-
-    def uniform(n_rows: int) -> np.ndarray:
-        return np.ascontiguousarray(rng.random((n_rows, n_lanes)).T)
-
+    is_conjugate = model.emission.is_conjugate(data.table)
     for pieces in data.segments(*model.segment_rows()):  # the same for any number of lanes
         of_sequences = np.zeros((n_lanes, len(pieces[0].starts)))
-        for piece, states in passes.drawn(pieces, uniform, of_sequences):
+        for piece, drawn in passes.drawn(pieces, rng.random_by_lane, of_sequences):
             if is_conjugate:
-                step.add(data.table[piece.rows], (states[:, None] == numbers).astype(float).swapaxes(-1, -2), total)
+                step.add(data.table[piece.rows], drawn.swapaxes(-1, -2), total)
             else:
-                step.add_drawn(data.table[piece.rows], states, rng, total)
+                step.add_drawn(data.table[piece.rows], drawn.argmax(axis=1), rng, total)
         log_z += of_sequences.sum(axis=1)
     of_emission = step.statistics(total).reshape(-1, n_lanes)
     return log_z, model.joined_statistics(passes.first_counts, passes.counts, of_emission)

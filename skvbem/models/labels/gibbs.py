@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.capabilities import Path
+from skvbem.capabilities import AnnealingPlan, Path
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.model import LabelModel
 
@@ -41,6 +41,11 @@ class GibbsSampler:
     model: Any
     log_z: Callable[[np.ndarray, Any], np.ndarray]
     completed: Callable[[np.ndarray, Any, ParallelGenerator], tuple[np.ndarray, np.ndarray]]
+
+    @property
+    def plan(self) -> AnnealingPlan:
+        """From wide starts and from the prior."""
+        return AnnealingPlan()
 
     def paths(self, data: Any, statistics: np.ndarray) -> Path:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
@@ -196,8 +201,7 @@ class GibbsSampler:
 
     def _points_after(self, statistics: np.ndarray, rng: ParallelGenerator) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
-        posterior = self.model.prior + statistics
-        return np.ascontiguousarray(self.model.prior.natural(posterior.sample(rng)))
+        return np.ascontiguousarray((self.model.prior + statistics).draw_natural(rng))
 
 
 def rows_of_block(model: LabelModel) -> int:

@@ -38,9 +38,8 @@ from skvbem.models.linear_dynamical_system.smoother import (
     FirstStates,
     Smoother,
     products,
-    transitions,
 )
-from skvbem.models.linear_dynamical_system.state_map import StateMoments
+from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateMoments
 from skvbem.models.partial_sums import summed
 
 # Rows times states times starts below which threads cost more than they bring.
@@ -233,7 +232,7 @@ class LinearDynamicalSystem(LatentModel):
 
         worth = len(data) * self.n_states * natural.shape[1] > _WORTH_THREADS
         statistics, moments, log_z = summed(sums, data.units, n_threads if worth else 1)
-        expansion = StateMoments(self.n_states, moments)
+        expansion = StateMoments((self.n_states, self.n_inputs, self.n_output_inputs), moments)
         return Expectation(np.ascontiguousarray(statistics.T), log_z, expansion=expansion)
 
     def _of_unit(self, potentials: Potentials, data: LDSData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -297,22 +296,21 @@ class LinearDynamicalSystem(LatentModel):
 
     def _statistics(self, data: LDSData, r: np.ndarray, covariances: Covariances) -> tuple[np.ndarray, np.ndarray]:
         """Statistics and moments at means of regressors r (n_rows, k + n_output_inputs)."""
-        k, x = self.n_states, r[:, : self.n_states]
+        k, d, begins = self.n_states, r.shape[1], data.first_rows
         sums = [self._products(data, r, rows) for rows in data.chunks or [slice(0, 0)]]
-        w, s, squares, of_groups, total = (sum(part[1:], part[0]) for part in zip(*sums))
-        w[:k, :k] += covariances.before
-        s[:k] += covariances.crossed
+        before, crossed, after, of_groups, total = (sum(part[1:], part[0]) for part in zip(*sums))
+        before[:k, :k] += covariances.before
+        crossed[:k, :k] += covariances.crossed.T
+        after[:k, :k] += covariances.after
         group, first = data.groups
         seen = data.patterns[:, first].T.astype(float)
         of_groups[:, :k, :k] += (seen @ covariances.of_pattern.reshape(-1, k * k)).reshape(-1, k, k)
-        statistics = self._flat(data, w, s.T, of_groups[group[self._owners]], total)
-        moments, rows = np.zeros((k + 1, 2 * k + 1)), data.first_rows
-        weighted = x[rows] * data.row_weight[rows, None]
-        moments[:k, :k] = weighted.T @ x[rows] + covariances.first
-        moments[:k, k : 2 * k] = squares + covariances.after
-        moments[:k, 2 * k] = weighted.sum(axis=0)
-        moments[k, 0] = data.row_weight.sum()
-        return statistics, moments
+        z = np.r_[:k, d : len(before)]  # states and inputs
+        statistics = self._flat(data, before[np.ix_(z, z)], crossed[:k, z], of_groups[group[self._owners]], total)
+        at_first = np.concatenate([r[begins], np.ones((len(begins), 1))], axis=1)
+        of_first = (at_first * data.row_weight[begins, None]).T @ at_first
+        of_first[:k, :k] += covariances.first
+        return statistics, BasisMoments(before, crossed, after, of_first, data.row_weight.sum()).packed()
 
     def assembled(
         self, data: LDSData, before: np.ndarray, steps: np.ndarray, by_pattern: np.ndarray, total: np.ndarray
@@ -339,20 +337,24 @@ class LinearDynamicalSystem(LatentModel):
 
     def _products(self, data: LDSData, r: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
         """Weighted sums of products over some rows: z z', z x', x x' after steps, r r' of columns, and y r'."""
-        here, (z, later) = r[rows], transitions(data, r, rows, self.n_states)
-        weighted, weighted_z, weighted_later = here, z, later
+        here, follows = r[rows], slice(rows.start or 1, rows.stop)
+        # steps into first rows of other sequences are none: they have a weight of 0
+        z, later = r[follows.start - 1 : follows.stop - 1], r[follows]
+        if self.n_inputs:
+            z = np.concatenate([z, data.inputs[follows]], axis=1)
+        weighted, weighted_later, weighted_z = here, later, z
         if not data.is_unweighted:
             weighted = here * data.row_weight[rows, None]
         if not (data.is_unweighted and data.follows is None):
-            weight = data.step_weight[rows.start or 1 : rows.stop, None]
-            weighted_z, weighted_later = z * weight, later * weight
+            weight = data.step_weight[follows, None]
+            weighted_later, weighted_z = later * weight, z * weight
         d = r.shape[1]
         if data.group_mask is None:
             of_groups = (weighted.T @ here)[None]
         else:
             of_groups = unpack_symmetric(data.group_mask[rows].T @ products(weighted, here), d)
         total = data.measured[rows].T @ weighted
-        return weighted_z.T @ z, weighted_z.T @ later, weighted_later.T @ later, of_groups, total
+        return weighted_z.T @ z, weighted_later.T @ z, weighted_later.T @ later, of_groups, total
 
     def statistics_of_start(self, data: LDSData, x: np.ndarray, variance: Any) -> np.ndarray:
         """Statistics (n_cells,) of independent states with means (n_rows, k) and a covariance, for a start.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations, product
 from math import factorial
 from typing import Any
@@ -12,7 +13,7 @@ from scipy.linalg import expm
 
 from skvbem._kernels import _block_chain
 from skvbem._numerics import unpack_symmetric
-from skvbem.capabilities import Path
+from skvbem.capabilities import AnnealingPlan, Path
 from skvbem.emissions.symmetries import AlikeCells, SignedPermutations, unchanged
 from skvbem.errors import TooLargeError
 from skvbem.families import Regression
@@ -21,7 +22,7 @@ from skvbem.models.labels.gibbs import GibbsSampler, between
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import REPEATS
-from skvbem.models.linear_dynamical_system.turns import TurnedRelabelings, is_free_to_turn
+from skvbem.models.linear_dynamical_system.turns import TurnedRelabelings, in_basis, is_free_to_turn, random_turns
 from skvbem.models.relabelings import SignedRelabelings
 
 # Chains that run side by side, at most, and numbers of states that they draw at once.
@@ -122,8 +123,20 @@ class StateSampler(GibbsSampler):
 
     States say much of what the parameters are, and parameters of the states, so that Gibbs chains alone take a hundred
     sweeps to forget. After each of them points take Metropolis steps with the states summed out, as wide as the
-    curvature of the density about the start of the path says.
+    curvature of the density about the start of the path says. Before the posterior, which does not tell them apart,
+    states turn and change signs and orders.
     """
+
+    @property
+    def plan(self) -> AnnealingPlan:
+        """From VB fits as they are, with steps that grow small where states begin to turn."""
+        return AnnealingPlan(fractions=(1.0,), bend=-1.05, moves_labels=True)
+
+    @cached_property
+    def _turns(self) -> dict[str, bool]:
+        """Which turns of the states change neither the prior nor the likelihood, as `random_turns` is told."""
+        alike = StateRelabelings(self.model)
+        return {"anywhere": is_free_to_turn(self.model), "orders": alike.n_orders > 1, "signs": alike.has_signs}
 
     def paths(self, data: LDSData, statistics: np.ndarray) -> SteppedPath:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
@@ -162,7 +175,8 @@ class StateSampler(GibbsSampler):
                 with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
                     natural = prior.natural(prior.from_unconstrained(free))
                 self._choose(workspace, path, t, rng, log_point, log_density, natural)
-        for propose in (self._in_another_basis, self._moved_along) * _N_CHANGES:
+        proposals = (self._in_another_basis, self._moved_along)
+        for propose in (*proposals, *((self._turned,) if t < 1.0 else ())) * _N_CHANGES:
             self._choose(workspace, path, t, rng, log_point, log_density, *propose(workspace, log_point, rng))
 
     def _choose(self, workspace, path, t, rng, log_point, log_density, proposed, log_volume=0.0) -> None:
@@ -182,14 +196,15 @@ class StateSampler(GibbsSampler):
         prior, k = self.model.prior, self.model.n_states
         width = _STEP / (k * np.sqrt(2.0 * max(len(data), 1))) * 2.0 ** (_WIDER * rng.random(log_point.shape[1:]))
         away = width[:, None, None] * np.moveaxis(rng.standard_normal((k, k, log_point.shape[1])), -1, 0)
-        map, back = expm(away), expm(-away)
-        point = prior.from_natural(log_point)
-        m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point)
-        m = map @ np.concatenate([m[..., :k] @ back, m[..., k:]], axis=-1)
-        c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)
-        changed = [part._replace(coefficients=np.moveaxis(x, 0, -1)) for part, x in zip(point, (m, c))]
+        changed = in_basis(prior.from_natural(log_point), expm(away), expm(-away))
         volume = (self.model.n_inputs - self.model.n_columns) * np.trace(away, axis1=1, axis2=2)
-        return prior.natural(tuple(changed)), volume
+        return prior.natural(changed), volume
+
+    def _turned(self, data: LDSData, log_point: np.ndarray, rng: ParallelGenerator) -> tuple:
+        """Points of turned states, which the posterior does not tell apart, only what lies before it."""
+        prior, n_lanes = self.model.prior, log_point.shape[1]
+        turns = random_turns(rng, self.model.n_states, n_lanes, **self._turns)
+        return (prior.natural(in_basis(prior.from_natural(log_point), turns, turns.swapaxes(-1, -2))),)
 
     def _moved_along(self, data: LDSData, log_point: np.ndarray, rng: ParallelGenerator) -> tuple:
         """Points of states that are moved along with the inputs of columns, the constant of an offset among them."""
@@ -238,7 +253,7 @@ class StateRelabelings:
     model: LinearDynamicalSystem
 
     @property
-    def _orders(self) -> int:
+    def n_orders(self) -> int:
         """Number of orders of states that the prior does not tell apart."""
         first, k = self.model.first, self.model.n_states
         natural = self.model.prior.expected_natural()
@@ -248,7 +263,7 @@ class StateRelabelings:
         return factorial(k) if _leave(change, natural) else 1
 
     @property
-    def _has_signs(self) -> bool:
+    def has_signs(self) -> bool:
         """Whether the prior does not tell a state from its negative."""
         first, natural = self.model.first, self.model.prior.expected_natural()
         k = self.model.n_states
@@ -260,7 +275,7 @@ class StateRelabelings:
     def relabelings(self, hidden: Any, limit: int = 50_000) -> SignedRelabelings | None:
         """All orders and signs of states that leave the prior as it is; None beyond a limit."""
         k = self.model.n_states
-        n_orders, n_signs = self._orders, 2**k if self._has_signs else 1
+        n_orders, n_signs = self.n_orders, 2**k if self.has_signs else 1
         if n_orders * n_signs > limit:
             return None
         orders = list(permutations(range(k))) if n_orders > 1 else [tuple(range(k))]
@@ -271,13 +286,13 @@ class StateRelabelings:
 
     def log_n_relabelings(self, hidden: Any) -> float:
         """ln of the number of orders and signs."""
-        signs = self.model.n_states * np.log(2.0) if self._has_signs else 0.0
-        return float(np.log(float(self._orders)) + signs)
+        signs = self.model.n_states * np.log(2.0) if self.has_signs else 0.0
+        return float(np.log(float(self.n_orders)) + signs)
 
     def listed_relabelings(self, hidden: Any, limit: int) -> np.ndarray:
         """No list of cells says what changes signs, so that where a sign can change there is none: TooLargeError."""
         relabelings = self.relabelings(hidden, limit)
-        if relabelings is None or self._has_signs:
+        if relabelings is None or self.has_signs:
             raise TooLargeError(
                 f"There are {np.exp(self.log_n_relabelings(hidden)):.4g} orders and signs of the "
                 f"{self.model.n_states} states: none of them is an order of numbers alone, which can be mixed."

@@ -215,26 +215,16 @@ class Smoother:
             spread = summed_over(np.moveaxis(spread, 0, -1), group, len(first))
             of_groups -= 0.5 * products(here, here) @ (pairings(len(spread)) * pack_symmetric(spread.T)).T
             terms = np.einsum("tg,tg->t", of_groups, data.group_mask[rows])
-        z, later = transitions(data, r, rows, potentials.n_states)
+        follows = slice(rows.start or 1, rows.stop)
+        z, later = r[follows.start - 1 : follows.stop - 1, : potentials.n_states], r[follows, : potentials.n_states]
+        if data.inputs.shape[1]:
+            z = np.concatenate([z, data.inputs[follows]], axis=1)
         left = later - z @ potentials.transition.T
         steps = np.einsum("ti,ti->t", left, left) + np.einsum("ti,ti->t", z @ potentials.transition_spread, z)
-        follows = slice(rows.start or 1, rows.stop)
         if data.follows is not None:
             steps *= data.follows[follows]
         terms[len(terms) - len(steps) :] -= 0.5 * steps
         return terms
-
-
-def transitions(data: LDSData, r: np.ndarray, rows: slice, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Regressors z (n, k + n_inputs) of the steps into some rows, and states after them; not into row 0.
-
-    Those into first rows of other sequences are no steps: they have a weight of 0.
-    """
-    follows = slice(rows.start or 1, rows.stop)
-    z = r[follows.start - 1 : follows.stop - 1, :k]
-    if data.inputs.shape[1]:
-        z = np.concatenate([z, data.inputs[follows]], axis=1)
-    return z, r[follows, :k]
 
 
 def products(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -1,19 +1,22 @@
 r"""The basis of the states: a linear map of them, with coefficients that undo it, by which the bound rises most.
 
-With states R x in place of x their entropy grows by :math:`n_x \ln|\det R|`, and statistics become those of R x. After
-an M step the bound is this entropy and the log evidence of complete data,
+States x become :math:`\tilde x = R x + M v`, v being the inputs of the measurements, the constant 1 among them: where a
+level walks, what of it is state and what is offset is as open as its unit. Columns are as likely as before, with
+coefficients :math:`C R^{-1}` and :math:`D - C R^{-1} M`. The entropy of the states grows by :math:`n_x \ln|\det R|`.
+After an M step the bound is this entropy and the log evidence of complete data,
 
-.. math:: f(R) = n_x \ln|\det R| - \tfrac12 \operatorname{tr}(V_0^{-1} R I_1 R^\top) + m_0^\top V_0^{-1} R i_1
-                 - \tfrac12 \operatorname{tr}(R X_2 R^\top) + \sum_b \ln\text{evidence}_b(\text{statistics of } R x),
+.. math:: f(R, M) = n_x \ln|\det R| - \tfrac12 \operatorname{tr}(V_0^{-1} I_1) + m_0^\top V_0^{-1} i_1
+                 - \tfrac12 \operatorname{tr} X_2 + \sum_b \ln\text{evidence}_b,
 
-with :math:`I_1, i_1` the sums of squares and of first states and :math:`X_2` of those after them. Plain steps turn the
-basis as slowly as states are known surely: a few steps of a quasi-Newton method go where thousands of them lead.
+with :math:`I_1, i_1` the sums of squares and of first states, :math:`X_2` of squares of those after them, and all
+statistics those of the states in the new basis. Plain steps change the basis as slowly as states are known surely: a
+few steps of a quasi-Newton method go where thousands of them lead.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -27,24 +30,62 @@ _MAX_STEPS = 3
 _NEGLIGIBLE = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class StateMoments:
-    """What the bound has of the basis of states beside statistics.
+class BasisMoments(NamedTuple):
+    """Sums over steps of products of states x and inputs: all that the bound has of the basis of states.
 
     Parameters
     ----------
-    n_states : int
-    moments : ndarray of shape (n_lanes, k + 1, 2 k + 1)
-        Squares of first states, squares of states after others, sums of first states; below the number of states.
+    before : ndarray of shape (k + r + q, k + r + q)
+        Of (x, v) before a step and the inputs u of the step.
+    crossed : ndarray of shape (k + r, k + r + q)
+        Of (x, v) after a step with these.
+    after : ndarray of shape (k + r, k + r)
+        Of (x, v) after a step.
+    first : ndarray of shape (k + r + 1, k + r + 1)
+        Of (x, v, 1) of first steps.
+    n : float
+        Number of states.
     """
 
-    n_states: int
+    before: np.ndarray
+    crossed: np.ndarray
+    after: np.ndarray
+    first: np.ndarray
+    n: float
+
+    @classmethod
+    def unpacked(cls, flat: np.ndarray, k: int, q: int, r: int) -> Self:
+        """The moments of k states, q inputs of these and r of the measurements, from what `packed` gave."""
+        shapes = [(k + r + q,) * 2, (k + r, k + r + q), (k + r,) * 2, (k + r + 1,) * 2, ()]
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+        before, crossed, after, first, n = (
+            part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes)
+        )
+        return cls(before, crossed, after, first, float(n))
+
+    def packed(self) -> np.ndarray:
+        """All moments, flat."""
+        return np.concatenate([np.ravel(part) for part in self])
+
+
+@dataclass(frozen=True, eq=False)
+class StateMoments:
+    """What the bound has of the basis of states, of many lanes.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Numbers of states, of their inputs and of those of the measurements.
+    moments : ndarray of shape (n_lanes, n_moments)
+        As `BasisMoments.packed` gives them.
+    """
+
+    sizes: tuple[int, int, int]
     moments: np.ndarray
 
-    def of_lane(self, lane: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Squares (k, k) of first states and of those after others, sums of first states (k,), number of states."""
-        k, moments = self.n_states, self.moments[lane]
-        return moments[:k, :k], moments[:k, k : 2 * k], moments[:k, 2 * k], float(moments[k, 0])
+    def of_lane(self, lane: int) -> BasisMoments:
+        """Moments of one lane."""
+        return BasisMoments.unpacked(self.moments[lane], *self.sizes)
 
 
 class StateBasis:
@@ -58,55 +99,67 @@ class StateBasis:
         Of dynamics and emission, given hyperparameters if these are hidden.
     first : FirstStates
     statistics : ndarray of shape (n_cells,)
-    moments : tuple
-        As `StateMoments.of_lane` gives them.
+    moments : BasisMoments
     """
 
-    def __init__(self, form: Any, prior: Product, first: FirstStates, statistics: np.ndarray, moments: tuple):
+    def __init__(self, form: Any, prior: Product, first: FirstStates, statistics: np.ndarray, moments: BasisMoments):
         self.form, self.prior, self.first, self.moments = form, prior, first, moments
         self.k = len(first.mean)
+        self.r = len(moments.after) - self.k
         layouts: Any = prior.blocks
         self.layouts = layouts
         self.parts = [_matrices(block, u) for block, u in zip(layouts, prior.split(statistics))]
         self.of_prior = [_matrices(block, u) for block, u in zip(layouts, prior.split(prior.coordinates))]
 
+    @property
+    def unit(self) -> np.ndarray:
+        """The map (k, k + r) that leaves states as they are."""
+        return np.eye(self.k, self.k + self.r)
+
     def statistics(self, map: np.ndarray) -> np.ndarray:
-        """Statistics (n_cells,) of states in another basis."""
-        (w, s, *_), (g, c, *rest) = self.parts
-        of_z, of_r = _extended(map, w.shape[-1]), _extended(map, g.shape[-1])
-        of_dynamics = pack_symmetric(of_z @ w @ of_z.T).ravel(), (map @ s @ of_z.T).ravel()
+        """Statistics (n_cells,) of states after a map (k, k + r)."""
+        of_z, of_r = self._extended(map)
+        (before, crossed, *_), (g, c, *rest) = self.moments, self.parts[1]
+        of_dynamics = pack_symmetric((of_z @ before @ of_z.T)[None]).ravel(), (map @ crossed @ of_z.T).ravel()
         of_emission = pack_symmetric(of_r @ g @ of_r.T).ravel(), (c @ of_r.T).ravel()
         return np.concatenate([*of_dynamics, *of_emission, *rest])
 
     def value(self, map: np.ndarray) -> tuple[float, np.ndarray]:
-        """f at a map (k, k), nats, and its derivatives (k, k); -inf where the map is singular or reflects."""
-        sign, log_det = np.linalg.slogdet(map)
+        """f at a map [R M], (k, k + r), nats, and its derivatives; -inf where R is singular or reflects."""
+        value, slope, _ = self._evaluated(map)
+        return value, slope
+
+    def _evaluated(self, map: np.ndarray) -> tuple[float, np.ndarray, tuple]:
+        """f at a map, its derivatives, and natural parameters of both blocks after an M step."""
+        k, r = self.k, self.r
+        sign, log_det = np.linalg.slogdet(map[:, :k])
         if sign <= 0:
-            return -np.inf, np.zeros(map.shape)
-        (w, s, *_), (g, c, *_) = self.parts
-        of_z, of_r, k = _extended(map, w.shape[-1]), _extended(map, g.shape[-1]), self.k
-        of_complete, (phi_w, phi_s), (phi_g, phi_c) = self._of_complete(map, of_z, of_r)
-        squares, later, sums, n = self.moments
+            return -np.inf, np.zeros(map.shape), ()
+        of_z, of_r = self._extended(map)
+        (before, crossed, after, first, n), (g, c, *_) = self.moments, self.parts[1]
+        of_complete, *naturals = self._of_complete(map, of_z, of_r)
+        (phi_w, phi_s), (phi_g, phi_c) = naturals
         precision = self.first.precision
-        of_first = precision @ map @ squares - np.outer(precision @ self.first.mean, sums)
-        of_later = map @ later
-        value = n * log_det - 0.5 * np.vdot(of_first + of_later, map) + of_complete
-        value += 0.5 * float(self.first.mean @ precision @ map @ sums)
-        slope = n * np.linalg.inv(map).T - of_first - of_later
-        slope += (2 * phi_w @ of_z @ w).sum(axis=0)[:k, :k] + phi_s @ of_z @ s.T + (phi_s.T @ map @ s)[:k, :k]
-        slope += (2 * phi_g @ of_r @ g).sum(axis=0)[:k, :k] + (phi_c.T @ c)[:k, :k]
-        return float(value), slope
+        pulled = np.outer(precision @ self.first.mean, first[-1, :-1])
+        of_first = precision @ map @ first[:-1, :-1] - pulled
+        of_later = map @ after
+        value = n * log_det - 0.5 * np.vdot(of_first + of_later, map) + 0.5 * np.vdot(pulled, map) + of_complete
+        slope = phi_s @ of_z @ crossed.T - of_first - of_later
+        slope[:, :k] += n * np.linalg.inv(map[:, :k]).T
+        slope += (2 * phi_w.sum(axis=0) @ of_z @ before + phi_s.T @ map @ crossed)[:k, : k + r]
+        slope += (2 * phi_g @ of_r @ g).sum(axis=0)[:k] + (phi_c.T @ c)[:k]
+        return float(value), slope, tuple(naturals)
 
     def best(self) -> np.ndarray | None:
-        """The map (k, k) found by a few steps from the identity; None where the bound does not rise by it.
+        """The map (k, k + r) found by a few steps from the identity; None where the bound does not rise by it.
 
-        Where no prior has a say, the map is that of `whitening`.
+        Where no prior has a say, R is at first that of `whitening`, and is it where nothing shifts.
         """
-        n, unit = max(self.moments[3], 1.0), np.eye(self.k)
+        n, unit = max(self.moments.n, 1.0), self.unit
         closed, rise = (None, 0.0) if self.form.density else self.whitening()
-        if not self.form.density and not self.form.prior_share:
+        if not self.form.density and not self.form.prior_share and not self.r:
             return closed if rise > _NEGLIGIBLE * n else None
-        here, slope = self.value(unit)
+        here, slope, naturals = self._evaluated(unit)
         if not np.isfinite(here):
             return None
         value, map = here, unit
@@ -114,8 +167,32 @@ class StateBasis:
             at_closed = self.value(closed)
             if at_closed[0] > here:
                 (value, slope), map = at_closed, closed
-        value, map = _ascended(self.value, map, value, slope, n)
+        value, map = _ascended(self.value, map, value, slope, n, self._shift_scales(naturals))
         return map if value > here + _NEGLIGIBLE * n else None
+
+    def _shift_scales(self, naturals: tuple) -> np.ndarray:
+        """Inverse curvatures of f by the columns of M, (r, k, k), where coefficients undo M and others stay."""
+        k, (phi_w, phi_s), (phi_g, _) = self.k, *naturals
+        squares, link = -2 * phi_w.sum(axis=0)[:k, :k], phi_s[:, :k]
+        scales, owner = np.empty((self.r, k, k)), self.layouts[1].precision_of
+        n_sharing = np.bincount(owner)
+        for j in range(self.r):
+            at = k + j
+            of_prior = self.of_prior[1][0][:, at, at] if self.form.prior_share else np.zeros(len(n_sharing))
+            curvature = self.moments.first[at, at] * self.first.precision
+            curvature = curvature + self.moments.after[at, at] * np.eye(k) + self.moments.before[at, at] * squares
+            curvature -= self.moments.crossed[at, at] * (link + link.T)
+            curvature -= 2 * np.einsum("g,gij->ij", of_prior, phi_g[:, :k, :k])
+            scales[j] = pseudo_inverse(curvature)
+        return scales
+
+    def _extended(self, map: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A map of states as one of z from (x, v, u) before a step, and as one of (x, v)."""
+        k, r, dz = self.k, self.r, len(self.moments.before)
+        of_z, of_r = np.zeros((dz - r, dz)), np.eye(k + r)
+        of_z[:k, : k + r] = of_r[:k] = map
+        of_z[k:, k + r :] = np.eye(dz - k - r)
+        return of_z, of_r
 
     def whitening(self) -> tuple[np.ndarray | None, float]:
         r"""The map that is best for the likelihood, :math:`R^\top R = n_x (X_2 - S^\top W^{-1} S + I_1 / v_0)^{-1}`.
@@ -125,23 +202,22 @@ class StateBasis:
 
         The symmetric one of those that differ by turns; None unless first states have mean 0 and one variance.
         """
-        squares, later, _, n = self.moments
-        precision = self.first.precision
         if not self.first.are_round:
             return None, 0.0
-        w, s, *_ = self.parts[0]
-        left = later - s @ pseudo_inverse(w[0]) @ s.T + precision[0, 0] * squares
+        (w, s, *_), k, n = self.parts[0], self.k, self.moments.n
+        left = self.moments.after[:k, :k] - s @ pseudo_inverse(w[0]) @ s.T
+        left = left + self.first.precision[0, 0] * self.moments.first[:k, :k]
         variances, axes = np.linalg.eigh((left + left.T) / 2)
         if not variances[0] > 0.0:
             return None, 0.0
         rise = 0.5 * float((n * np.log(n / variances) - n + variances).sum())
-        return (axes * np.sqrt(n / variances)) @ axes.T, rise
+        return np.concatenate([(axes * np.sqrt(n / variances)) @ axes.T, self.unit[:, k:]], axis=1), rise
 
     def _of_complete(self, map: np.ndarray, of_z: np.ndarray, of_r: np.ndarray) -> tuple[float, Any, Any]:
         """The objective of complete data in another basis, and natural parameters of both blocks."""
         if self.form.density:
-            (w, s, *_), (g, c, *_) = self.parts
-            one, *of_dynamics = self._evidence(0, of_z @ w @ of_z.T, map @ s @ of_z.T)
+            (before, crossed, *_), (g, c, *_) = self.moments, self.parts[1]
+            one, *of_dynamics = self._evidence(0, (of_z @ before @ of_z.T)[None], map @ crossed @ of_z.T)
             two, *of_emission = self._evidence(1, of_r @ g @ of_r.T, c @ of_r.T)
             return one + two, of_dynamics, of_emission
         statistics = self.statistics(map)[:, None]
@@ -183,11 +259,20 @@ class StateBasis:
         return value, -0.5 * (squares + n_sharing[:, None, None] * inverse), weighted
 
 
-def _ascended(objective: Any, map: np.ndarray, value: float, slope: np.ndarray, n: float) -> tuple[float, np.ndarray]:
+def _ascended(
+    objective: Any, map: np.ndarray, value: float, slope: np.ndarray, n: float, scales: np.ndarray
+) -> tuple[float, np.ndarray]:
     """The best value and map of a few steps of the quasi-Newton method with limited memory, from a map.
 
-    The unit of steps is that of n ln|det R| with as much lost in squares: its second derivatives are 2 n.
+    The unit of R is that of n ln|det R| with as much lost in squares: its second derivatives are 2 n. Columns of M have
+    inverse curvatures of their own, the `scales`.
     """
+    k = len(map)
+
+    def scaled(direction: np.ndarray) -> np.ndarray:
+        of_shifts = np.einsum("jab,bj->aj", scales, direction[:, k:])
+        return np.concatenate([0.5 / n * direction[:, :k], of_shifts], axis=1)
+
     moves: list[tuple[np.ndarray, np.ndarray]] = []
     for _ in range(_MAX_STEPS):
         direction, back = slope.copy(), []
@@ -195,8 +280,8 @@ def _ascended(objective: Any, map: np.ndarray, value: float, slope: np.ndarray, 
             share = np.vdot(move, direction) / np.vdot(move, change)
             direction -= share * change
             back.append(share)
-        scale = 0.5 / n if not moves else np.vdot(*moves[-1]) / np.vdot(moves[-1][1], moves[-1][1])
-        direction *= scale
+        scale = 1.0 if not moves else np.vdot(*moves[-1]) / np.vdot(moves[-1][1], scaled(moves[-1][1]))
+        direction = scale * scaled(direction)
         for (move, change), share in zip(moves, reversed(back)):
             direction += (share - np.vdot(change, direction) / np.vdot(move, change)) * move
         rise = float(np.vdot(direction, slope))
@@ -225,10 +310,3 @@ def _naturals(block: Regression, cells: np.ndarray) -> list[np.ndarray]:
     """Natural parameters as symmetric matrices, both halves of which count, and sums."""
     packed, total, *rest = block.split(cells)
     return [unpack_symmetric(packed / pairings(block.n_regressors), block.n_regressors), total, *rest]
-
-
-def _extended(map: np.ndarray, d: int) -> np.ndarray:
-    """A map of states as one of d regressors, the others of which stay."""
-    whole = np.eye(d)
-    whole[: len(map), : len(map)] = map
-    return whole

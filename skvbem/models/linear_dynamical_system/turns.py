@@ -7,6 +7,9 @@ signs are to labels, turns are to such states: a draw takes the basis O that is 
 
 N the expected statistics of the fit, from the nearest order and signs on. Each step takes the orthogonal factor of
 :math:`\nabla f + s\,O`, by which f rises if s is large enough [Absil et al. 2008].
+
+Chains of the evidence turn the states as they go. A posterior that no turn changes fills a whole orbit, of which a fit
+knows one point: densities between them hold chains near it, the less so the nearer they come to the posterior.
 """
 
 from __future__ import annotations
@@ -14,28 +17,70 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import expm
 
 from skvbem._numerics import unpack_symmetric
 from skvbem.families import RegressionPoint
+from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.relabelings import SignedRelabelings
 
 # Steps, and the rise of f, as a share of its size, that is none.
 _MAX_STEPS, _NO_RISE = 30, 1e-6
+# Turns that tell whether the prior is free of them, and the change of its log density that is none.
+_N_TRIED, _NO_CHANGE = 4, 1e-10
+# Random turns have angles of 2^-8 to 1 times half a circle.
+_SMALLEST_TURN = 8.0
 
 
 def is_free_to_turn(model: LinearDynamicalSystem) -> bool:
-    """Whether no turn of the states changes the prior."""
-    k = model.n_states
-    if k < 2 or not model.first.are_round or model.prior.hyperprior is not None:
+    """Whether no turn of the states changes the prior: a few turns of a point leave its density as it is."""
+    k, prior = model.n_states, model.prior
+    if k < 2 or not model.first.are_round:
         return False
-    for block, u in zip((model.dynamics, model.emission), model.prior.split(model.prior.coordinates)):
-        packed, total, *_ = block.split(u)
-        of_all = unpack_symmetric(packed, block.n_regressors)
-        alike = of_all[:, :1, :1] * np.eye(k)
-        if np.any(of_all[:, :k, :k] != alike) or np.any(of_all[:, :k, k:]) or np.any(total[:, :k]):
-            return False
-    return not np.any(model.dynamics.split(model.prior.split(model.prior.coordinates)[0])[1])
+    rng = np.random.default_rng(0)
+    turns = np.linalg.qr(rng.normal(size=(_N_TRIED, k, k)))[0]
+    turns[0] = np.eye(k)
+    point = prior.from_natural(np.repeat(prior.expected_natural()[:, None], _N_TRIED, axis=1))
+    point = tuple(each._replace(coefficients=1.0 + np.zeros(each.coefficients.shape)) for each in point)
+    natural = prior.natural(in_basis(point, turns, turns.swapaxes(-1, -2)))
+    log_density = prior.coordinates @ natural + prior.log_normalizer_of_hyperparameters(natural)
+    return bool(np.allclose(log_density, log_density[0], rtol=_NO_CHANGE, atol=_NO_CHANGE))
+
+
+def in_basis(point: tuple, map: np.ndarray, back: np.ndarray) -> tuple:
+    """Points of states map x, where back is the inverse of each map, (n_lanes, k, k)."""
+    k = map.shape[-1]
+    m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point)
+    m = map @ np.concatenate([m[..., :k] @ back, m[..., k:]], axis=-1)
+    c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)
+    return tuple(part._replace(coefficients=np.moveaxis(x, 0, -1)) for part, x in zip(point, (m, c)))
+
+
+def random_turns(
+    rng: ParallelGenerator, k: int, n_lanes: int, *, anywhere: bool, orders: bool, signs: bool
+) -> np.ndarray:
+    """Orthogonal matrices, each as likely as its inverse, (n_lanes, k, k).
+
+    Parameters
+    ----------
+    rng : ParallelGenerator
+    k, n_lanes : int
+    anywhere : bool
+        Whether all turns are wanted, by angles of any size; a half of them come with an order and signs.
+    orders, signs : bool
+        Whether orders and signs of states are wanted.
+    """
+    order = np.argsort(rng.random((k, n_lanes)), axis=0).T if orders else np.tile(np.arange(k), (n_lanes, 1))
+    turns = np.eye(k)[order]
+    if signs:
+        turns *= np.where(rng.random((k, n_lanes)) < 0.5, -1.0, 1.0).T[:, :, None]
+    if not anywhere:
+        return turns
+    turns[rng.random((n_lanes,)) < 0.5] = np.eye(k)
+    angle = np.pi * 2.0 ** (-_SMALLEST_TURN * rng.random((n_lanes,)))
+    around = np.moveaxis(rng.standard_normal((k, k, n_lanes)), -1, 0)
+    return expm(angle[:, None, None] * (around - around.swapaxes(-1, -2)) / np.sqrt(2.0)) @ turns
 
 
 class TurnedRelabelings(SignedRelabelings):

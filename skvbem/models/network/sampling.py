@@ -9,7 +9,7 @@ import numpy as np
 from skvbem._kernels._annealing import anneal, draw_latent, log_normalizers, metropolis
 from skvbem._kernels._contraction import Workspace
 from skvbem._kernels._random import log_dirichlet
-from skvbem.capabilities import Path
+from skvbem.capabilities import AnnealingPlan, Path
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.program import LANES_BYTES, Program
 
@@ -24,6 +24,11 @@ class NetworkSampler:
     """
 
     model: DiscreteDAG
+
+    @property
+    def plan(self) -> AnnealingPlan:
+        """From wide starts and from the prior."""
+        return AnnealingPlan()
 
     def paths(self, data: Program, statistics: np.ndarray) -> Path:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""

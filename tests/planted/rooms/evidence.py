@@ -12,7 +12,10 @@ TESTS = (
 
 ERRORS = {
     "each start stands for all of the evidence": [
-        ("log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points)", "log_weights = trace[-1]")
+        (
+            "log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points, schedule)",
+            "log_weights = trace[-1]",
+        )
     ],
     "labels of the starts are not made symmetric": [
         ("relabelings.n > 1 and self.fractions.any():", "relabelings.n > 10**9:")

@@ -44,4 +44,7 @@ ERRORS = {
     "scores are not turned with the loadings": [
         ("return means @ self.turn, self.turn.T", "return means, self.turn.T"),
     ],
+    "promax turns factors that no column tells apart": [
+        ("has_inverse = np.linalg.matrix_rank(map) == map.shape[-1]", "has_inverse = np.linalg.matrix_rank(map) >= 0")
+    ],
 }

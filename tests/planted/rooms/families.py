@@ -29,6 +29,9 @@ ERRORS = {
             "halves = np.moveaxis((dof[..., None] - np.arange(d) * 0) / 2, [-2, -1], [0, 1])",
         )
     ],
+    "means that chains draw are as sure as one row": [
+        ("+ noise / np.sqrt(kappa)[..., None]\n        log_pivots", "+ noise\n        log_pivots")
+    ],
     "the bound leaves out the prior of the first state": [
         (
             "np.sum([block.log_normalizer_increment(u) for block, u in parts], axis=0)",

@@ -128,9 +128,13 @@ ERRORS = {
         ("                if here[j] > top:", "                if here[j] >= top:")
     ],
     "drawn transitions between pieces are not counted": [
-        (
-            "counts[lane, states[lane, ends[s] - 1], next_state] += 1.0",
-            "counts[lane, states[lane, ends[s] - 1], next_state] += 0.0",
-        )
+        ("pairs[t & 1][4 * state + next]++;", "pairs[t & 1][4 * state + next] += t < to - 1;"),
+        ("counts[state * n + next] += 1.0;", "counts[state * n + next] += t < to - 1 ? 1.0 : 0.0;"),
+    ],
+    "states are drawn as if the next were always the first": [
+        ("(intptr_t) states[4 * t + next];", "(intptr_t) states[4 * t];")
+    ],
+    "of more than four states none looks at the next": [
+        ("weight[i] = here[i] * chain->transition_least[i * width + next];", "weight[i] = here[i];")
     ],
 }

@@ -31,15 +31,25 @@ ERRORS = {
         )
     ],
     "turns of states leave the rows of the dynamics where they are": [
-        ("of_rows += turn[:k, :k] @ total", "of_rows += 0.0 * (turn[:k, :k] @ total)")
+        ("of_blocks[0][rows[i]] += of_dynamics[rows[j]]", "of_blocks[0][rows[i]] += 0.0 * of_dynamics[rows[j]]"),
+        ("of_blocks[0][rows[j]] -= of_dynamics[rows[i]]", "of_blocks[0][rows[j]] -= 0.0 * of_dynamics[rows[i]]"),
     ],
     "the recursion is taken for settled too early": [("REPEATS = 1e-15", "REPEATS = 1e-3")],
     "the covariance of two successive states is turned around": [
-        ("s[:k] += covariances.crossed", "s[:k] += covariances.crossed.T")
+        ("crossed[:k, :k] += covariances.crossed.T", "crossed[:k, :k] += covariances.crossed")
     ],
     "the basis of states gains nothing in entropy": [("value = n * log_det - 0.5", "value = 0.0 * log_det - 0.5")],
     "states are put into a basis under which the bound falls": [
         ("return map if value > here + _NEGLIGIBLE * n else None", "return 2.0 * map if value > here else None")
+    ],
+    "states are shifted, and columns do not undo it": [
+        ("of_z[:k, : k + r] = of_r[:k] = map", "of_z[:k, : k + r] = map\n        of_r[:k, :k] = map[:, :k]")
+    ],
+    "a hidden rate of noise has half of its statistics": [
+        ("np.full(n, 2.0), (np.arange(n), cells)", "np.full(n, 1.0), (np.arange(n), cells)")
+    ],
+    "states without a density are read where nobody wrote": [
+        ("for unknown in (inverse, gain, log_det, marginal):", "for unknown in (log_det,):")
     ],
     "draws of states go without the noise of their last step": [
         (
@@ -63,7 +73,7 @@ ERRORS = {
         ("self.row_weight if self.follows is None else self.row_weight * self.follows", "self.row_weight")
     ],
     "the covariance of first states is left out of the basis that is most likely": [
-        ("@ s.T + precision[0, 0] * squares", "@ s.T")
+        ("left = left + self.first.precision[0, 0] * self.moments.first[:k, :k]", "left = left + 0.0")
     ],
     "the noise of columns is taken at its prior in the basis of states": [
         ("rate = (prior[3] + square - block", "rate = (prior[3] + square - 0.0 * block")
@@ -76,9 +86,22 @@ ERRORS = {
     ],
     "chains change the basis of states, not what is read of them": [
         (
-            "c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)\n        changed",
-            "c = np.concatenate([c[..., :k] @ map, c[..., k:]], axis=-1)\n        changed",
+            "c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)\n    return",
+            "c = np.concatenate([c[..., :k] @ map, c[..., k:]], axis=-1)\n    return",
         )
+    ],
+    "chains leave states in the basis of the fit": [("((self._turned,) if t < 1.0 else ())", "()")],
+    "hidden precisions of states are taken for alike": [
+        (
+            "prior.coordinates @ natural + prior.log_normalizer_of_hyperparameters(natural)\n    return",
+            "prior.coordinates @ natural\n    return",
+        )
+    ],
+    "each start of chains that turn stands for all of the evidence": [
+        ("log_fractions = np.log(np.bincount(which)[which] / len(which))", "log_fractions = np.zeros(len(which))")
+    ],
+    "signs that hold chains to the end are not put right": [
+        ("(1.0 - schedule[-2]) * self.statistics if", "0.0 * self.statistics if")
     ],
     "spare states beyond columns count in the dimension": [("p - m * (m + 1) // 2 + k * n_inputs", "p + k * n_inputs")],
     "likelihoods of many parameters leave the spread of loadings out": [
