@@ -16,7 +16,7 @@ approx = pytest.approx
 class RandomNetwork:
     """Nodes with tables, the first never observed, leaves with emissions, rows with gaps, numbers for everything."""
 
-    def __init__(self, rng, n_rows=9, scale=1.0):
+    def __init__(self, rng, n_rows=9, scale=1.0, spread=0.0):
         n_tables, n_leaves = int(rng.integers(2, 6)), int(rng.integers(1, 4))
         sizes = (*rng.integers(1, 4, n_tables).tolist(), *[1] * n_leaves)
         parents = [_some(rng, k, 2) for k in range(n_tables)] + [_some(rng, n_tables, 3) for _ in range(n_leaves)]
@@ -26,6 +26,7 @@ class RandomNetwork:
             codes[rng.random(n_rows) < 0.3] = -1
         self.weight = rng.uniform(0.2, 3.0, n_rows)
         self.natural = rng.normal(size=(self.layout.n_table_cells, 2))
+        self.natural -= spread * np.abs(self.natural)
         of_parents = [np.prod([sizes[p] for p in parents[leaf]], dtype=int) for leaf in range(n_tables, len(sizes))]
         self.logs = [scale * rng.normal(size=(2, n_rows, n)) for n in of_parents]
 
@@ -122,13 +123,13 @@ def run(network, program, natural, size=4, streams=None):
     return log_z, counts, of_leaves
 
 
-@pytest.mark.parametrize("scale", [1.0, 300.0])
-def test_factors_of_contexts_are_summed_as_defined(scale, rng, monkeypatch):
+@pytest.mark.parametrize(("scale", "spread"), [(1.0, 0.0), (300.0, 0.0), (300.0, 200.0)])
+def test_factors_of_contexts_are_summed_as_defined(scale, spread, rng, monkeypatch):
     """ln Z, counts of tables and of the factors' own cells; also where factors rule out what others want."""
     monkeypatch.setattr(assembly, "_BLOCK_WORK", 64)
     n_tried = 0
     for _ in range(60):
-        network = RandomNetwork(rng, scale=scale)
+        network = RandomNetwork(rng, scale=scale, spread=spread)
         program = network.program()
         n_tried += sum(len(plan.tree.cliques) > 1 and len(plan.factors) > 0 for plan in program.plans)
         log_z, counts, of_leaves = run(network, program, network.natural)
@@ -140,7 +141,7 @@ def test_factors_of_contexts_are_summed_as_defined(scale, rng, monkeypatch):
             for ours, literal in zip(of_leaves, exact_leaves):
                 hidden = _with_hidden_parents(network, program, ours)
                 assert ours[lane][hidden] == approx(literal[hidden], rel=1e-9, abs=1e-11)
-    assert n_tried > 4
+    assert n_tried > 3
 
 
 def _with_hidden_parents(network, program, of_leaf):
