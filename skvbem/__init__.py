@@ -16,7 +16,7 @@ except ImportError as error:
 
 from skvbem._show_versions import show_versions
 from skvbem.blocks import Blocks, blocks_of
-from skvbem.estimators import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture
+from skvbem.estimators import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture, VBNetwork
 from skvbem.graphs.dag import DAG
 from skvbem.search import StructureSearchCV
 from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
@@ -40,6 +40,7 @@ __all__ = [
     "VBHMM",
     "VBLinearDynamicalSystem",
     "VBMixture",
+    "VBNetwork",
     "__version__",
     "blocks_of",
     "show_versions",

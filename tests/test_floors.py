@@ -62,7 +62,8 @@ FLOORS_WITHIN = {
         "mixture": 2,
         "hmm": 2,
         "linear_dynamical_system": 2,
-        "registry": 3,
+        "mixed_network": 3,
+        "registry": 4,
     },
     "estimators": {
         "input": 1,
@@ -73,6 +74,7 @@ FLOORS_WITHIN = {
         "hmm": 3,
         "factor_analysis": 4,
         "linear_dynamical_system": 3,
+        "mixed_network": 4,
     },
     "search": {"strategies": 1, "structure_search_cv": 2},
 }

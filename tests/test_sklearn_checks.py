@@ -9,7 +9,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture
+from skvbem import (
+    VBHMM,
+    StructureSearchCV,
+    VBDiscreteDAG,
+    VBFactorAnalysis,
+    VBLinearDynamicalSystem,
+    VBMixture,
+    VBNetwork,
+)
 from skvbem.emissions import COVARIANCE_TYPES
 
 # The checks' own data are what these warnings are for: fractions, negative values, constant columns, one row.
@@ -80,6 +88,11 @@ SYSTEMS = {
 }
 
 
+MIXED = {
+    "network of measurements": VBNetwork(latents=2, n_init=1, init="random", tol=0.1, random_state=0),
+}
+
+
 def searched(estimator, space, **options):
     return StructureSearchCV(estimator, space, random_state=0, **options)
 
@@ -146,6 +159,7 @@ def expected_failures(estimator):
         *FACTOR_ANALYSES.values(),
         *HMMS.values(),
         *SYSTEMS.values(),
+        *MIXED.values(),
         *SEARCHES.values(),
     ],
     expected_failed_checks=expected_failures,
@@ -192,6 +206,7 @@ IN_FRAMES = {
 FRAMED = {
     *("default", "three states", "mixture", "full", "categories", "factor analysis"),
     *("principal components by ml", "hmm", "three states of a chain", "linear dynamical system", "search, averaging"),
+    "network of measurements",
 }
 TRANSFORMERS = (
     ESTIMATORS
@@ -199,6 +214,7 @@ TRANSFORMERS = (
     | FACTOR_ANALYSES
     | HMMS
     | SYSTEMS
+    | MIXED
     | {name: each for name, each in SEARCHES.items() if get_tags(each).transformer_tags is not None}
 )
 

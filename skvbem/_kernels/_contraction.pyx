@@ -6,6 +6,9 @@ cells, one table per value of the observed nodes that the slot depends on (its c
 parameters. Tables are made once per step, contexts multiply whole tables: that is the inner loop, contiguous over
 cells x lanes.
 
+A context may have *factors* of its own: tables over a few hidden nodes of one clique, given as logarithms row by row.
+They are multiplied in after the slots, and what is expected of each is written in its place.
+
 Potentials need not be normalized (expected parameters are not). Tables and messages are scaled by powers of two,
 exactly; a context whose normalizer still leaves the safe range is redone with logarithms, for that lane alone.
 
@@ -48,6 +51,29 @@ cdef extern from "_lanes.h" nogil:
     intptr_t skvbem_run_star(skvbem_star* run, intptr_t first, intptr_t last)
 
 
+cdef extern from "_row_factors.h" nogil:
+    void skvbem_row_factor(intptr_t n_cells, intptr_t n_lanes, intptr_t n_rows, const double* logs, double* log_factor,
+                           double* factor, double* largest)
+    enum:
+        SKVBEM_FACTOR_ROWS
+    ctypedef struct skvbem_factor_rows:
+        intptr_t n_slots, n_cells, n_lanes, n_factors, n_rows
+        const unsigned short* narrow
+        const int* wide
+        const double** tables
+        double** expected
+        const long long* n_codes
+        double** factors
+        const int** maps
+        const long long* factor_cells
+        const double* weight
+        double* joint
+        double* top
+        double* sum
+    void skvbem_row_potentials(skvbem_factor_rows* run, intptr_t lane, intptr_t first, intptr_t n)
+    double skvbem_row_counts(skvbem_factor_rows* run, intptr_t lane, intptr_t first, intptr_t n)
+
+
 cdef double SMALLEST_SAFE = 1e-100
 cdef double LARGEST_SAFE = 1e100
 # A table or message whose largest entry is below this may have lost entries that matter in the end: what underflowed is
@@ -67,6 +93,7 @@ cdef class Contraction:
         self.n_blocks = arrays["n_blocks"]
         self.scratch_cells = arrays["scratch_cells"]
         self.scratch_separator = arrays["scratch_separator"]
+        self.scratch_factors = arrays["scratch_factors"]
         self.most_slots = arrays["most_slots"]
         self.unscaled_power = arrays["unscaled_power"]
         self.plan_context = arrays["plan_context"]
@@ -82,6 +109,10 @@ cdef class Contraction:
         self.in_map = arrays["in_map"]
         self.parent = arrays["parent"]
         self.maps = arrays["maps"]
+        self.plan_factor = arrays["plan_factor"]
+        self.factor_clique = arrays["factor_clique"]
+        self.factor_cells = arrays["factor_cells"]
+        self.factor_map = arrays["factor_map"]
         self.slot_table = arrays["slot_table"]
         self.slot_arity = arrays["slot_arity"]
         self.slot_factor = arrays["slot_factor"]
@@ -168,13 +199,17 @@ cdef class Contraction:
         return total
 
     cdef double context_in_logs(self, Py_ssize_t plan, Py_ssize_t context, Py_ssize_t lane, Py_ssize_t n_lanes,
-                                const double* natural, double* beliefs, Py_ssize_t stride) noexcept nogil:
-        """ln Z of one context and lane, in logarithms throughout; fills clique posteriors unless `beliefs` is NULL."""
+                                const double* natural, const double* log_factors, double* beliefs,
+                                Py_ssize_t stride) noexcept nogil:
+        """ln Z of one context and lane, in logarithms throughout; fills clique posteriors unless `beliefs` is NULL.
+
+        `log_factors` are those of the context's own factors, NULL if it has none.
+        """
         cdef Py_ssize_t first = self.plan_clique[plan], last = self.plan_clique[plan + 1]
         cdef Py_ssize_t first_slot = self.plan_slot[plan]
         cdef Py_ssize_t n_slots = self.plan_slot[plan + 1] - first_slot
         cdef Py_ssize_t row = self.plan_code[plan] + (context - self.plan_context[plan]) * n_slots
-        cdef Py_ssize_t q, slot, cell, k, n_cells, arity, s, at
+        cdef Py_ssize_t q, slot, cell, k, n_cells, arity, s, at, f
         cdef const int* factor
         cdef const int* to_separator
         cdef double x, log_z = -INFINITY
@@ -195,6 +230,13 @@ cdef class Contraction:
                     for k in range(arity):
                         x += natural[factor[cell * arity + k] * n_lanes + lane]
                     psi[self.clique_at[q] + cell] += x
+        if log_factors != NULL:
+            for f in range(self.plan_factor[plan], self.plan_factor[plan + 1]):
+                q = self.factor_clique[f]
+                factor = &self.maps[self.factor_map[f]]
+                for cell in range(self.clique_cells[q]):
+                    psi[self.clique_at[q] + cell] += log_factors[factor[cell] * n_lanes + lane]
+                log_factors += self.factor_cells[f] * n_lanes
         for q in range(first, last):
             n_cells = self.clique_cells[q]
             if self.parent[q] < 0:
@@ -249,15 +291,63 @@ cdef class Contraction:
         free(psi)
         return log_z
 
+    cdef void gather_factors(self, Py_ssize_t plan, Py_ssize_t context, Py_ssize_t n_lanes, const row_factors* given,
+                             double* log_factors, double* factors, double* largest, double* psi) noexcept nogil:
+        """Multiply the potentials of a context by its own factors, each over its largest entry.
+
+        `largest` (n_lanes,) becomes the sum of the logarithms of these.
+        """
+        cdef Py_ssize_t f, cell, lane
+        cdef Py_ssize_t first = self.plan_factor[plan]
+        cdef const int* to_factor
+        cdef const double* factor
+        cdef double* here
+        for lane in range(n_lanes):
+            largest[lane] = 0.0
+        for f in range(first, self.plan_factor[plan + 1]):
+            skvbem_row_factor(self.factor_cells[f], n_lanes, given.n_rows,
+                              given.tables[f - first] + (context - given.first_context), log_factors, factors, largest)
+            to_factor = &self.maps[self.factor_map[f]]
+            here = psi + self.clique_at[self.factor_clique[f]] * n_lanes
+            for cell in range(self.clique_cells[self.factor_clique[f]]):
+                factor = factors + to_factor[cell] * n_lanes
+                for lane in range(n_lanes):
+                    here[cell * n_lanes + lane] *= factor[lane]
+            log_factors += self.factor_cells[f] * n_lanes
+            factors += self.factor_cells[f] * n_lanes
+
+    cdef void spread_factors(self, Py_ssize_t plan, Py_ssize_t context, Py_ssize_t n_lanes, const row_factors* given,
+                             double* factors, const double* psi) noexcept nogil:
+        """Write what is expected, or was drawn, of the cells of a context's own factors where their logarithms were."""
+        cdef Py_ssize_t f, cell, lane, n_cells
+        cdef Py_ssize_t first = self.plan_factor[plan]
+        cdef const int* to_factor
+        cdef const double* here
+        cdef double* row
+        for f in range(first, self.plan_factor[plan + 1]):
+            n_cells = self.factor_cells[f]
+            memset(factors, 0, n_cells * n_lanes * sizeof(double))
+            to_factor = &self.maps[self.factor_map[f]]
+            here = psi + self.clique_at[self.factor_clique[f]] * n_lanes
+            for cell in range(self.clique_cells[self.factor_clique[f]]):
+                for lane in range(n_lanes):
+                    factors[to_factor[cell] * n_lanes + lane] += here[cell * n_lanes + lane]
+            row = given.tables[f - first] + (context - given.first_context)
+            for lane in range(n_lanes):
+                for cell in range(n_cells):
+                    row[(lane * n_cells + cell) * given.n_rows] = factors[cell * n_lanes + lane]
+
     cdef void run_contexts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* natural, const double* exp_natural,
-                           const double* tables, uint64_t* streams, double* expected, double* log_z,
-                           double* row_log_z, double* beliefs, Py_ssize_t first_context,
+                           const double* tables, const row_factors* given, uint64_t* streams, double* expected,
+                           double* log_z, double* row_log_z, double* beliefs, Py_ssize_t first_context,
                            Py_ssize_t last_context) noexcept nogil:
         """One pass over a range of contexts: ln Z summed with weights per lane, expected table counts added.
 
+        The contexts of plans with factors come with these, `given`, which are of one plan then.
+
         With `streams` the counts added are of hidden states drawn, not expected. With `row_log_z` (and one lane) each
         context's own ln Z is written as well; with `beliefs` its clique posteriors, one after the other, each
-        context's as long as its plan's cells. `expected`, `row_log_z` and `beliefs` may be NULL.
+        context's as long as its plan's cells. `given`, `streams`, `expected`, `row_log_z` and `beliefs` may be NULL.
         """
         cdef Py_ssize_t table_at = self.block_table[block] if expected != NULL else 0
         cdef Py_ssize_t plan = self.block_plan[block]
@@ -285,6 +375,9 @@ cdef class Contraction:
         cdef int power
         cdef skvbem_stream stream
         cdef skvbem_star star
+        cdef double* log_factors = NULL
+        cdef double* factors = NULL
+        cdef double* factors_largest = NULL
         star.tables = <const double**> malloc(self.most_slots * sizeof(double*))
         star.expected = <double**> malloc(self.most_slots * sizeof(double*))
         star.n_lanes = n_lanes
@@ -292,6 +385,10 @@ cdef class Contraction:
         star.normalizer, star.share, star.product, star.log_z = normalizer, share, product, log_z
         star.scratch = product + n_lanes
         star.smallest, star.largest = SMALLEST_SAFE, LARGEST_SAFE
+        if given != NULL:
+            log_factors = <double*> malloc((2 * self.scratch_factors + 1) * n_lanes * sizeof(double))
+            factors = log_factors + self.scratch_factors * n_lanes
+            factors_largest = factors + self.scratch_factors * n_lanes
         psi = buffer
         message = psi + self.scratch_cells * n_lanes
         ratio = message + self.scratch_separator * n_lanes
@@ -303,7 +400,7 @@ cdef class Contraction:
             context += 1
             while context >= self.plan_context[plan + 1]:
                 plan += 1
-            if (row_log_z == NULL and self.plan_clique[plan + 1] - self.plan_clique[plan] == 1
+            if (row_log_z == NULL and given == NULL and self.plan_clique[plan + 1] - self.plan_clique[plan] == 1
                     and self.plan_slot[plan + 1] > self.plan_slot[plan]):
                 first_slot = self.plan_slot[plan]
                 star.n_slots = self.plan_slot[plan + 1] - first_slot
@@ -355,6 +452,8 @@ cdef class Contraction:
                     table = tables + self.slot_table[slot] * n_lanes + self.code(row + slot - first_slot) * m
                     for cell in range(m):
                         here[cell] *= table[cell]
+            if given != NULL:
+                self.gather_factors(plan, context, n_lanes, given, log_factors, factors, factors_largest, psi)
             # collect
             for lane in range(n_lanes):
                 powers[lane] = 0
@@ -411,9 +510,13 @@ cdef class Contraction:
                     product[lane] = 1.0
                 if powers[lane] != 0:
                     log_z[lane] += weight * (powers[lane] * LN_2)
+                if given != NULL:
+                    log_z[lane] += weight * factors_largest[lane]
                 if row_log_z != NULL:
                     row_log_z[context - first_context] = (
                         log(z) + powers[lane] * LN_2 + self.scale_undone(plan, context, lane, n_lanes, exp_natural))
+                    if given != NULL:
+                        row_log_z[context - first_context] += factors_largest[lane]
             # distribute, unless states are drawn, which goes down the tree by itself
             if streams == NULL and (expected != NULL or beliefs != NULL):
                 for q in range(last - 1, first - 1, -1):
@@ -447,7 +550,7 @@ cdef class Contraction:
                     if share[lane] != 0.0:
                         continue
                     # `make_tables` has counted this context's scales: they are taken back
-                    z = self.context_in_logs(plan, context, lane, n_lanes, natural,
+                    z = self.context_in_logs(plan, context, lane, n_lanes, natural, log_factors,
                                              psi + lane if expected != NULL or beliefs != NULL else NULL, n_lanes)
                     if row_log_z != NULL:
                         row_log_z[context - first_context] = z
@@ -458,6 +561,8 @@ cdef class Contraction:
             if beliefs != NULL:
                 memcpy(beliefs, psi, n_psi * sizeof(double))
                 beliefs += n_psi
+                if given != NULL:
+                    self.spread_factors(plan, context, n_lanes, given, factors, psi)
             if expected == NULL:
                 continue
             if streams != NULL:
@@ -465,6 +570,8 @@ cdef class Contraction:
                     stream = skvbem_load(streams, lane, n_lanes)
                     self.draw_states(plan, weight, lane, n_lanes, psi, &stream, product + n_lanes)
                     skvbem_store(&stream, streams, lane, n_lanes)
+            if given != NULL:
+                self.spread_factors(plan, context, n_lanes, given, factors, psi)
             for q in range(first, last):
                 m = self.clique_cells[q] * n_lanes
                 here = psi + self.clique_at[q] * n_lanes
@@ -478,7 +585,75 @@ cdef class Contraction:
         free(star.tables)
         free(star.expected)
         free(powers)
+        free(log_factors)
         free(buffer)
+
+    cdef void run_rows(self, Py_ssize_t block, Py_ssize_t plan, Py_ssize_t n_lanes, const double* natural,
+                       const double* exp_natural, const double* tables, const row_factors* given, double* expected,
+                       double* log_z, Py_ssize_t first_context, Py_ssize_t last_context) noexcept nogil:
+        """As `run_contexts` counts, contexts with factors of a plan that is one clique: the inner loop is over them."""
+        cdef Py_ssize_t clique = self.plan_clique[plan], first_slot = self.plan_slot[plan]
+        cdef Py_ssize_t first_factor = self.plan_factor[plan]
+        cdef Py_ssize_t slot, f, cell, lane, at, i, n, context
+        cdef Py_ssize_t table_at = self.block_table[block]
+        cdef double z
+        cdef const double* logs
+        cdef double* log_factors = <double*> malloc((self.scratch_factors + 1) * n_lanes * sizeof(double))
+        cdef double* to_fill
+        cdef skvbem_factor_rows run
+        run.n_slots = self.plan_slot[plan + 1] - first_slot
+        run.n_cells = self.clique_cells[clique]
+        run.n_lanes, run.n_rows = n_lanes, given.n_rows
+        run.n_factors = self.plan_factor[plan + 1] - first_factor
+        run.joint = <double*> malloc(run.n_cells * SKVBEM_FACTOR_ROWS * sizeof(double))
+        run.tables = <const double**> malloc(self.most_slots * sizeof(double*))
+        run.expected = <double**> malloc(self.most_slots * sizeof(double*))
+        run.maps = <const int**> malloc(run.n_factors * sizeof(int*))
+        for slot in range(run.n_slots):
+            run.tables[slot] = tables + self.slot_table[first_slot + slot] * n_lanes
+            run.expected[slot] = expected + (self.slot_table[first_slot + slot] - table_at) * n_lanes
+        for f in range(run.n_factors):
+            run.maps[f] = &self.maps[self.factor_map[first_factor + f]]
+        run.factors, run.factor_cells = given.tables, &self.factor_cells[first_factor]
+        run.n_codes = &self.slot_codes[first_slot] if run.n_slots > 0 else NULL
+        at = self.plan_code[plan] + (first_context - self.plan_context[plan]) * run.n_slots
+        run.narrow, run.wide = NULL, NULL
+        if run.n_slots > 0:
+            if self.wide:
+                run.wide = &self.wide_codes[at]
+            else:
+                run.narrow = &self.narrow_codes[at]
+        run.weight = &self.weight[first_context]
+        for lane in range(n_lanes):
+            log_z[lane] = 0.0
+        at = 0
+        while at < last_context - first_context:
+            n = last_context - first_context - at
+            if n > SKVBEM_FACTOR_ROWS:
+                n = SKVBEM_FACTOR_ROWS
+            for lane in range(n_lanes):
+                skvbem_row_potentials(&run, lane, at, n)
+                for i in range(n):
+                    if SMALLEST_SAFE <= run.sum[i] <= LARGEST_SAFE:
+                        continue
+                    context, to_fill = first_context + at + i, log_factors
+                    for f in range(run.n_factors):
+                        logs = given.tables[f] + lane * self.factor_cells[first_factor + f] * run.n_rows + at + i
+                        for cell in range(self.factor_cells[first_factor + f]):
+                            to_fill[cell * n_lanes + lane] = logs[cell * run.n_rows]
+                        to_fill += self.factor_cells[first_factor + f] * n_lanes
+                    z = self.context_in_logs(plan, context, lane, n_lanes, natural, log_factors, run.joint + i,
+                                             SKVBEM_FACTOR_ROWS)
+                    # `make_tables` has counted this context's scales: they are taken back
+                    run.top[i] = z - self.scale_undone(plan, context, lane, n_lanes, exp_natural)
+                    run.sum[i] = 1.0
+                log_z[lane] += skvbem_row_counts(&run, lane, at, n)
+            at += n
+        free(run.maps)
+        free(run.expected)
+        free(run.tables)
+        free(run.joint)
+        free(log_factors)
 
     cdef void draw_states(self, Py_ssize_t plan, double weight, Py_ssize_t lane, Py_ssize_t n_lanes, double* psi,
                           skvbem_stream* stream, double* scratch) noexcept nogil:
@@ -546,6 +721,37 @@ cdef class Contraction:
                               expected + (self.slot_table[slot] - self.block_table[block]) * n_lanes, counts)
 
 
+cdef class Factors:
+    """Where the arrays of the factors of some contexts of one plan stand; no pointers if the plan has none."""
+
+    cdef double** tables
+    cdef list arrays
+    cdef Py_ssize_t plan
+
+    def __cinit__(self, Contraction program, Py_ssize_t block, factors, Py_ssize_t n_lanes, Py_ssize_t first,
+                  Py_ssize_t last):
+        cdef double[:, :, ::1] array
+        cdef Py_ssize_t plan = program.block_plan[block], f, n_factors
+        while first >= program.plan_context[plan + 1]:
+            plan += 1
+        n_factors = program.plan_factor[plan + 1] - program.plan_factor[plan]
+        self.tables, self.arrays, self.plan = NULL, list(factors), plan
+        shapes = [(n_lanes, program.factor_cells[program.plan_factor[plan] + f], last - first)
+                  for f in range(n_factors)]
+        if [each.shape for each in self.arrays] != shapes or (
+                n_factors > 0 and last > program.plan_context[plan + 1]):
+            raise ValueError(f"Contexts {first} to {last} need factors of the shapes {shapes}.")
+        if n_factors == 0 or last == first:
+            return
+        self.tables = <double**> malloc(n_factors * sizeof(double*))
+        for f in range(n_factors):
+            array = self.arrays[f]
+            self.tables[f] = &array[0, 0, 0]
+
+    def __dealloc__(self):
+        free(self.tables)
+
+
 cdef class Workspace:
     """The memory of a run: parameters, tables and partial results of one program for a number of lanes.
 
@@ -598,12 +804,17 @@ cdef class Workspace:
             &self.exp_natural[0, 0], &self.penalty[0])
         self.start()
 
-    cdef void run_block(self, Py_ssize_t block, uint64_t* streams, bint counted) noexcept nogil:
+    cdef void begin_block(self, Py_ssize_t block) noexcept nogil:
+        """No counts yet of the tables that a block touches."""
         cdef Py_ssize_t size = self.program.block_at[block + 1] - self.program.block_at[block]
+        memset(&self.expected[0, 0] + self.program.block_at[block] * self.n_lanes, 0,
+               size * self.n_lanes * sizeof(double))
+
+    cdef void run_block(self, Py_ssize_t block, uint64_t* streams, bint counted) noexcept nogil:
         cdef double* expected = &self.expected[0, 0] + self.program.block_at[block] * self.n_lanes
-        memset(expected, 0, size * self.n_lanes * sizeof(double))
+        self.begin_block(block)
         self.program.run_contexts(
-            block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], streams,
+            block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], NULL, streams,
             expected if counted else NULL, &self.block_log_z[block, 0], NULL, NULL, self.program.block_context[block],
             self.program.block_context[block + 1])
 
@@ -637,6 +848,44 @@ cdef class Workspace:
         with nogil:
             self.run_block(block, NULL, True)
 
+    def rows(self, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, factors, uint64_t[:, ::1] streams=None):
+        """Run some contexts of a block, by and by all of them in order; so blocks run whose plan has factors.
+
+        Parameters
+        ----------
+        block : whose contexts are all of one plan, if that has factors
+        first, last : the contexts
+        factors : arrays (n_lanes, cells of the factor, last - first), one of each factor of the plan; logarithms IN,
+            expected counts of the cells OUT
+        streams : (4, n_lanes) IN and OUT; with them counts are of hidden states drawn
+        """
+        cdef Py_ssize_t lane, plan
+        cdef row_factors given
+        cdef double* log_z
+        cdef double* expected = &self.expected[0, 0] + self.program.block_at[block] * self.n_lanes
+        if first == self.program.block_context[block]:
+            self.begin_block(block)
+            for lane in range(self.n_lanes):
+                self.block_log_z[block, lane] = 0.0
+        tables = Factors(self.program, block, factors, self.n_lanes, first, last)
+        given.tables, given.n_rows, given.first_context = (<Factors> tables).tables, last - first, first
+        plan = (<Factors> tables).plan
+        with nogil:
+            log_z = <double*> malloc(self.n_lanes * sizeof(double))
+            if given.tables != NULL and streams is None and (
+                    self.program.plan_clique[plan + 1] - self.program.plan_clique[plan] == 1):
+                self.program.run_rows(
+                    block, plan, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0],
+                    &given, expected, log_z, first, last)
+            else:
+                self.program.run_contexts(
+                    block, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0],
+                    &given if given.tables != NULL else NULL, &streams[0, 0] if streams is not None else NULL,
+                    expected, log_z, NULL, NULL, first, last)
+            for lane in range(self.n_lanes):
+                self.block_log_z[block, lane] += log_z[lane]
+            free(log_z)
+
     def collect(self, double[:, ::1] counts, double[::1] objective):
         """Fill expected counts (n_cells, n_lanes) and ln Z + penalty (n_lanes,), blocks added in order."""
         with nogil:
@@ -665,20 +914,24 @@ cdef class Workspace:
                 self.gather(&counts[0, 0])
                 self.total(&trace[step, 0])
 
-    def contexts(self, Py_ssize_t first, Py_ssize_t last, double[::1] log_z, double[:, ::1] beliefs):
+    def contexts(self, Py_ssize_t first, Py_ssize_t last, double[::1] log_z, double[:, ::1] beliefs, factors=()):
         """Each context's own ln Z and clique posteriors, contexts `first` to `last` of one plan (one lane).
 
         Parameters
         ----------
         log_z : (last - first,) OUT
         beliefs : (last - first, cells of the plan) OUT, or of no rows: not wanted
+        factors : as in `rows`, for plans with factors of contexts; OUT are posteriors, if beliefs are wanted
         """
         cdef double unused
+        cdef row_factors given
         cdef double* target = &beliefs[0, 0] if beliefs.shape[0] > 0 else NULL
         cdef Py_ssize_t block = 0
         while self.program.block_context[block + 1] <= first:
             block += 1
+        tables = Factors(self.program, block, factors, 1, first, last)
+        given.tables, given.n_rows, given.first_context = (<Factors> tables).tables, last - first, first
         with nogil:
             self.program.run_contexts(
-                block, 1, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0], NULL, NULL, &unused,
-                &log_z[0], target, first, last)
+                block, 1, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0],
+                &given if given.tables != NULL else NULL, NULL, NULL, &unused, &log_z[0], target, first, last)

@@ -8,6 +8,7 @@ from skvbem.estimators.hmm.vb_hmm import VBHMM
 from skvbem.estimators.labels.factor_numbers import Move
 from skvbem.estimators.linear_dynamical_system.fitted import LDSForecast
 from skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system import VBLinearDynamicalSystem
+from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.estimators.mixture.vb_mixture import VBMixture
 from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
@@ -36,4 +37,5 @@ __all__ = [
     "VBHMM",
     "VBLinearDynamicalSystem",
     "VBMixture",
+    "VBNetwork",
 ]

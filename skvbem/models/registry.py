@@ -15,6 +15,8 @@ from skvbem.models.hmm import capabilities as hmm
 from skvbem.models.hmm.model import HMM
 from skvbem.models.linear_dynamical_system import capabilities as linear_dynamical_system
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.mixed_network import capabilities as mixed_network
+from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixture import capabilities as mixture
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.network import capabilities as network
@@ -42,6 +44,7 @@ MODELS = {
     "mixture": RegisteredModel(Mixture, mixture.capabilities_of),
     "hmm": RegisteredModel(HMM, hmm.capabilities_of),
     "linear_dynamical_system": RegisteredModel(LinearDynamicalSystem, linear_dynamical_system.capabilities_of),
+    "mixed_network": RegisteredModel(MixedNetwork, mixed_network.capabilities_of),
 }
 
 

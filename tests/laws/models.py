@@ -4,13 +4,15 @@ import pytest
 from emissions.members import PROBLEMS
 from laws.chains import HMMCase
 from laws.linear_systems import LDSCase
+from laws.mixed_networks import MixedNetworkCase
 from laws.mixtures import MixtureCase
 from laws.networks import NetworkCase
 
 from skvbem.testing import check_model, models
 from skvbem.testing.laws import needs_of
 
-_CASES = (NetworkCase(), *map(MixtureCase, PROBLEMS), *map(HMMCase, PROBLEMS), LDSCase())
+_MIXED = (MixedNetworkCase("counts", "poisson", "bernoulli"), MixedNetworkCase("measurements", "full", "diag"))
+_CASES = (NetworkCase(), *_MIXED, *map(MixtureCase, PROBLEMS), *map(HMMCase, PROBLEMS), LDSCase())
 
 #: What laws are tried on, by name.
 MODELS = {case.name: case for case in _CASES}

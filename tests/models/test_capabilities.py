@@ -15,12 +15,14 @@ from skvbem.models import MODELS, DiscreteDAG, LatentModel, RegisteredModel, cap
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 
 #: The capabilities that each model lacks.
 LACKS = {
     "network": set(),
+    "mixed_network": {"marginals", "information", "dimension"},
     "mixture": set(),
     "hmm": {"marginals"},
     "linear_dynamical_system": {"marginals", "information", "enumeration"},
@@ -45,6 +47,9 @@ def small(name):
     if name == "network":
         dag = DAG.naive_bayes("c", ["y0", "y1"])
         return DiscreteDAG(dag, dict.fromkeys(dag.nodes, 2), {v: np.ones([2] * len(dag.family(v))) for v in dag.nodes})
+    if name == "mixed_network":
+        dag, root = DAG.naive_bayes("c", ["y"]), {"c": np.ones(2)}
+        return MixedNetwork(dag, {"c": 2}, root, {"y": emission}, {"y": emission.default_prior(2)})
     if name == "mixture":
         return Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
     if name == "linear_dynamical_system":
@@ -96,7 +101,7 @@ def test_capabilities_take_the_arguments_that_the_page_names(name):
 def test_capabilities_can_be_sent_to_another_process(name):
     model = small(name)
     again = pickle.loads(pickle.dumps(capabilities_of(model)))
-    hidden = {"network": ["c"], "mixture": ["component"], "hmm": ["state"], "linear_dynamical_system": ["state"]}[name]
+    hidden = {"network": ["c"], "mixed_network": ["c"], "mixture": ["component"]}.get(name, ["state"])
     assert again.relabelings.relabelings(hidden).n == capabilities_of(model).relabelings.relabelings(hidden).n == 2
 
 

@@ -43,7 +43,7 @@ def drawn_seeds(
     order = np.argsort(rows.hashes)
     coordinates, weight, spread_out = rows.coordinates[order], rows.weight[order], kind != "random"
     each = rng.spawn(n_starts)
-    return np.stack([_seeds(coordinates, weight, model.n_components, spread_out, start) for start in each])
+    return np.stack([seeds_among(coordinates, weight, model.n_components, spread_out, start) for start in each])
 
 
 def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:
@@ -53,8 +53,10 @@ def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarr
     return squares.reshape(len(squares), n_starts, n_components).argmin(axis=-1).T
 
 
-def _seeds(coordinates: np.ndarray, weight: np.ndarray, n: int, spread: bool, rng: np.random.Generator) -> np.ndarray:
-    """Coordinates of seeds, (n, n_axes)."""
+def seeds_among(
+    coordinates: np.ndarray, weight: np.ndarray, n: int, spread: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """Coordinates of seeds, (n, n_axes), drawn among rows (n_rows, n_axes): any, or such as lie apart."""
     chosen = np.empty((n, coordinates.shape[1]))
     away = np.ones(len(coordinates))
     nearest = np.full(len(coordinates), np.inf)

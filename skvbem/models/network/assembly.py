@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 
 import numpy as np
@@ -19,6 +19,8 @@ _MAX_CONTEXTS_WITH_OWN_TABLES = 4
 # A block of contexts is the unit of work of a thread: at least this many multiplications, at most this many blocks.
 _BLOCK_WORK = 2**19
 _MAX_BLOCKS = 64
+# Multiplications that take as long as a cell of a factor that a context has of its own: an exponential, and emissions.
+_FACTOR_WORK = 64
 
 
 class Assembly:
@@ -42,6 +44,8 @@ class Assembly:
         self._plan_cells: list[tuple[int, int]] = []  # cells of cliques, cells of separators
         self._cliques: list[tuple] = []  # cells, first cell, slots, separator cells, first of these, maps, parent
         self._slots: list[tuple[int, int, int]] = []  # table cells, families, codes
+        self._row_factors: list[tuple[int, int, int]] = []  # clique, cells, map
+        self._plan_factors: list[int] = []
         self._maps: list[np.ndarray] = []
         self._map_at = 0
         self._factors: list[np.ndarray] = []
@@ -56,8 +60,12 @@ class Assembly:
         tree: JunctionTree,
         sizes: Sequence[int],
         contexts: Contexts,
+        factors: Sequence[Sequence[int]] = (),
     ) -> None:
-        """Add the contexts of one plan: hidden nodes, the families that touch them, their junction tree and states."""
+        """Add the contexts of one plan: hidden nodes, the families that touch them, their junction tree and states.
+
+        Of factors that each context has of its own the hidden nodes; their homes in the tree follow the families'.
+        """
         by_home: list[list[int]] = [[] for _ in tree.cliques]
         for family, home in zip(families, tree.homes):
             by_home[home].append(family)
@@ -91,6 +99,14 @@ class Assembly:
             cells_at += n_cells
             separators_at += separator_cells if parent >= 0 else 0
             work += n_cells * (1 + len(slots))
+        for scope, home in zip(factors, tree.homes[len(families) :]):
+            position = {node: v for v, node in enumerate(hidden)}
+            variables = [position[node] for node in scope]
+            n_factor_cells = prod(sizes[v] for v in variables)
+            self._row_factors.append((first_clique + home, n_factor_cells, self._map_at))
+            self._add_map(_projection(tree.cliques[home], shapes[home], variables))
+            work += 2 * prod(shapes[home]) + _FACTOR_WORK * n_factor_cells
+        self._plan_factors.append(len(factors))
         self._plan_sizes.append((contexts.n, len(tree.cliques), n_slots))
         self._plan_cells.append((cells_at, separators_at))
         self._codes.append(codes.ravel())
@@ -116,6 +132,8 @@ class Assembly:
         contexts, cliques, slots = np.array(self._plan_sizes, dtype=np.int64).reshape(-1, 3).T
         clique = np.array(self._cliques, dtype=np.int64).reshape(-1, 8).T
         table_cells, arity, n_codes = np.array(self._slots, dtype=np.int64).reshape(-1, 3).T
+        row_factor = np.array(self._row_factors, dtype=np.int64).reshape(-1, 3).T
+        n_factors = np.array(self._plan_factors, dtype=np.int64)
         flat = {
             "plan_context": _starts(contexts),
             "plan_clique": _starts(cliques),
@@ -129,6 +147,10 @@ class Assembly:
             "out_map": clique[5],
             "in_map": clique[6],
             "parent": clique[7],
+            "plan_factor": _starts(n_factors),
+            "factor_clique": row_factor[0],
+            "factor_cells": row_factor[1],
+            "factor_map": row_factor[2],
             "slot_table": _starts(table_cells),
             "slot_arity": arity,
             "slot_factor": _starts(table_cells * arity),
@@ -140,13 +162,14 @@ class Assembly:
         scratch = np.array(self._plan_cells, dtype=np.int64).reshape(-1, 2).max(axis=0, initial=1)
         return Contraction(
             {name: np.ascontiguousarray(values) for name, values in flat.items()}
-            | blocks(flat["plan_context"], flat["slot_table"][flat["plan_slot"]], self.work)
+            | blocks(flat["plan_context"], flat["slot_table"][flat["plan_slot"]], self.work, np.flatnonzero(n_factors))
             | {
-                "n_cells": self.layout.n_cells,
+                "n_cells": self.layout.n_table_cells,
                 "n_table_cells": int(table_cells.sum()),
                 "n_contexts": int(contexts.sum()),
                 "scratch_cells": int(scratch[0]),
                 "scratch_separator": int(scratch[1]),
+                "scratch_factors": int(np.diff(_starts(row_factor[1])[flat["plan_factor"]]).max(initial=0)),
                 "most_slots": most_slots,
                 "unscaled_power": min(128, 256 // most_slots),
                 "maps": _joined(self._maps, np.int32),
@@ -249,10 +272,11 @@ def _projection(clique: Sequence[int], shape: Sequence[int], separator: Sequence
     return target
 
 
-def blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int]) -> dict:
+def blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int], with_factors: Iterable[int] = ()) -> dict:
     """Runs of contexts of about equal work, whatever the number of threads, and the tables each run touches.
 
-    `starts` is the first context of each plan, `plan_table` its first table cell, both with the end.
+    `starts` is the first context of each plan, `plan_table` its first table cell, both with the end. Contexts of plans
+    `with_factors` share no run with those of other plans.
     """
     n_contexts, total = int(starts[-1]), sum(work)
     if n_contexts == 0:
@@ -267,6 +291,7 @@ def blocks(starts: np.ndarray, plan_table: np.ndarray, work: Sequence[int]) -> d
         aim = total * k // n_blocks
         plan = int(np.searchsorted(done, aim, side="right") - 1)
         boundaries.add(int(starts[plan] + (aim - done[plan]) * sizes[plan] // work[plan]))
+    boundaries.update(int(starts[end]) for plan in with_factors for end in (plan, plan + 1))
     bounds = np.array(sorted(boundaries), dtype=np.int64)
     first_plan = np.searchsorted(starts, bounds[:-1], side="right") - 1
     last_plan = np.searchsorted(starts, bounds[1:] - 1, side="right") - 1

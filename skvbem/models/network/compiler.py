@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from math import prod
 
@@ -10,9 +11,9 @@ import numpy as np
 from skvbem.errors import TooLargeError
 from skvbem.graphs.elimination import junction_tree
 from skvbem.models.network.assembly import Assembly
-from skvbem.models.network.contexts import Contexts, joint_keys
+from skvbem.models.network.contexts import Contexts, RowContexts, joint_keys
 from skvbem.models.network.layout import Layout, complete_cells
-from skvbem.models.network.program import Plan, Program
+from skvbem.models.network.program import Plan, Program, RowFactor
 
 
 class Compiler:
@@ -38,9 +39,9 @@ class Compiler:
     def _check_memory(self, n_bytes: float) -> None:
         if n_bytes > self.max_memory:
             raise TooLargeError(
-                f"This fit holds more than {n_bytes:.3g} bytes ({self.layout.n_cells} table cells in the network, "
-                f"{self.n_lanes} starts side by side); 'max_memory' allows {self.max_memory:.3g}. Raise it, take fewer "
-                "starts, or give nodes fewer states or fewer parents."
+                f"This fit holds more than {n_bytes:.3g} bytes ({self.layout.n_table_cells} table cells in the "
+                f"network, {self.n_lanes} starts side by side); 'max_memory' allows {self.max_memory:.3g}. Raise it, "
+                "take fewer starts, or give nodes fewer states or fewer parents."
             )
 
     def compile(
@@ -59,7 +60,8 @@ class Compiler:
         ----------
         columns : dict of int to ndarray of shape (n_rows,)
             Codes of the observed nodes, negative where the cell is missing. Nodes without a column are hidden. Emptied
-            as soon as it is not needed.
+            as soon as it is not needed. Nodes with an emission have a column, too: 0 where any of their cells is
+            observed.
         n_rows : int
         weight : ndarray of shape (n_rows,), optional
             How often each row counts, more than 0; once by default.
@@ -83,25 +85,31 @@ class Compiler:
             for component in self._components(observed, wanted, frozenset(together)):
                 components.setdefault(component, []).append(rows)
         # the driver keeps a few points of each start, the workspace parameters and their exponentials
-        bytes_planned = 8.0 * layout.n_cells * (10 * self.n_lanes + 8)
+        bytes_planned = 8.0 * layout.n_table_cells * (10 * self.n_lanes + 8)
         self._check_memory(bytes_planned)
         assembly, plans = Assembly(layout, self._check_memory, bytes_planned), []
         complete = self._complete_counts(columns, n_rows, weight)
         planned = []
-        for (hidden, families), pieces in sorted(components.items()):
+        for (hidden, members), pieces in sorted(components.items()):
+            families, factors = self._tables_and_factors(hidden, members)
             rows = None if len(pieces) == 1 and pieces[0] is None else np.concatenate(pieces)
             if rows is not None and len(pieces) > 1:
                 rows.sort()
             around = sorted({m for f in families for m in layout.strides[f] if m not in hidden})
-            tree, sizes = self._tree(hidden, families, together)
-            contexts = Contexts(layout, columns, around, rows, n_rows, weight, keep_rows)
-            planned.append((hidden, families, tree, sizes, contexts, rows))
+            tree, sizes = self._tree(hidden, families, factors, together)
+            if factors:
+                contexts: Contexts = RowContexts(layout, columns, rows, n_rows, weight)
+            else:
+                contexts = Contexts(layout, columns, around, rows, n_rows, weight, keep_rows)
+            planned.append((hidden, families, factors, tree, sizes, contexts, rows))
         if not any(contexts.needs_columns for *_, contexts, _ in planned):
             columns.clear()  # the caller may have left the codes to us: what is not needed any more is freed
-        for hidden, families, tree, sizes, contexts, rows in planned:
+        for hidden, families, factors, tree, sizes, contexts, rows in planned:
             contexts.settle()
-            assembly.add_plan(hidden, families, tree, sizes, contexts)
-            plans.append(Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row))
+            assembly.add_plan(hidden, families, tree, sizes, contexts, [factor.hidden for factor in factors])
+            plans.append(
+                Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row, factors)
+            )
         contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
         whole = weight is None or bool(np.all(weight == np.round(weight)))
@@ -142,11 +150,23 @@ class Compiler:
             groups = [*disjoint, (scope, families)]
         return [(tuple(sorted(hidden)), tuple(sorted(families))) for hidden, families in groups]
 
-    def _tree(self, hidden, families, together):
+    def _tables_and_factors(self, hidden, members):
+        """The nodes of a component that have a table, and what those with an emission say, parents by parents."""
+        layout = self.layout
+        nodes_of: dict[tuple[int, ...], list[int]] = {}
+        for node in members[bisect_left(members, layout.n_tables) :]:
+            nodes_of.setdefault(layout.parents[node], []).append(node)
+        factors = (
+            RowFactor(tuple(nodes), tuple(p for p in parents if p in hidden)) for parents, nodes in nodes_of.items()
+        )
+        return members[: bisect_left(members, layout.n_tables)], tuple(factors)
+
+    def _tree(self, hidden, families, factors, together):
         layout = self.layout
         variable = {node: v for v, node in enumerate(hidden)}
         cardinalities = tuple(layout.cardinalities[node] for node in hidden)
         scopes = [tuple(variable[m] for m in layout.strides[f] if m in variable) for f in families]
+        scopes += [tuple(variable[m] for m in factor.hidden) for factor in factors]
         scopes.append(tuple(variable[node] for node in together if node in variable))
         tree = junction_tree(cardinalities, scopes)
         for clique in tree.cliques:
@@ -161,8 +181,8 @@ class Compiler:
         return tree, cardinalities
 
     def _complete_counts(self, columns, n_rows, weight):
-        counts = np.zeros(self.layout.n_cells)
-        for node in range(len(self.layout.names)):
+        counts = np.zeros(self.layout.n_table_cells)
+        for node in range(self.layout.n_tables):
             complete = complete_cells(self.layout, columns, node)
             if complete is not None:
                 rows, cells = complete

@@ -101,6 +101,20 @@ class Contexts:
         return joint_keys([self.value(node, part) for node in observed], sizes, len(self.weight[part]))
 
 
+class RowContexts(Contexts):
+    """The rows themselves, one context each, in their order: where a factor may differ from row to row."""
+
+    def __init__(self, layout, columns, rows, n_rows, weight):
+        self.layout, self.needs_columns, self._columns = layout, True, columns
+        self._at = np.arange(n_rows) if rows is None else rows
+        self.weight = np.ones(len(self._at)) if weight is None else weight[self._at].astype(float)
+        self.n = len(self._at)
+        self.of_row, self.a_row = np.arange(self.n), self._at
+
+    def settle(self) -> None:
+        """Nothing is to be found: each row is a context."""
+
+
 def _distinct_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct keys ascending and how often each occurs; `keys` is sorted in place, to save memory."""
     keys.sort()

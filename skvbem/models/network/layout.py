@@ -24,11 +24,15 @@ class Layout:
         Number of states of each node.
     parents : tuple of tuple of int
         Positions of each node's parents.
+    n_emissions : int
+        So many of the last nodes have an emission in the place of a table. They have no children; their cells, of which
+        each joint state of the parents has as many as the node has states here, stand behind all tables.
     """
 
     names: tuple
     cardinalities: tuple[int, ...]
     parents: tuple[tuple[int, ...], ...]
+    n_emissions: int = 0
     first_cell: tuple[int, ...] = field(init=False)
     strides: tuple[Mapping[int, int], ...] = field(init=False)
     n_cells: int = field(init=False)
@@ -47,12 +51,22 @@ class Layout:
         object.__setattr__(self, "strides", tuple(strides))
         object.__setattr__(self, "n_cells", total)
 
+    @property
+    def n_tables(self) -> int:
+        """Number of nodes that have a table: the first ones."""
+        return len(self.names) - self.n_emissions
+
+    @property
+    def n_table_cells(self) -> int:
+        """Number of cells of all tables."""
+        return self.first_cell[self.n_tables] if self.n_emissions else self.n_cells
+
     @cached_property
     def row_starts(self) -> np.ndarray:
-        """First cell of every distribution, and the end, (n_rows + 1,)."""
+        """First cell of every distribution of the tables, and the end, (n_rows + 1,)."""
         starts = [np.arange(self.first_cell[j], self.first_cell[j] + self.table_cells(j), self.cardinalities[j])
-                  for j in range(len(self.names))]  # fmt: skip
-        return np.concatenate([*starts, [self.n_cells]]).astype(np.int64)
+                  for j in range(self.n_tables)]  # fmt: skip
+        return np.concatenate([*starts, [self.n_table_cells]]).astype(np.int64)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:

@@ -24,6 +24,22 @@ LANES_BYTES = 2**19
 
 
 @dataclass(frozen=True)
+class RowFactor:
+    """A factor that differs from row to row: what emissions of the same parents say of the hidden ones among these.
+
+    Parameters
+    ----------
+    nodes : tuple of int
+        The nodes with an emission, all observed.
+    hidden : tuple of int
+        Their hidden parents, in the parents' order: axes of the factor.
+    """
+
+    nodes: tuple[int, ...]
+    hidden: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """A junction tree over one set of hidden nodes, and the rows whose hidden part it sums.
 
@@ -40,6 +56,8 @@ class Plan:
         The rows (None: all), the context (0 ... n_contexts - 1) of each, and a row of each context; if they were kept.
     families : tuple of int
         The nodes whose tables touch the hidden nodes.
+    factors : tuple of RowFactor
+        Factors of emissions that do. With any, each row is a context.
     """
 
     hidden: tuple[int, ...]
@@ -50,6 +68,7 @@ class Plan:
     rows: np.ndarray | None
     context_of_row: np.ndarray | None
     row_of_context: np.ndarray | None
+    factors: tuple[RowFactor, ...] = ()
 
     def clique_shape(self, position: int) -> tuple[int, ...]:
         """Number of states of the nodes of one clique."""

@@ -7,6 +7,7 @@ posterior mean of q(theta) a probability of a row is the exact average over q(th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,9 @@ def log_likelihood(model: DiscreteDAG, point: np.ndarray, data: Rows, **limits) 
     """ln p(row | theta) of every row, nats, (n_rows,); what is not observed is summed out, exactly."""
     program = model.compile(data, keep_rows=True, **limits)
     log_point = safe_log(point)
-    total = _log_of_complete_families(model, log_point, data)
+    total = log_of_complete_families(model, log_point, data)
     for plan, contexts, log_z, _ in program.beliefs(log_point):
-        rows, context = _rows_of(plan, contexts)
+        rows, context = rows_of(plan, contexts)
         total[rows] += log_z[context]
     return total
 
@@ -61,13 +62,13 @@ def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
             if k in columns:
                 seen = np.flatnonzero(columns[k] >= 0)
                 results[node][seen, columns[k][seen]] = 1.0
-    impossible = ~np.isfinite(_log_of_complete_families(model, safe_log(point), data))
+    impossible = ~np.isfinite(log_of_complete_families(model, safe_log(point), data))
     for plan, contexts, log_z, beliefs in program.beliefs(safe_log(point)):
-        rows, context = _rows_of(plan, contexts)
+        rows, context = rows_of(plan, contexts)
         impossible[rows] |= ~np.isfinite(log_z[context])
         for key, targets in wanted.items():
             if all(k in plan.hidden for k in targets):
-                results[key][rows] = _of_clique(plan, beliefs, targets)[context]
+                results[key][rows] = of_clique(plan, beliefs, targets)[context]
     if impossible.any():
         nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
         for key, value in _posterior(model, point, nothing, nodes, together=together, **limits).items():
@@ -99,10 +100,12 @@ def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequenc
     return modes
 
 
-def sample(model: DiscreteDAG, point: np.ndarray, n_rows: int, rng: np.random.Generator) -> dict:
-    """Rows drawn from the network, parents before children: codes (n_rows,) of every node."""
+def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator) -> dict:
+    """Rows drawn from the network, parents before children: codes (n_rows,) of every node with a table."""
     drawn: dict = {}
     for node in model.dag.topological_order():
+        if model.position[node] >= model.layout.n_tables:
+            continue
         table = model.layout.table(point, model.position[node])
         rows = table[tuple(drawn[parent] for parent in model.dag.parents(node))]
         below = np.cumsum(rows, axis=-1) if rows.ndim > 1 else np.broadcast_to(np.cumsum(rows), (n_rows, len(rows)))
@@ -111,10 +114,11 @@ def sample(model: DiscreteDAG, point: np.ndarray, n_rows: int, rng: np.random.Ge
     return drawn
 
 
-def _log_of_complete_families(model, log_point, data) -> np.ndarray:
+def log_of_complete_families(model: Any, log_point: np.ndarray, data: Any) -> np.ndarray:
+    """ln p of tables whose families are all observed, of every row, nats, (n_rows,)."""
     total = np.zeros(len(data))
     columns = model.columns(data)
-    for node in range(len(model.layout.names)):
+    for node in range(model.layout.n_tables):
         complete = complete_cells(model.layout, columns, node)
         if complete is not None:
             rows, cells = complete
@@ -122,7 +126,7 @@ def _log_of_complete_families(model, log_point, data) -> np.ndarray:
     return total
 
 
-def _rows_of(plan: Plan, contexts: slice):
+def rows_of(plan: Plan, contexts: slice):
     """(rows of the data whose context lies in a chunk, the position of each one's context in the chunk)."""
     assert plan.context_of_row is not None, "the program was compiled without keep_rows"
     if contexts.stop - contexts.start == plan.n_contexts:
@@ -132,7 +136,7 @@ def _rows_of(plan: Plan, contexts: slice):
     return rows, plan.context_of_row[inside] - contexts.start
 
 
-def _of_clique(plan: Plan, beliefs: np.ndarray, targets: tuple[int, ...]) -> np.ndarray:
+def of_clique(plan: Plan, beliefs: np.ndarray, targets: tuple[int, ...]) -> np.ndarray:
     """Posterior of some hidden nodes that share a clique, (n_contexts, states of the first, ...)."""
     variables = [plan.hidden.index(k) for k in targets]
     at = 0

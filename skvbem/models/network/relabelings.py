@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from math import factorial, prod
+from typing import Any
 
 import numpy as np
 
 from skvbem.capabilities import Relabelings
 from skvbem.errors import TooLargeError
 from skvbem.models.network.layout import Layout
-from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.n_relabelings import log_n_relabelings
 from skvbem.models.relabelings import ListedRelabelings, listed, relabelings_of_states
 
@@ -31,19 +31,25 @@ class NetworkRelabelings:
     Parameters
     ----------
     model : DiscreteDAG
+        Or another model with a layout.
     """
 
-    model: DiscreteDAG
+    model: Any
+
+    @property
+    def prior(self) -> np.ndarray:
+        """What the prior says of each cell, (n_cells,): relabelings leave it as it is."""
+        return self.model.prior.concentration
 
     def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
         """Ways in which hidden labels can change unnoticed, None if too many to be found one by one."""
         model = self.model
         positions = {model.position[node] for node in hidden}
-        return relabelings_of(model.layout, model.prior.concentration, positions, limit)
+        return relabelings_of(model.layout, self.prior, positions, limit)
 
     def log_n_relabelings(self, hidden: Sequence) -> float:
         """ln of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart."""
-        dag, tables = self.model.dag, self.model.tables(self.model.prior.concentration)
+        dag, tables = self.model.dag, self.model.tables(self.prior)
         ancestors = dag.ancestors([node for node in dag.nodes if node not in hidden])
         seen_through = [node for node in hidden if node in ancestors]
         return log_n_relabelings(dag, tables, seen_through, self.relabelings(hidden))

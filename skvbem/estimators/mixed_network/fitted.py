@@ -1,0 +1,151 @@
+"""A network of mixed columns as fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from skvbem.emissions.profiles import named
+from skvbem.estimators.fitted import Fitted, Intervals, Parameters
+from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.mixed_network.reading import emission_groups, rows_of
+from skvbem.estimators.reports import LatentStates
+from skvbem.estimators.summary import ParameterTable
+from skvbem.models.mixed_network.data import MixedRows
+from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.models.mixed_network.queries import Predictive, drawn_at
+
+#: Name of the group of parameters that are tables; the others have the names of nodes with an emission.
+TABLES = "tables"
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMixedNetwork(Fitted):
+    """How columns are read, a network of mixed columns with its prior, and the statistics of the data it has seen."""
+
+    @property
+    def groups(self) -> ColumnGroups:
+        """How columns are read."""
+        return self.columns
+
+    @property
+    def with_tables(self) -> tuple:
+        """The nodes that have a table."""
+        return self.model.layout.names[: self.model.layout.n_tables]
+
+    @property
+    def with_emission(self) -> tuple:
+        """The nodes that have an emission."""
+        return self.model.layout.names[self.model.layout.n_tables :]
+
+    @cached_property
+    def levels(self) -> dict:
+        """The states of each node with a table: categories of a column, numbers of a latent's states."""
+        sizes = dict(zip(self.with_tables, self.model.layout.cardinalities))
+        levels = {node: np.arange(size) for node, size in sizes.items()}
+        for group in self.groups.groups:
+            levels |= dict(zip(group.names, group.levels))
+        return levels
+
+    @property
+    def latents(self) -> tuple:
+        """The hidden nodes."""
+        observed = {name for group in self.groups.groups for name in (group.name, *group.names)}
+        return tuple(node for node in self.with_tables if node not in observed)
+
+    def continues(self, columns: ColumnGroups, model: MixedNetwork) -> bool:
+        """Whether another model is of the same network over the same columns, read in the same way."""
+        return self.model.layout == model.layout and self.columns.meaning() == columns.meaning()
+
+    def _found_point(self) -> tuple:
+        """The point found (MAP, ML); of a density posterior means of tables, and modes of emissions."""
+        parts = zip(self.model.prior.blocks, self.model.prior.split(self.statistics))
+        return tuple(self.form.point_of(block, statistics) for block, statistics in parts)
+
+    @cached_property
+    def predictive(self) -> Predictive:
+        """The predictive distribution of a row."""
+        return Predictive(self.model, self.posterior if self.form.density else None, self.point)
+
+    def rows(self, values: list[np.ndarray]) -> MixedRows:
+        """Values of groups of columns as the network takes them."""
+        return rows_of(self.groups, self.model.emissions, values)
+
+    def named_parameters(self, point: tuple) -> Parameters:
+        """Tables (*parents, node), and what each emission holds in each joint state of its parents, (n_states, ...)."""
+        emissions = zip(self.with_emission, self.model.emissions, point[1:])
+        return {TABLES: self._tables(point[0])} | {node: emission.parameters(at) for node, emission, at in emissions}
+
+    def _tables(self, flat: np.ndarray) -> dict:
+        return {node: self.model.layout.table(flat, k) for k, node in enumerate(self.with_tables)}
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each parameter by itself."""
+        tables, *others = self.posterior.blocks
+        emissions = zip(self.with_emission, self.model.emissions, others)
+        of_emissions = {node: emission.quantiles(q, probability) for node, emission, q in emissions}
+        return {TABLES: self._tables(tables.quantiles(probability))} | of_emissions
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """A table per node: a row for each combination of its parents' states."""
+        reports = []
+        for group, of_group in self.named_parameters(self.point).items():
+            for name, values in of_group.items():
+                node = name if group == TABLES else group
+                rows = self._states_of_parents(node)
+                if values.ndim == 0 or values.size % len(rows):
+                    continue  # of all states together
+                flat = values.reshape(len(rows), -1)
+                ends = None if intervals is None else intervals[group].get(name)
+                columns = self._columns_of(node, name, flat.shape[1])
+                parents = self.model.dag.parents(node)
+                title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
+                reports.append(
+                    ParameterTable(
+                        title,
+                        rows,
+                        columns,
+                        flat,
+                        None if ends is None else (ends[0].reshape(flat.shape), ends[1].reshape(flat.shape)),
+                    )
+                )
+        return reports
+
+    def _states_of_parents(self, node) -> list[str]:
+        parents = self.model.dag.parents(node)
+        states = product(*(self.levels[parent].tolist() for parent in parents))
+        rows = [", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, each)) for each in states]
+        return rows if parents else ["share" if node in self.with_tables else "all rows"]
+
+    def _columns_of(self, node, name, n: int) -> list[str]:
+        if node in self.with_tables:
+            return [named(state) for state in self.levels[node].tolist()]
+        return [name] if n == 1 else [f"{name} {k}" for k in range(n)]
+
+    def states_of(self, latent) -> LatentStates:
+        """Expected rows in each state of a latent; whether states are alike is not asked."""
+        table = self.model.layout.table(self.statistics, self.model.position[latent])
+        return LatentStates.of(table.reshape(-1, table.shape[-1]).sum(axis=0), lambda one, other: False)
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[list[np.ndarray], dict]:
+        """Rows drawn from the predictive distribution: values of each group, and states of all nodes with a table."""
+        codes, columns = self.predictive.sample(n, rng)
+        return values_of(self.groups, codes, columns), codes
+
+    @staticmethod
+    def drawn_for(groups: ColumnGroups, model: MixedNetwork, point: tuple, n: int, rng: np.random.Generator) -> Any:
+        """Rows drawn at a point: values of each group of columns."""
+        return values_of(groups, *drawn_at(model, point, n, rng))
+
+
+def values_of(groups: ColumnGroups, codes: dict, columns: list[np.ndarray]) -> list[np.ndarray]:
+    """Codes of nodes and columns of emissions, drawn or filled, as values of groups of columns."""
+    numbers = dict(zip(emission_groups(groups), columns))
+    return [
+        numbers[k] if k in numbers else np.stack([codes[name] for name in group.names], axis=1)
+        for k, group in enumerate(groups.groups)
+    ]

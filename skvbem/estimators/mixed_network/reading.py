@@ -1,0 +1,109 @@
+"""A table as networks of mixed columns read it: which nodes its columns are, and rows in codes and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from skvbem.data import row_hashes
+from skvbem.emissions import Emission
+from skvbem.estimators.input.column_groups import ColumnGroups, Group
+from skvbem.estimators.input.emission_groups import is_list_of_emissions
+from skvbem.estimators.input.numbers import are_observed
+from skvbem.estimators.input.rows import TableReading
+from skvbem.models.mixed_network.data import MixedData, MixedRows
+from skvbem.models.mixed_network.model import MixedNetwork
+
+
+def columns_of_nodes(groups: ColumnGroups, values: list[np.ndarray], emission) -> tuple[ColumnGroups, list[np.ndarray]]:
+    """Groups of columns as nodes, and their values: numbers column by column, but for groups that a list names.
+
+    Categories stay in groups, each column of which is a node with a table.
+    """
+    if is_list_of_emissions(emission):
+        return groups, values
+    of_nodes: list[tuple[Group, np.ndarray]] = []
+    for group, of_group in zip(groups.groups, values):
+        if group.encoder is not None:
+            of_nodes.append((group, of_group))
+            continue
+        for k, (column, name) in enumerate(zip(group.columns, group.names)):
+            node = replace(group, name=name, columns=(column,), names=(name,))
+            of_nodes.append((node, np.ascontiguousarray(of_group[:, k : k + 1])))
+    return replace(groups, groups=tuple(group for group, _ in of_nodes)), [of_node for _, of_node in of_nodes]
+
+
+def nodes_of(groups: ColumnGroups) -> tuple[tuple, dict]:
+    """The nodes that groups of columns make, in the order of the table, and numbers of categories of those with any."""
+    first: dict[str, int] = {}
+    n_categories: dict[str, int] = {}
+    for group in groups.groups:
+        if group.encoder is None:
+            first[group.name] = min(group.columns)
+            continue
+        first |= dict(zip(group.names, group.columns))
+        n_categories |= dict(zip(group.names, group.encoder.n_categories_.tolist()))
+    return tuple(sorted(first, key=first.__getitem__)), n_categories
+
+
+def emission_groups(groups: ColumnGroups) -> list[int]:
+    """Which of the groups are nodes with an emission."""
+    return [k for k, group in enumerate(groups.groups) if group.encoder is None]
+
+
+def rows_of(
+    groups: ColumnGroups,
+    emissions: Sequence[Emission],
+    values: Sequence[np.ndarray],
+    weight: np.ndarray | None = None,
+) -> MixedRows:
+    """Rows as a mixed network takes them."""
+    numbers = [values[k] for k in emission_groups(groups)]
+    categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.encoder is not None]
+    n_rows = len(values[0])
+    codes = np.concatenate([np.zeros((n_rows, 0), dtype=np.int8), *(of for _, of in categories)], axis=1)
+    return MixedRows(
+        tuple(name for names, _ in categories for name in names),
+        codes,
+        tuple(emission.prepare(of_node) for emission, of_node in zip(emissions, numbers)),
+        tuple(are_observed([of_node]) for of_node in numbers),
+        np.ones(n_rows) if weight is None else weight,
+        partial(row_hashes, list(values)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MixedReading(TableReading):
+    """Rows of weight > 0, read; columns of numbers and of categories are nodes of a network."""
+
+    def emissions(self) -> list[Emission]:
+        """The emission of each node that has one."""
+        ((values, weight),) = self.blocks
+        groups = self.columns.groups
+        return [groups[k].specification.for_data(values[k], weight) for k in emission_groups(self.columns)]
+
+    def compiled_for(self, model: MixedNetwork, n_starts: int, **limits) -> MixedData:
+        """The rows as a mixed network takes them, in the order in which they cost least."""
+        ((values, weight),) = self.blocks
+        rows = rows_of(self.columns, model.emissions, values, weight)
+        orders = (emission.row_order(table) for emission, table in zip(model.emissions, rows.tables))
+        order = next((order for order in orders if order is not None), None)
+        rows = rows if order is None else rows.taken(order, rows.weight[order])
+        return model.compile(rows, n_lanes=n_starts, **limits)
+
+    def refilled(self, drawn: list[np.ndarray]) -> MixedReading:
+        """The reading with values that a model drew, the same cells missing."""
+        ((values, weight),) = self.blocks
+        return replace(self, blocks=[(_as_missing(values, drawn), weight)])
+
+
+def _as_missing(values: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What was drawn for each group, where cells of its values are observed."""
+    result = []
+    for of_group, as_drawn in zip(values, drawn):
+        missing = np.isnan(of_group) if of_group.dtype.kind == "f" else of_group < 0
+        result.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
+    return result

@@ -1,0 +1,476 @@
+"""`VBNetwork`: networks of categories, measurements and counts, with hidden nodes, fitted to incomplete data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in
+from skvbem.emissions.factor.numbers import counts_factors
+from skvbem.errors import StructureError
+from skvbem.estimators.base import check_count, warn_of_one_row
+from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.numbers import are_observed
+from skvbem.estimators.input.output import as_array, filled
+from skvbem.estimators.input.tables import read_table
+from skvbem.estimators.labels.estimator import resolve_emission_prior
+from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork, values_of
+from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts
+from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, emission_groups, nodes_of
+from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
+from skvbem.estimators.reporting import ReportingEstimator
+from skvbem.graphs.dag import DAG
+from skvbem.models.mixed_network.data import MixedData
+from skvbem.models.mixed_network.model import MixedNetwork
+
+
+class VBNetwork(ReportingEstimator):
+    r"""A Bayesian network of categories, measurements and counts, with hidden nodes anywhere above them.
+
+    Columns of categories and latents are nodes with a table, as in `VBDiscreteDAG`. Columns of numbers are nodes with
+    an emission, a Gaussian or Poisson distribution, say, for each joint state of their parents, as in `VBMixture` for
+    each component: conditional Gaussian networks, among others. Nodes with an emission have no children. The lower
+    bound on the log marginal likelihood has all its constants. Missing cells are summed out, rows are never dropped.
+
+    Parameters
+    ----------
+    structure : DAG, (parent, child) edges, mapping child -> parents, networkx.DiGraph, DataFrame or str, default=None
+        The graph over nodes and latents; None means one latent class with every node below it.
+    latents : mapping of name to int, list of names, or int, default=None
+        The hidden nodes and their numbers of states, as of `VBDiscreteDAG`.
+    emission : "auto", str, emission, mapping of str to columns or list of (name, emission, columns), default="auto"
+        What columns hold, as of `VBMixture`; "auto" takes numbers for measurements. Each column is a node of its own,
+        but for columns of numbers that a list names together: these are one node of that name.
+    categories : "auto" or mapping of column to array-like, default="auto"
+        Levels of columns of categories.
+    prior : float, "bdeu", "per_row" or mapping of node to these or to arrays, default=1.0
+        Dirichlet concentrations of tables. Priors of emissions are parameters of these.
+    equivalent_sample_size : float, default=1.0
+        Total of "bdeu" and "per_row" priors, in rows of data.
+    method : {"vb", "map", "ml"}, default="vb"
+        Variational Bayes, the posterior mode, or maximum likelihood.
+    map_basis : {"natural", "probability"}, default="natural"
+        Coordinates in which ``method="map"`` takes the mode.
+    n_init : int, default=10
+        Number of starts, each around rows that are drawn.
+    init : {"auto", "random"}, default="auto"
+        Whether starts race, and parameters are drawn after the best of them; or every start is run to its end.
+    max_iter : int, default=10000
+        Most steps of each start.
+    tol : float, default=1e-5
+        A start has converged when the gain still to come is below this, in total nats.
+    acceleration : bool, default=True
+        Whether steps are extrapolated where that raises the objective.
+    handle_unknown : {"warn", "missing", "error"}, default="warn"
+        What a category that fit did not see becomes.
+    missing_values : scalar or list, default=np.nan
+        Values that mean "missing" besides NaN, None, pandas.NA and null.
+    max_table_cells : int, default=2**24
+        Most cells of one table, of a node or of hidden nodes summed together.
+    max_memory : float, default=4e9
+        Most bytes of all tables and indices of a fit, and of rows that are drawn.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts.
+    n_jobs : int, default=None
+        Threads that share the rows of a large table; the result does not depend on it.
+    warm_start : bool, default=False
+        Whether to start where the last fit ended, if it was of the same network.
+    verbose : int, default=0
+        Whether to print the objective after every cycle.
+
+    Attributes
+    ----------
+    lower_bound_ : float
+        Lower bound on the log marginal likelihood of the data, total nats (``method="vb"``).
+    log_posterior_, log_likelihood_ : float
+        The objective of ``method="map"`` and ``method="ml"``.
+    lower_bounds_ : ndarray
+        The objective at every point of the best start's run; it never falls.
+    parameters_ : dict
+        Tables of nodes under "tables", axes (*parents, node), and parameters of emissions by node, those of each joint
+        state of the parents along the first axis.
+    structure_ : DAG
+        Nodes in the order latents, then nodes of columns.
+    latent_names_ : tuple
+    groups_ : dict of node to list of str
+        Columns of each node with an emission.
+    categories_ : dict of column to ndarray
+    n_free_parameters_ : int
+    restarts_ : Restarts
+    latent_states_ : dict of latent to LatentStates
+    n_iter_ : int
+    converged_ : bool
+    n_samples_ : float
+        Sum of the weights of the rows.
+    treewidth_ : int
+        Of the widest part that had to be summed over.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X has string column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem import VBNetwork
+    >>> rng = np.random.default_rng(0)
+    >>> kind = rng.integers(0, 2, 200)
+    >>> X = np.column_stack([rng.normal(6 * kind), rng.normal(6 * kind)])
+    >>> two, one = (VBNetwork(latents=n, random_state=0).fit(X) for n in (2, 1))
+    >>> two.lower_bound_ > one.lower_bound_ + 50
+    True
+    >>> two.predict_proba(X).shape
+    (200, 2)
+    """
+
+    _method = MixedNetworkMethod()
+    _fitted_type = FittedMixedNetwork
+    _prior_parameters = ("prior",)
+    default_score = "lower_bound"
+    reading_parameters = ReportingEstimator.reading_parameters | {"emission"}
+
+    _parameter_constraints: ClassVar[dict] = {
+        "structure": "no_validation",
+        "latents": "no_validation",
+        "emission": "no_validation",
+        "categories": "no_validation",
+        "prior": "no_validation",
+        "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
+        "method": [StrOptions({"vb", "map", "ml"})],
+        "map_basis": [StrOptions({"natural", "probability"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"auto", "random"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "acceleration": ["boolean"],
+        "handle_unknown": [StrOptions({"warn", "missing", "error"})],
+        "missing_values": "no_validation",
+        "max_table_cells": [Interval(Integral, 1, None, closed="left")],
+        "max_memory": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        structure=None,
+        *,
+        latents=None,
+        emission="auto",
+        categories="auto",
+        prior=1.0,
+        equivalent_sample_size=1.0,
+        method="vb",
+        map_basis="natural",
+        n_init=10,
+        init="auto",
+        max_iter=10_000,
+        tol=1e-5,
+        acceleration=True,
+        handle_unknown="warn",
+        missing_values=np.nan,
+        max_table_cells=2**24,
+        max_memory=4e9,
+        random_state=None,
+        n_jobs=None,
+        warm_start=False,
+        verbose=0,
+    ):
+        self.structure = structure
+        self.latents = latents
+        self.emission = emission
+        self.categories = categories
+        self.prior = prior
+        self.equivalent_sample_size = equivalent_sample_size
+        self.method = method
+        self.map_basis = map_basis
+        self.n_init = n_init
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.acceleration = acceleration
+        self.handle_unknown = handle_unknown
+        self.missing_values = missing_values
+        self.max_table_cells = max_table_cells
+        self.max_memory = max_memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    # Fitting ----------------------------------------------------------------------------------------------------------
+
+    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> MixedReading:
+        owner = type(self).__name__
+        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        table = read_table(X, owner)
+        if columns is not None:
+            check_names(table, self)
+        table, weight, is_weighted = self._weighted_rows(table, sample_weight)
+        if columns is not None:
+            return MixedReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
+        options = {name: getattr(self, name) for name in ("categories", "missing_values", "handle_unknown")}
+        groups, values = columns_of_nodes(*ColumnGroups.learned(table, self.emission, owner, **options), self.emission)
+        if not are_observed(values).any():
+            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
+        return MixedReading(groups, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
+
+    def _learns_prior(self) -> bool:
+        return False
+
+    def _model(self, reading: MixedReading) -> MixedNetwork:
+        owner = type(self).__name__
+        nodes, n_categories = nodes_of(reading.columns)
+        latents = resolve_latents(self.latents, self.structure, owner)
+        dag = resolve_structure(self.structure, latents, nodes, owner)
+        with_emission = [node for node in nodes if node not in n_categories]
+        self._check_structure(dag, with_emission)
+        sizes = {**latents, **n_categories}
+        parents = {node: dag.parents(node) for node in dag.nodes if node in sizes}
+        limits = self.max_table_cells, self.max_memory, self._n_starts()
+        of_tables = CandidateNetwork(
+            DAG(parents, parents), latents, sizes, self.prior, self.equivalent_sample_size, owner, *limits
+        )
+        of_tables.check_size()
+        emissions, priors = {}, {}
+        for k, emission in zip(emission_groups(reading.columns), reading.emissions()):
+            group = reading.columns.groups[k]
+            if counts_factors(emission):
+                raise ValueError(
+                    f"n_factors='auto' of node {group.name!r} is a search that {owner} does not make. Give "
+                    "FactorGaussian a number of factors, and compare bounds."
+                )
+            n_states = int(np.prod([sizes[parent] for parent in dag.parents(group.name)], dtype=np.int64))
+            alone = ColumnGroups(group.names, (group,), self.missing_values, owner)
+            emissions[group.name] = emission
+            priors[group.name] = resolve_emission_prior(alone, emission, n_states)
+        return MixedNetwork(dag, sizes, of_tables.prior(), emissions, priors)
+
+    def _check_structure(self, dag: DAG, with_emission: list) -> None:
+        """Refuse what is not conjugate: numbers as parents; and networks without any table."""
+        for node in with_emission:
+            children = dag.children(node)
+            if children:
+                raise StructureError(
+                    f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
+                    f"{type(self).__name__}. Nodes with an emission have no children here: there is no conjugate prior "
+                    "for what depends on numbers. Turn the edge round, or cut the numbers into categories."
+                )
+        if len(with_emission) == len(dag.nodes):
+            raise StructureError(
+                f"The 'structure' of {type(self).__name__} has no node with a table. Declare a latent, as in latents=2 "
+                "without a structure, or columns of categories."
+            )
+
+    def _compiled(self, model: MixedNetwork, reading: MixedReading, n_starts: int) -> MixedData:
+        return reading.compiled_for(model, n_starts, **self._limits())
+
+    def _limits(self) -> dict:
+        return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
+
+    def _starts(self, model: MixedNetwork, data, reading: MixedReading, seed: tuple[int, ...]) -> MixedStarts:
+        return MixedStarts(seed, self.n_init)
+
+    def _start_from(self, last: FittedMixedNetwork, model, data, reading) -> np.ndarray:
+        natural, _ = last.form.of(last.model.prior, last.statistics[:, None])
+        return model.expect(natural, data).statistics[:, 0]
+
+    def _continued_model(self, fitted: FittedMixedNetwork) -> MixedNetwork:
+        return fitted.model.updated(fitted.statistics)
+
+    def _hidden(self, fitted: FittedMixedNetwork) -> tuple:
+        return fitted.latents
+
+    def _drawn_like(self, like: MixedReading, model: MixedNetwork, point, rng: np.random.Generator) -> Any:
+        ((values, _),) = like.blocks
+        return self._fitted_type.drawn_for(like.columns, model, point, len(values[0]), rng)
+
+    def _warn_of_data(self, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
+        warn_of_one_row(len(data))
+
+    def _warn_of_fit(self, fitted: FittedMixedNetwork, data: MixedData) -> None:
+        sizes = {node: len(fitted.levels[node]) for node in fitted.latents}
+        warn_of_oddities(fitted.model.dag, sizes, data.total_weight)
+
+    def _data_state(self, fitted, reading, data: MixedData, *, is_batch: bool = False) -> dict:
+        return {"treewidth_": max(data.program.treewidth, self.treewidth_ if is_batch else 0)}
+
+    @staticmethod
+    def _model_state(fitted: FittedMixedNetwork) -> dict:
+        """The attributes that tell of the network."""
+        groups = fitted.groups.groups
+        return {
+            "_fitted_": fitted,
+            "structure_": fitted.model.dag,
+            "latent_names_": fitted.latents,
+            "parameters_": fitted.named_parameters(fitted.point),
+            "groups_": {group.name: list(group.names) for group in groups if group.encoder is None},
+            "categories_": {name: levels for group in groups for name, levels in zip(group.names, group.levels)},
+            "n_free_parameters_": fitted.model.n_free_parameters,
+        }
+
+    @property
+    def latent_states_(self) -> dict:
+        """How each latent's states are used, a dict of latent to LatentStates."""
+        check_is_fitted(self)
+        return {name: self._fitted_.states_of(name) for name in self.latent_names_}
+
+    def log_point(self, tables: Mapping) -> np.ndarray:
+        """Refused: no score takes parameters of such models.
+
+        Parameters
+        ----------
+        tables : mapping
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def _asked(self, X) -> tuple[FittedMixedNetwork, list[np.ndarray]]:
+        """What was fitted, and the values of a table to ask it about, by group of columns."""
+        check_is_fitted(self)
+        table = read_table(X, type(self).__name__)
+        check_names(table, self)
+        return self._fitted_, self._fitted_.groups.values(table)
+
+    def score_samples(self, X):
+        """Log predictive density of each row, nats; what is missing is summed out.
+
+        With ``method="vb"`` the exact average of p(row | theta) over q(theta); with MAP and ML that of the point found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        fitted, values = self._asked(X)
+        return fitted.predictive.log_densities(fitted.rows(values), **self._limits())
+
+    def _latent_marginals(self, X) -> list[np.ndarray]:
+        fitted, values = self._asked(X)
+        if not fitted.latents:
+            raise ValueError(f"This {type(self).__name__} has no latents to predict. Declare some, or use 'impute'.")
+        rows = fitted.rows(values)
+        return [fitted.predictive.posteriors(rows, [latent], **self._limits()) for latent in fitted.latents]
+
+    def predict_proba(self, X):
+        """Posterior probabilities of each latent's states given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_states), or list of such
+            One array if there is one latent, else a list in the order of `latent_names_`.
+        """
+        marginals = self._latent_marginals(X)
+        return marginals[0] if len(marginals) == 1 else marginals
+
+    def predict(self, X):
+        """Most probable state of each latent, one by one, given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        """
+        modes = [marginal.argmax(axis=1) for marginal in self._latent_marginals(X)]
+        return modes[0] if len(modes) == 1 else np.stack(modes, axis=1)
+
+    def transform(self, X):
+        """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, total number of latent states)
+        """
+        return np.hstack(self._latent_marginals(X))
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: latent and state, as in h0_0, h0_1.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X, only compared with those that fit saw.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        check_feature_names_in(self, input_features, generate_names=False)
+        names = [f"{name}_{state}" for name in self.latent_names_ for state in self._fitted_.levels[name]]
+        return np.asarray(names, dtype=object)
+
+    def impute(self, X):
+        """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or DataFrame
+            X in its own container; observed cells are untouched.
+        """
+        fitted, values = self._asked(X)
+        rows, limits = fitted.rows(values), self._limits()
+        codes = {name: fitted.predictive.posteriors(rows, [name], **limits).argmax(axis=1) for name in rows.names}
+        columns = [fitted.predictive.imputed(rows, k, **limits) for k in range(len(fitted.with_emission))]
+        of_groups = values_of(fitted.groups, codes, columns)
+        return filled(X, fitted.groups.missing(values), fitted.groups.columns_of(of_groups))
+
+    def sample(self, n_samples=1, random_state=None):
+        """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        random_state : int, RandomState instance or None, default=None
+            By default the estimator's own `random_state`.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        """
+        check_is_fitted(self)
+        check_count("n_samples", "sample", n_samples)
+        fitted = self._fitted_
+        self._check_memory(f"{n_samples:.3g} rows drawn", int(n_samples) * 4 * len(fitted.model.dag.nodes), "fewer")
+        rng = self._rng(self.random_state if random_state is None else random_state)
+        of_groups, codes = fitted.sample(int(n_samples), rng)
+        states = [codes[name] for name in fitted.latents]
+        stacked = np.stack(states, axis=1) if states else np.empty((int(n_samples), 0), dtype=np.int64)
+        return as_array(fitted.groups.columns_of(of_groups)), stacked[:, 0] if len(states) == 1 else stacked
+
+    def _what_was_fitted(self, fitted: FittedMixedNetwork) -> str:
+        latents = ", ".join(f"{name} of {len(fitted.levels[name])} states" for name in fitted.latents)
+        dag = fitted.model.dag
+        return f"{len(dag.nodes)} nodes, {len(dag.edges)} edges; latents: {latents or 'none'}"

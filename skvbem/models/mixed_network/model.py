@@ -1,0 +1,381 @@
+r"""Bayesian networks of mixed columns: tables at discrete nodes, emissions at nodes that have discrete parents alone.
+
+.. math::
+
+    p(x, y \mid \theta) = \prod_j \theta_{j, \mathrm{pa}(j), x_j} \prod_l p(y_l \mid x_{\mathrm{pa}(l)}, \theta_l).
+
+A node with an emission (a measurement, a count, a group of columns) has no children, and a component of the emission
+for each joint state of its parents. In the E step [Beal corollary 2.2] the expected log likelihoods of a row are a
+factor over those parents that are hidden in it, and what the contraction expects of these are the responsibilities of
+the components. So rows are contexts of their own where an emission has a hidden parent; elsewhere all is as in a
+discrete network. Rows in which all cells of an emission are missing are summed out, which leaves nothing of the node.
+
+Statistics are flat: those of the tables first, then those of each emission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from skvbem._kernels._contraction import Workspace
+from skvbem._numerics import times_log
+from skvbem.emissions import Emission, Step
+from skvbem.families import Dirichlet, Product
+from skvbem.families.base import ConjugateFamily
+from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.graphs.dag import DAG
+from skvbem.models.ascent import ModelAscent
+from skvbem.models.base import Expectation, LatentModel
+from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows
+from skvbem.models.network.compiler import Compiler
+from skvbem.models.network.layout import Layout
+from skvbem.models.network.program import Plan
+from skvbem.models.partial_sums import added
+
+# Multiplications in a step below which threads cost more than they bring.
+_WORTH_THREADS = 2**22
+
+#: Log likelihoods (n_lanes, n_states, n_rows) of some rows, contexts of a plan, under all states of the parents.
+RowFactors = Callable[[FactorRows, slice], np.ndarray]
+
+
+class MixedNetwork(LatentModel):
+    """A Bayesian network of mixed columns with its prior.
+
+    Parameters
+    ----------
+    dag : DAG
+        Nodes with an emission have no children.
+    cardinalities : mapping of node to int
+        Number of states of every node with a table.
+    prior : mapping of node to ndarray
+        Dirichlet concentrations of these, axes (*parents, node).
+    emissions : mapping of node to Emission
+        Of every other node, in the order of their blocks in the prior.
+    emission_priors : mapping of node to ConjugateFamily
+        Of these, a component for each joint state of the parents, in the order of `DAG.parents`, the last one fastest.
+    """
+
+    def __init__(
+        self,
+        dag: DAG,
+        cardinalities: Mapping[Any, int],
+        prior: Mapping[Any, np.ndarray],
+        emissions: Mapping[Any, Emission],
+        emission_priors: Mapping[Any, ConjugateFamily],
+    ):
+        self.dag, self.emissions = dag, tuple(emissions.values())
+        nodes = [*(node for node in dag.nodes if node not in emissions), *emissions]
+        self.position = {node: k for k, node in enumerate(nodes)}
+        self.layout = Layout(
+            tuple(nodes),
+            tuple(emissions[node].own_cells if node in emissions else cardinalities[node] for node in nodes),
+            tuple(tuple(self.position[p] for p in dag.parents(node)) for node in nodes),
+            len(emissions),
+        )
+        flat = [np.asarray(prior[node], dtype=float).ravel() for node in nodes[: self.layout.n_tables]]
+        tables = Dirichlet(np.concatenate(flat), self.layout.row_starts)
+        blocks = (tables, *(emission_priors[node] for node in emissions))
+        n_cells = [len(emission.component_of_cell(n)) for emission, n in zip(self.emissions, self.n_states)]
+        self.prior: Product = Product(blocks, (self.layout.n_table_cells, *n_cells))
+
+    @property
+    def n_states(self) -> tuple[int, ...]:
+        """Joint states of the parents of each node with an emission: components that its emission has."""
+        layout = self.layout
+        return tuple(
+            prod(layout.cardinalities[p] for p in layout.parents[node])
+            for node in range(layout.n_tables, len(layout.names))
+        )
+
+    @property
+    def n_cells(self) -> int:
+        """Numbers that statistics take."""
+        return sum(self.prior.n_cells)
+
+    def tables(self, flat: np.ndarray) -> dict:
+        """A flat array (n_cells, ...) as one table per node: axes (*parents, node, ...), or those of its own cells."""
+        return {node: self.layout.table(flat, k) for node, k in self.position.items()}
+
+    @property
+    def has_own_cells(self) -> bool:
+        """Whether every emission has its cells component by component, and none that belong to several."""
+        of_emissions = zip(self.emissions, self.n_states)
+        return all(
+            np.array_equal(emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
+            for emission, n in of_emissions
+        )
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Parameters of tables and emissions, but for those of emissions that no data can tell apart."""
+        of_emissions = zip(self.emissions, self.n_states)
+        redundant = sum(each.n_redundant_parameters(np.ones(n, dtype=bool)) for each, n in of_emissions)
+        return self.prior.n_free_parameters - redundant
+
+    def columns(self, rows: MixedRows) -> dict[int, np.ndarray]:
+        """Codes of the observed nodes with a table, by position."""
+        return {self.position[name]: rows.codes[:, k] for k, name in enumerate(rows.names)}
+
+    def compile(
+        self,
+        rows: MixedRows,
+        *,
+        max_table_cells=2**24,
+        max_memory=np.inf,
+        n_lanes=1,
+        wanted=(),
+        together=(),
+    ) -> MixedData:
+        """Rows made ready for many E steps; see `Compiler`. `wanted` and `together` are names of nodes with a table."""
+        layout, counting = self.layout, rows.counting()
+        columns = self.columns(counting)
+        for node, seen in zip(range(layout.n_tables, len(layout.names)), counting.observed):
+            columns[node] = np.where(seen, 0, -1).astype(np.int8)
+        codes = dict(columns)
+        program = Compiler(layout, max_table_cells, max_memory, n_lanes).compile(
+            columns,
+            len(counting),
+            counting.weight,
+            keep_rows=True,
+            wanted=[self.position[node] for node in wanted],
+            together=[self.position[node] for node in together],
+        )
+        sizes = (
+            each.size_of_terms(table, np.where(seen, counting.weight, 0.0))
+            for each, table, seen in zip(self.emissions, counting.tables, counting.observed)
+        )
+        return MixedData(
+            program,
+            tuple(self._factors(plan, codes, counting) for plan in program.plans),
+            tuple(filter(None, (self._known(k, codes, counting) for k in range(len(self.emissions))))),
+            tuple(table[:0] for table in counting.tables),
+            counting,
+            float(rows.weight.sum()),
+            bool((rows.weight == np.floor(rows.weight)).all()),
+            float(sum(sizes)),
+        )
+
+    def _factors(self, plan: Plan, codes: Mapping[int, np.ndarray], rows: MixedRows) -> tuple[FactorRows, ...]:
+        """What the emissions of a plan take, factor by factor."""
+        layout, factors = self.layout, []
+        for factor in plan.factors:
+            emissions = tuple(node - layout.n_tables for node in factor.nodes)
+            parents = layout.parents[factor.nodes[0]]
+            shape = tuple(layout.cardinalities[p] for p in parents)
+            at: np.ndarray = plan.row_of_context  # type: ignore[assignment]
+            states = None
+            if factor.hidden != parents:
+                of_hidden = np.indices([layout.cardinalities[p] for p in factor.hidden]).reshape(len(factor.hidden), -1)
+                by_parent = dict(zip(factor.hidden, of_hidden[:, :, None]))
+                digits = [by_parent[p] if p in by_parent else codes[p][at][None] for p in parents]
+                states = np.ravel_multi_index(np.broadcast_arrays(*digits), shape)
+            everywhere = len(at) == len(rows)
+            tables = tuple(rows.tables[k] if everywhere else rows.tables[k][at] for k in emissions)
+            factors.append(FactorRows(emissions, tables, prod(shape), states))
+        return tuple(factors)
+
+    def _known(self, k: int, codes: Mapping[int, np.ndarray], rows: MixedRows) -> KnownRows | None:
+        """The rows of an emission whose parents are all observed, None if there are none."""
+        layout, emission = self.layout, self.emissions[k]
+        parents = layout.parents[layout.n_tables + k]
+        seen = rows.observed[k].copy()
+        for p in parents:
+            seen &= codes[p] >= 0 if p in codes else False
+        at = np.flatnonzero(seen)
+        if not len(at):
+            return None
+        shape = [layout.cardinalities[p] for p in parents]
+        digits = [codes[p][at].astype(np.int64) for p in parents]
+        states = np.ravel_multi_index(digits, shape) if parents else np.zeros(len(at), dtype=np.int64)
+        table = rows.tables[k] if len(at) == len(rows) else rows.tables[k][at]
+        known = KnownRows(k, at, table, states, rows.weight[at])
+        if not emission.is_conjugate(table):
+            return known
+        natural = self.prior.blocks[1 + k].expected_natural()
+        step = emission.step(natural, table)
+        total, log_z = self._of_known(known, step, 1)
+        statistics = step.statistics(total)
+        return replace(known, statistics=statistics, log_base=float(log_z[0] - statistics @ natural))
+
+    def _of_known(
+        self, known: KnownRows, step: Step, n_lanes: int, rng: ParallelGenerator | None = None
+    ) -> tuple[Any, np.ndarray]:
+        """Sum of an emission and log likelihood, (n_lanes,), of rows whose parents are known."""
+        emission, total, log_z = self.emissions[known.emission], step.zeros(), np.zeros(n_lanes)
+        n_states = self.n_states[known.emission]
+        size = emission.block_rows(n_states, n_lanes)
+        for at in range(0, len(known.states), size):
+            rows = slice(at, at + size)
+            block, states, weight = known.table[rows], known.states[rows], known.weight[rows]
+            log_likelihood = step.log_likelihood(block)
+            log_z += np.take_along_axis(log_likelihood, np.broadcast_to(
+                states[:, None], (*log_likelihood.shape[:-1], 1)), axis=-1)[..., 0] @ weight  # fmt: skip
+            if rng is not None:
+                step.add_drawn(block, np.broadcast_to(states, log_likelihood.shape[:-1]), rng, total)
+                continue
+            of_states = (states[:, None] == np.arange(n_states)) * weight[:, None]
+            step.add(block, np.ascontiguousarray(np.broadcast_to(of_states, log_likelihood.shape)), total)
+        return total, log_z
+
+    def steps(self, naturals: Sequence[np.ndarray], data: MixedData) -> list[Step]:
+        """The emissions at natural parameters (n_cells,) or (n_cells, n_lanes) of each."""
+        of_emissions = zip(self.emissions, naturals, data.surveys)
+        return [emission.step(np.ascontiguousarray(of_it), survey) for emission, of_it, survey in of_emissions]
+
+    def expect(self, natural: np.ndarray, data: MixedData, n_threads: int = 1) -> Expectation:
+        """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
+        return Expectation(*self._pass(natural, data, n_threads=n_threads))
+
+    def completed(self, natural: np.ndarray, data: MixedData, rng: ParallelGenerator) -> tuple[np.ndarray, np.ndarray]:
+        """ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes)."""
+        return self._pass(natural, data, rng=rng)[::-1]
+
+    def statistics_of(self, tables: np.ndarray, data: MixedData, factors: RowFactors) -> np.ndarray:
+        """Expected statistics (n_cells, n_lanes) where factors take the places of what emissions say of rows: a start.
+
+        Parameters
+        ----------
+        tables : ndarray of shape (n_table_cells, n_lanes)
+            Natural parameters of the tables.
+        data : MixedData
+        factors : callable
+        """
+        n_lanes = tables.shape[1]
+        naturals = (
+            each.start_natural(block)[:, None].repeat(n_lanes, axis=1)
+            for each, block in zip(self.emissions, self.prior.blocks[1:])
+        )
+        statistics, _ = self._pass(np.concatenate([tables, *naturals]), data, factors)
+        hyperprior = self.prior.hyperprior
+        return statistics if hyperprior is None else statistics + hyperprior.prior_statistics[:, None]
+
+    def _pass(
+        self,
+        natural: np.ndarray,
+        data: MixedData,
+        factors: RowFactors | None = None,
+        n_threads: int = 1,
+        rng: ParallelGenerator | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics (n_cells, n_lanes) and ln Z (n_lanes,); with a generator what is hidden is drawn."""
+        n_lanes = natural.shape[1]
+        of_tables, *of_emissions = (np.ascontiguousarray(each) for each in self.prior.split(natural))
+        steps = self.steps(of_emissions, data)
+        contraction = data.program.contraction
+        workspace = Workspace(contraction, n_lanes)
+        workspace.given(of_tables)
+        run = _Blocks(self, data, workspace, steps, factors, rng)
+        if n_threads > 1 and rng is None and data.program.work * n_lanes > _WORTH_THREADS:
+            with ThreadPoolExecutor(n_threads) as pool:
+                sums = list(pool.map(run, range(contraction.n_blocks)))
+        else:
+            sums = [run(block) for block in range(contraction.n_blocks)]
+        totals = [step.zeros() for step in steps]
+        for of_block in sums:
+            for k, total in of_block.items():
+                (totals[k],) = added((totals[k],), (total,))
+        counts, log_z = np.empty(of_tables.shape), np.empty(n_lanes)
+        workspace.collect(counts, log_z)
+        certain = [np.zeros(of_it.shape) for of_it in of_emissions]
+        for known in data.known:
+            k = known.emission
+            if known.statistics is not None:
+                certain[k] += known.statistics[:, None]
+                log_z += known.log_base + times_log(known.statistics[:, None], of_emissions[k]).sum(axis=0)
+                continue
+            total, of_known = self._of_known(known, steps[k], n_lanes, rng)
+            (totals[k],) = added((totals[k],), (total,))
+            log_z += of_known
+        of_emissions = [
+            step.statistics(total).reshape(-1, n_lanes) + of_known
+            for step, total, of_known in zip(steps, totals, certain)
+        ]
+        return np.concatenate([counts, *of_emissions]), log_z
+
+    def magnitude(self, data: MixedData) -> float:
+        """Size of the terms whose sum is the log normalizer, nats: one for each node with a table and row, and more."""
+        return data.total_weight * self.layout.n_tables + data.size_of_terms
+
+    def turns(self, natural: np.ndarray) -> np.ndarray:
+        """Directions in which turns of what emissions hide move natural parameters, (n_cells, n_turns)."""
+        of_tables, *of_emissions = self.prior.split(natural)
+        parts = [each.turns(np.ascontiguousarray(of_it)) for each, of_it in zip(self.emissions, of_emissions)]
+        starts = np.cumsum([len(of_tables), *map(len, of_emissions)])
+        return np.concatenate(
+            [np.pad(part, ((first, len(natural) - first - len(part)), (0, 0))) for first, part in zip(starts, parts)],
+            axis=1,
+        )
+
+
+class _Blocks:
+    """Passes over blocks of contexts, and the sums of emissions that these make."""
+
+    def __init__(
+        self,
+        model: MixedNetwork,
+        data: MixedData,
+        workspace: Workspace,
+        steps: Sequence[Step],
+        factors: RowFactors | None,
+        rng: ParallelGenerator | None,
+    ):
+        self.model, self.data, self.workspace, self.steps, self.rng = model, data, workspace, steps, rng
+        self.logs = factors
+        arrays = data.program.contraction.arrays
+        self.bounds, self.first_plan = arrays["block_context"].tolist(), arrays["block_plan"].tolist()
+        self.plan_starts = arrays["plan_context"].tolist()
+
+    def __call__(self, block: int) -> dict[int, Any]:
+        """Sums of emissions of a block, by their numbers."""
+        number, workspace, rng = self.first_plan[block], self.workspace, self.rng
+        factors, start = self.data.factors[number], self.plan_starts[number]
+        first, last = self.bounds[block : block + 2]
+        if not factors:
+            if rng is None:
+                workspace.block(block)
+            else:
+                workspace.rows(block, first, last, [], rng.streams)
+            return {}
+        totals = {k: self.steps[k].zeros() for factor in factors for k in factor.emissions}
+        size = self._block_rows(factors)
+        for at in range(first, last, size):
+            rows = slice(at - start, min(at + size, last) - start)
+            of_cells = [factor.cells(self._logs(factor, rows), rows) for factor in factors]
+            workspace.rows(block, rows.start + start, rows.stop + start, of_cells, None if rng is None else rng.streams)
+            for factor, counts in zip(factors, of_cells):
+                self._add(factor, rows, factor.spread(counts, rows).swapaxes(-1, -2), totals)
+        return totals
+
+    def _logs(self, factor: FactorRows, rows: slice) -> np.ndarray:
+        """What stands for the log likelihoods of rows, (n_lanes, n_states, n_rows)."""
+        return factor.log_likelihoods(self.steps, rows) if self.logs is None else self.logs(factor, rows)
+
+    def _block_rows(self, factors: Sequence[FactorRows]) -> int:
+        """Rows whose tables stay in cache, the same for any number of lanes where states are drawn."""
+        emissions, n_lanes = self.model.emissions, self.workspace.n_lanes if self.rng is None else _LANES_OF_DRAWS
+        return min(emissions[k].block_rows(factor.n_states, n_lanes) for factor in factors for k in factor.emissions)
+
+    def _add(self, factor: FactorRows, rows: slice, of_states: np.ndarray, totals: dict[int, Any]) -> None:
+        """Add the statistics of rows under responsibilities (n_lanes, n_rows, n_states), or with states drawn."""
+        for k, table in zip(factor.emissions, factor.tables):
+            if self.rng is not None and not self.model.emissions[k].is_conjugate(table):
+                self.steps[k].add_drawn(table[rows], of_states.argmax(axis=-1), self.rng, totals[k])
+            else:
+                self.steps[k].add(table[rows], of_states, totals[k])
+
+
+# Lanes that blocks are cut for where states are drawn: so sums are the same for any number of lanes.
+_LANES_OF_DRAWS = 16
+
+
+class MixedNetworkAscent(ModelAscent[MixedNetwork]):
+    """Full steps of one mixed network on its data."""
+
+    label = "table row or component"

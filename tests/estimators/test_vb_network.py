@@ -1,0 +1,189 @@
+"""`VBNetwork` beside the estimators that it contains, and what it says of rows."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from skvbem import VBDiscreteDAG, VBMixture, VBNetwork
+from skvbem.datasets import load_carcinoma, load_faithful
+from skvbem.emissions import FactorGaussian, Gaussian, Poisson
+from skvbem.errors import StructureError
+from skvbem.families import Gamma
+
+approx = pytest.approx
+
+EDGES = [("kind", "group"), ("kind", "size"), ("kind", "color"), ("group", "weight"), ("group", "visits")]
+EMISSION = {"gaussian": ["size", "weight"], "poisson": ["visits"], "categorical": ["color"]}
+
+
+def rows_of_two_latents(n=240, seed=0):
+    """Two hidden nodes above two measurements, a count and a category; a tenth of the cells missing."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, 2, n)
+    group = np.where(rng.random(n) < 0.8, kind, 1 - kind)
+    color = np.where(rng.random(n) < 0.85, np.array(["red", "blue"])[kind], "green")
+    columns = {
+        "size": rng.normal(5.0 * kind),
+        "weight": rng.normal(4.0 * group),
+        "visits": rng.poisson(2 + 8 * group).astype(float),
+        "color": color,
+    }
+    X = pd.DataFrame(columns)
+    return X.mask(rng.random(X.shape) < 0.1), kind, group
+
+
+@pytest.fixture(scope="module")
+def data():
+    return rows_of_two_latents()
+
+
+@pytest.fixture(scope="module")
+def network(data):
+    options = {"latents": ["kind", "group"], "emission": EMISSION, "n_init": 4, "init": "random", "random_state": 0}
+    return VBNetwork(EDGES, **options).fit(data[0])
+
+
+def test_one_latent_root_is_a_mixture_of_independent_groups():
+    """Bounds on measurements that are shipped, one node for each column, and one for both."""
+    X, options = load_faithful().data, {"n_init": 3, "init": "random", "random_state": 0, "tol": 1e-9}
+    for groups in ([("both", "gaussian", [0, 1])], [("x0", "gaussian", [0]), ("x1", "gaussian", [1])]):
+        mixture = VBMixture(2, emission=groups, weight_concentration_prior=1.0, **options).fit(X)
+        network = VBNetwork(latents=2, emission=groups, **options).fit(X)
+        assert network.lower_bound_ == approx(mixture.lower_bound_, abs=1e-6)
+        theirs = network.predict_proba(X)
+        assert _matching(mixture.predict_proba(X), theirs) == approx(theirs[:, 0], abs=1e-4)
+        assert network.score_samples(X) == approx(mixture.score_samples(X), abs=1e-5)
+
+
+def _matching(ours, theirs):
+    """The column of ours that is most like the first of theirs."""
+    return min(ours.T, key=lambda column: np.abs(column - theirs[:, 0]).sum())
+
+
+def test_categories_alone_are_a_discrete_network():
+    X = load_carcinoma().data
+    options = {"latents": 2, "n_init": 3, "init": "random", "random_state": 0, "tol": 1e-9}
+    network, discrete = VBNetwork(emission="categorical", **options).fit(X), VBDiscreteDAG(**options).fit(X)
+    assert network.lower_bound_ == approx(discrete.lower_bound_, abs=1e-7)
+    assert network.score_samples(X) == approx(discrete.score_samples(X), abs=1e-5)
+    assert network.n_free_parameters_ == discrete.n_free_parameters_
+
+
+def test_complete_rows_have_a_closed_form():
+    """The bound is the sum of the evidences of tables and of counts in each joint state of their parents."""
+    rng = np.random.default_rng(2)
+    sex, drug = rng.integers(0, 2, 40), rng.integers(0, 3, 40)
+    visits = rng.poisson(1 + 2 * drug)
+    X = pd.DataFrame({"sex": sex.astype(str), "drug": drug.astype(str), "visits": visits.astype(float)})
+    emission = [("visits", Poisson(shape_prior=2.0, rate_prior=0.5), ["visits"]), ("c", "categorical", ["sex", "drug"])]
+    network = VBNetwork([("sex", "visits"), ("drug", "visits")], emission=emission, random_state=0).fit(X)
+    tables = VBDiscreteDAG(structure=[], random_state=0).fit(X[["sex", "drug"]])
+    of_counts = 0.0
+    for s in range(2):
+        for d in range(3):
+            part = visits[(sex == s) & (drug == d)]
+            prior = Gamma.from_parameters([[2.0]], [[0.5]])
+            of_counts += float(prior.log_evidence(np.array([part.sum(), len(part)], dtype=float)))
+            of_counts -= sum(np.log(np.arange(1, y + 1)).sum() for y in part)
+    assert network.lower_bound_ == approx(tables.lower_bound_ + of_counts, rel=1e-9)
+
+
+def test_hidden_nodes_are_found(network, data):
+    X, kind, group = data
+    for posterior, truth in zip(network.predict_proba(X), (kind, group)):
+        found = posterior.argmax(axis=1)
+        assert max((found == truth).mean(), (found != truth).mean()) > 0.93
+    assert [*network.latent_names_] == ["kind", "group"]
+    assert network.transform(X).shape == (len(X), 4)
+    assert network.get_feature_names_out().tolist() == ["kind_0", "kind_1", "group_0", "group_1"]
+
+
+def test_the_evidence_is_above_the_bound(network, data):
+    exact = network.log_evidence(data[0], kind="ais", n_chains=32, n_steps=32, random_state=0)
+    assert network.lower_bound_ < exact.value + 3 * exact.standard_error
+    assert exact.value < network.lower_bound_ + 5
+
+
+def test_weights_are_repeats(network, data):
+    X = data[0].iloc[:60]
+    times = np.random.default_rng(1).integers(0, 3, len(X))
+    times[0] = 1
+    options = {"n_init": 2, "tol": 1e-8}
+    repeated = clone(network).set_params(**options).fit(X.loc[np.repeat(X.index, times)])
+    weighted = clone(network).set_params(**options).fit(X, sample_weight=times)
+    assert weighted.lower_bound_ == approx(repeated.lower_bound_, abs=1e-6)
+    assert weighted.n_samples_ == times.sum()
+
+
+def test_missing_cells_are_filled(network, data):
+    X, kind, _ = data
+    filled = network.impute(X)
+    assert not filled.isna().any().any()
+    pd.testing.assert_frame_equal(filled.where(X.notna()), X, check_dtype=False)
+    missing = X["size"].isna().to_numpy()
+    assert np.abs(filled["size"].to_numpy()[missing] - 5.0 * kind[missing]).mean() < 1.5
+
+
+def test_samples_have_the_columns_of_the_data(network, data):
+    drawn, states = network.sample(400, random_state=3)
+    assert states.shape == (400, 2)
+    again = pd.DataFrame(drawn, columns=data[0].columns)
+    for name in ("size", "weight", "visits"):
+        assert again[name].astype(float).mean() == approx(data[0][name].mean(), abs=0.8)
+    assert set(again["color"]) == {"red", "blue", "green"}
+
+
+def test_a_fit_can_be_kept_and_gone_on_with(network, data):
+    again = pickle.loads(pickle.dumps(network))
+    assert np.array_equal(again.score_samples(data[0]), network.score_samples(data[0]))
+    more = clone(network).set_params(warm_start=True).fit(data[0])
+    assert more.fit(data[0]).lower_bound_ == approx(network.lower_bound_, abs=1e-4)
+    batches = clone(network).partial_fit(data[0].iloc[:120]).partial_fit(data[0].iloc[120:])
+    assert batches.n_samples_ == len(data[0])
+
+
+def test_reports_tell_of_tables_and_emissions(network, data):
+    text = str(network.summary())
+    for words in ("group | kind", "size | kind", "visits | group", "6 nodes, 5 edges", "rates"):
+        assert words in text
+    few = data[0].iloc[:30]
+    draws = clone(network).set_params(n_init=1).fit(few).sample_posterior(few, 20, n_chains=2, random_state=0)
+    assert draws.parameters["tables"]["group"].shape == (20, 2, 2)
+    assert draws.parameters["visits"]["rates"].shape == (20, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("structure", "options", "message"),
+    [
+        ([("size", "color")], {}, "Node 'size' holds numbers, and is a parent of 'color'"),
+        ([], {"emission": "gaussian"}, "has no node with a table"),
+        ([("kind", "size")], {}, "neither a column of X nor a declared latent"),
+    ],
+)
+def test_networks_that_are_none_are_refused(data, structure, options, message):
+    X = data[0] if not options else data[0][["size", "weight"]]
+    with pytest.raises(StructureError, match=message):
+        VBNetwork(structure, **options).fit(X)
+
+
+def test_groups_that_a_list_names_are_one_node(data):
+    emission = [("both", Gaussian(), ["size", "weight"]), ("n", "poisson", ["visits"]), ("c", "categorical", ["color"])]
+    network = VBNetwork(latents=2, emission=emission, n_init=2, init="random", random_state=0).fit(data[0])
+    assert network.groups_ == {"both": ["size", "weight"], "n": ["visits"]}
+    assert network.structure_.nodes == ("h0", "both", "n", "color")
+    assert network.parameters_["both"]["covariances"].shape == (2, 2, 2)
+
+
+def test_factors_have_a_number(data):
+    """Of factor analyzers at a node; the number is not searched for."""
+    X = data[0][["size", "weight", "visits"]]
+    with pytest.raises(ValueError, match="n_factors='auto' of node 'all' is a search"):
+        VBNetwork(latents=2, emission=[("all", FactorGaussian(n_factors="auto"), X.columns.tolist())]).fit(X)
+    emission = [("all", FactorGaussian(n_factors=1), X.columns.tolist())]
+    options = {"n_init": 1, "init": "random", "random_state": 0, "tol": 0.1}
+    network = VBNetwork(latents=2, emission=emission, **options).fit(X)
+    assert np.isfinite(network.score_samples(X)).all()
+    assert np.all(np.diff(network.lower_bounds_) > -1e-6)

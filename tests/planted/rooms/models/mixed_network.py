@@ -1,0 +1,39 @@
+"""Errors in networks of mixed columns, and in factors that contexts have of their own."""
+
+TESTS = ("kernels/test_row_factors.py", "models/test_mixed_network.py", "laws")
+
+ERRORS = {
+    "observed parents of an emission are taken to be in their first state": [
+        (
+            "by_parent[p] if p in by_parent else codes[p][at][None]",
+            "by_parent[p] if p in by_parent else 0 * codes[p][at][None]",
+        )
+    ],
+    "rows whose parents are all observed count once": [
+        (
+            "known = KnownRows(k, at, table, states, rows.weight[at])",
+            "known = KnownRows(k, at, table, states, np.ones(len(at)))",
+        )
+    ],
+    "log densities that no parameter of an emission touches are left out": [
+        ("log_base=float(log_z[0] - statistics @ natural)", "log_base=0.0")
+    ],
+    "an emission without an observed cell says something of its parents": [
+        ("columns[node] = np.where(seen, 0, -1).astype(np.int8)", "columns[node] = np.zeros(len(seen), dtype=np.int8)")
+    ],
+    "the entropy of a row counts separators twice": [
+        (
+            "of_rows += xlogy(shared, shared).reshape(n, -1).sum(axis=1)",
+            "of_rows += 0.0 * xlogy(shared, shared).reshape(n, -1).sum(axis=1)",
+        )
+    ],
+    "contexts redone in logarithms forget their own factors": [
+        (
+            "                    psi[self.clique_at[q] + cell] += log_factors[factor[cell] * n_lanes + lane]",
+            "                    psi[self.clique_at[q] + cell] += 0.0 * log_factors[factor[cell] * n_lanes + lane]",
+        )
+    ],
+    "rows of one clique have the codes of the first rows": [
+        ("const intptr_t at = (first + i) * run->n_slots + slot;", "const intptr_t at = i * run->n_slots + slot;")
+    ],
+}
