@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skvbem import VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import load_carcinoma, load_faithful
-from skvbem.emissions import FactorGaussian, Gaussian, Poisson
+from skvbem.emissions import Categorical, FactorGaussian, Gaussian, Poisson
 from skvbem.errors import StructureError
 from skvbem.families import Gamma
 
@@ -187,3 +187,12 @@ def test_factors_have_a_number(data):
     network = VBNetwork(latents=2, emission=emission, **options).fit(X)
     assert np.isfinite(network.score_samples(X)).all()
     assert np.all(np.diff(network.lower_bounds_) > -1e-6)
+
+
+def test_tables_have_their_prior_from_the_network(data):
+    """An emission that says another one is not passed over."""
+    emission = [("colors", Categorical(2.0), ["color"]), ("sizes", Gaussian("diag"), ["size"])]
+    with pytest.raises(
+        ValueError, match=r"gives columns \('color',\) a prior of their own.* as in prior=\{'color': 2.0\}"
+    ):
+        VBNetwork(latents=2, emission=emission).fit(data[0][["color", "size"]])

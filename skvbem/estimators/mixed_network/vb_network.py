@@ -17,7 +17,7 @@ from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.output import as_array, filled
-from skvbem.estimators.input.tables import read_table
+from skvbem.estimators.input.tables import read_table, show
 from skvbem.estimators.labels.estimator import resolve_emission_prior
 from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork, values_of
 from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts
@@ -229,6 +229,7 @@ class VBNetwork(ReportingEstimator):
         nodes, n_categories = nodes_of(reading.columns)
         latents = resolve_latents(self.latents, self.structure, owner)
         dag = resolve_structure(self.structure, latents, nodes, owner)
+        self._check_tables(reading.columns)
         with_emission = [node for node in nodes if node not in n_categories]
         self._check_structure(dag, with_emission)
         sizes = {**latents, **n_categories}
@@ -251,6 +252,17 @@ class VBNetwork(ReportingEstimator):
             emissions[group.name] = emission
             priors[group.name] = resolve_emission_prior(alone, emission, n_states)
         return MixedNetwork(dag, sizes, of_tables.prior(), emissions, priors)
+
+    def _check_tables(self, columns: ColumnGroups) -> None:
+        """Refuse priors of tables that an emission says: tables have theirs from 'prior'."""
+        for group in columns.groups:
+            said, silent = repr(group.specification), repr(type(group.specification)())
+            if group.encoder is not None and said != silent:
+                raise ValueError(
+                    f"The 'emission' of {type(self).__name__} gives columns {show(group.names)} a prior of their own, "
+                    f"{said}. Columns of categories are nodes with a table, whose prior is the parameter 'prior', as "
+                    f"in prior={{{group.names[0]!r}: 2.0}}."
+                )
 
     def _check_structure(self, dag: DAG, with_emission: list) -> None:
         """Refuse what is not conjugate: numbers as parents; and networks without any table."""
