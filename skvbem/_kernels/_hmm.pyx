@@ -60,8 +60,8 @@ cdef extern from "_chain_log.h" nogil:
     void skvbem_best_step(intptr_t n, const double* log_transition, const double* before, double* best, double* source)
     void skvbem_filtered(const skvbem_chain* chain, const skvbem_rows* rows, intptr_t first, intptr_t last,
                          int in_logs, double* out)
-    intptr_t skvbem_draw_states(const skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last, int in_logs,
-                                intptr_t next_state, const double* uniform, double* counts)
+    intptr_t skvbem_draw_states(const skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last,
+                                int in_logs, intptr_t next_state, const double* uniform, double* counts)
     void skvbem_mark_states(intptr_t n_states, intptr_t n_rows, intptr_t stride, const double* states, double* out)
 
 
