@@ -92,7 +92,7 @@ class VBNetwork(ReportingEstimator):
     lower_bounds_ : ndarray
         The objective at every point of the best start's run; it never falls.
     parameters_ : dict
-        Tables of nodes under "tables", axes (*parents, node), and parameters of emissions by node, those of each joint
+        Tables of nodes under "tables", axes parents and node, and parameters of emissions by node, those of each joint
         state of the parents along the first axis.
     structure_ : DAG
         Nodes in the order latents, then nodes of columns.
