@@ -54,9 +54,9 @@ class ModelAscent(Generic[_Model]):
             try:
                 known = posterior if step == 0 and at is statistics else None
                 natural, penalty = self.form.of(prior, at, known)
-            except NoInteriorModeError:
+                expected, log_normalizer = self._expected(natural)
+            except (NoInteriorModeError, np.linalg.LinAlgError):  # rounding makes singular what is not
                 raise self.failure() from None
-            expected, log_normalizer = self._expected(natural)
             trace[step, live] = log_normalizer + penalty
             statistics[:, live] = expected
         return trace

@@ -189,7 +189,7 @@ class ModelCase(ABC):
         "ais": {"n_chains": 32, "n_steps": 48},
         "ais_prior": {"n_chains": 32, "n_steps": 48},
         "importance_gibbs": {"n_draws": 512, "n_completions": 64},
-        "smc": {"n_runs": 16, "n_particles": 12, "n_steps": 32},
+        "smc": {"n_runs": 16, "n_particles": 48, "n_steps": 32},
         "smc_data": {"n_particles": 512, "max_particles": 512},
         "auto": {"exact_terms": 0, "n_draws": 512, "n_particles": 128, "max_particles": 256},
     }

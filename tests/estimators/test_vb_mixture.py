@@ -413,7 +413,7 @@ def test_both_sides_of_the_evidence_of_simulated_rows(emission, rng):
     counts = rng.poisson(4.0, size=(25, 2)).astype(float)
     X = rng.normal(size=(25, 2)) if emission == "gaussian" else counts % 3 if emission == "categorical" else counts
     model = VBMixture(2, emission=emission, n_init=3, random_state=0).fit(X)
-    found = certify_evidence(model, X, n_chains=48, n_steps=192, random_state=0)
+    found = certify_evidence(model, X, n_chains=128, n_steps=192, random_state=0)
     assert -0.7 < found.gap < 1.5
 
 

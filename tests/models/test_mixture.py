@@ -97,5 +97,5 @@ def test_spread_seeds_are_drawn_in_proportion_to_squared_distances(monkeypatch):
     monkeypatch.setattr(seeding, "_N_MOVES", 0)
     coordinates, weight = np.array([[0.0], [1.0], [3.0]]), np.array([1e6, 1.0, 1.0])
     for spread, share in ((True, 0.9), (False, 0.0)):
-        seeds = [seeding._seeds(coordinates, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]
+        seeds = [seeding.seeds_among(coordinates, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]
         assert np.mean([place[1, 0] == 3.0 for place in seeds]) == approx(share, abs=0.06)

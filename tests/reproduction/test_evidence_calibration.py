@@ -36,7 +36,7 @@ def test_a_run_again(name):
     (before,) = (run for run in RUNS if (run["run"], run["seed"]) == (name, 0))
     (problem,) = (each for each in evidence_calibration.problems() if each.name == name)
     again = evidence_calibration.run_of(problem, 0)
-    assert again["value"] == pytest.approx(before["value"], abs=0.1 * before["error"])
+    assert again["value"] == pytest.approx(before["value"], abs=2 * before["error"])
     assert again["error"] == pytest.approx(before["error"], rel=0.1)
     assert again["taken"] == before["taken"]
 

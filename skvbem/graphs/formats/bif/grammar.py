@@ -17,7 +17,7 @@ from skvbem.graphs.names import shown
 # By how much a printed probability may be above one, and a printed row miss it.
 MAX_ROUNDING = 1e-2
 _MAX_PARENTS = 63
-_PROPERTY = re.compile(r'[^;"]*+(?:"[^"]*+"[^;"]*+)*+;')
+_PROPERTY = re.compile(r'[^;"]*+(?:"[^"]*+"[^;"]*+)*;')
 _COUNT = re.compile(r"[0-9]{1,9}")
 _NUMBERS = re.compile(r"([0-9eE.,+\-\s]++);")
 _KINDS = {"bool": {"False": False, "True": True}.__getitem__, "int": int, "float": float}

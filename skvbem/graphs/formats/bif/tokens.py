@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from skvbem.graphs.names import shown
 
-_BLANK = re.compile(r"(?:\s++|//[^\n]*+)*+")
-WORD = re.compile(r'(?:[^\s{}()\[\]|,;"/\x00-\x1f\x7f]++|/(?![/*]))++')
+# Groups repeat greedily: if they did so possessively, some releases of Python 3.11 would go on after what a group read
+# before it failed. What they repeat has no two readings, so that nothing is tried again.
+_BLANK = re.compile(r"(?:\s++|//[^\n]*+)*")
+WORD = re.compile(r'(?:[^\s{}()\[\]|,;"/\x00-\x1f\x7f]++|/(?![/*]))+')
 _TOKEN = re.compile(rf'([{{}}()\[\]|,;])|({WORD.pattern})|"([^"\x00-\x1f\x7f]*+)"')
 NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]{1,6}))?")
 STATES_PROPERTY = "skvbem_states"  # which tells what the words of a variable's states stand for
