@@ -39,8 +39,9 @@ _NEAR, _FAR = 2.0, 2.5
 _VAGUE = 0.6
 # The error, nats, that makes a witness sharp enough.
 _SHARP = 0.25
-# Weights whose tail has a Pareto shape above this have no variance, so that their standard error is no estimate.
-_NO_VARIANCE = 0.5
+# Weights whose tail has a Pareto shape of 0.5 have no variance, so that their standard error is no estimate. The shape
+# that some hundred of the largest weights show is good to 0.1: above this it may be one.
+_NO_VARIANCE = 0.4
 # A standard error below this is of rounding.
 _CERTAIN = 1e-8
 # Draws for each Gibbs draw that the first proposal is made of; how many times larger further runs are, and may become.
