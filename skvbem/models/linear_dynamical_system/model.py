@@ -38,6 +38,7 @@ from skvbem.models.linear_dynamical_system.smoother import (
     FirstStates,
     Smoother,
     products,
+    transitions,
 )
 from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateMoments
 from skvbem.models.partial_sums import summed
@@ -337,11 +338,7 @@ class LinearDynamicalSystem(LatentModel):
 
     def _products(self, data: LDSData, r: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
         """Weighted sums of products over some rows: z z', z x', x x' after steps, r r' of columns, and y r'."""
-        here, follows = r[rows], slice(rows.start or 1, rows.stop)
-        # steps into first rows of other sequences are none: they have a weight of 0
-        z, later = r[follows.start - 1 : follows.stop - 1], r[follows]
-        if self.n_inputs:
-            z = np.concatenate([z, data.inputs[follows]], axis=1)
+        here, (follows, z, later) = r[rows], transitions(data, r, rows)
         weighted, weighted_later, weighted_z = here, later, z
         if not data.is_unweighted:
             weighted = here * data.row_weight[rows, None]

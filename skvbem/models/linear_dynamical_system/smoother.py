@@ -215,16 +215,25 @@ class Smoother:
             spread = summed_over(np.moveaxis(spread, 0, -1), group, len(first))
             of_groups -= 0.5 * products(here, here) @ (pairings(len(spread)) * pack_symmetric(spread.T)).T
             terms = np.einsum("tg,tg->t", of_groups, data.group_mask[rows])
-        follows = slice(rows.start or 1, rows.stop)
-        z, later = r[follows.start - 1 : follows.stop - 1, : potentials.n_states], r[follows, : potentials.n_states]
-        if data.inputs.shape[1]:
-            z = np.concatenate([z, data.inputs[follows]], axis=1)
+        follows, z, later = transitions(data, r[:, : potentials.n_states], rows)
         left = later - z @ potentials.transition.T
         steps = np.einsum("ti,ti->t", left, left) + np.einsum("ti,ti->t", z @ potentials.transition_spread, z)
         if data.follows is not None:
             steps *= data.follows[follows]
         terms[len(terms) - len(steps) :] -= 0.5 * steps
         return terms
+
+
+def transitions(data: LDSData, r: np.ndarray, rows: slice) -> tuple[slice, np.ndarray, np.ndarray]:
+    """Rows that steps of some rows lead into, not row 0; r before them with the inputs of the states, and r there.
+
+    Steps into first rows of other sequences are none: they have a weight of 0.
+    """
+    follows = slice(rows.start or 1, rows.stop)
+    before = r[follows.start - 1 : follows.stop - 1]
+    if data.inputs.shape[1]:
+        before = np.concatenate([before, data.inputs[follows]], axis=1)
+    return follows, before, r[follows]
 
 
 def products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
