@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in
+from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.errors import StructureError
 from skvbem.estimators.base import check_count, warn_of_one_row
@@ -19,17 +19,17 @@ from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import read_table, show
 from skvbem.estimators.labels.estimator import resolve_emission_prior
+from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork, values_of
 from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts
 from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, emission_groups, nodes_of
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
-from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 
 
-class VBNetwork(ReportingEstimator):
+class VBNetwork(LatentNodesEstimator):
     r"""A Bayesian network of categories, measurements and counts, with hidden nodes anywhere above them.
 
     Columns of categories and latents are nodes with a table, as in `VBDiscreteDAG`. Columns of numbers are nodes with
@@ -131,7 +131,7 @@ class VBNetwork(ReportingEstimator):
     _fitted_type = FittedMixedNetwork
     _prior_parameters = ("prior",)
     default_score = "lower_bound"
-    reading_parameters = ReportingEstimator.reading_parameters | {"emission"}
+    reading_parameters = LatentNodesEstimator.reading_parameters | {"emission"}
 
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",
@@ -283,9 +283,6 @@ class VBNetwork(ReportingEstimator):
     def _compiled(self, model: MixedNetwork, reading: MixedReading, n_starts: int) -> MixedData:
         return reading.compiled_for(model, n_starts, **self._limits())
 
-    def _limits(self) -> dict:
-        return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
-
     def _starts(self, model: MixedNetwork, data, reading: MixedReading, seed: tuple[int, ...]) -> MixedStarts:
         return MixedStarts(seed, self.n_init)
 
@@ -326,12 +323,6 @@ class VBNetwork(ReportingEstimator):
             "categories_": {name: levels for group in groups for name, levels in zip(group.names, group.levels)},
             "n_free_parameters_": fitted.model.n_free_parameters,
         }
-
-    @property
-    def latent_states_(self) -> dict:
-        """How each latent's states are used, a dict of latent to LatentStates."""
-        check_is_fitted(self)
-        return {name: self._fitted_.states_of(name) for name in self.latent_names_}
 
     def log_point(self, tables: Mapping) -> np.ndarray:
         """Refused: no score takes parameters of such models.
@@ -379,65 +370,6 @@ class VBNetwork(ReportingEstimator):
         rows = fitted.rows(values)
         return [fitted.predictive.posteriors(rows, [latent], **self._limits()) for latent in fitted.latents]
 
-    def predict_proba(self, X):
-        """Posterior probabilities of each latent's states given each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_states), or list of such
-            One array if there is one latent, else a list in the order of `latent_names_`.
-        """
-        marginals = self._latent_marginals(X)
-        return marginals[0] if len(marginals) == 1 else marginals
-
-    def predict(self, X):
-        """Most probable state of each latent, one by one, given each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
-        """
-        modes = [marginal.argmax(axis=1) for marginal in self._latent_marginals(X)]
-        return modes[0] if len(modes) == 1 else np.stack(modes, axis=1)
-
-    def transform(self, X):
-        """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, total number of latent states)
-        """
-        return np.hstack(self._latent_marginals(X))
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: latent and state, as in h0_0, h0_1.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X, only compared with those that fit saw.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        check_feature_names_in(self, input_features, generate_names=False)
-        names = [f"{name}_{state}" for name in self.latent_names_ for state in self._fitted_.levels[name]]
-        return np.asarray(names, dtype=object)
-
     def impute(self, X):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
 
@@ -479,8 +411,8 @@ class VBNetwork(ReportingEstimator):
         rng = self._rng(self.random_state if random_state is None else random_state)
         of_groups, codes = fitted.sample(int(n_samples), rng)
         states = [codes[name] for name in fitted.latents]
-        stacked = np.stack(states, axis=1) if states else np.empty((int(n_samples), 0), dtype=np.int64)
-        return as_array(fitted.groups.columns_of(of_groups)), stacked[:, 0] if len(states) == 1 else stacked
+        of_latents = as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
+        return as_array(fitted.groups.columns_of(of_groups)), of_latents
 
     def _what_was_fitted(self, fitted: FittedMixedNetwork) -> str:
         latents = ", ".join(f"{name} of {len(fitted.levels[name])} states" for name in fitted.latents)

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in
+from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.estimators.base import check_count, check_flag, has_posterior, warn_of_one_row
@@ -20,12 +20,12 @@ from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
+from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
-from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
@@ -35,7 +35,7 @@ from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 
 
-class VBDiscreteDAG(ReportingEstimator):
+class VBDiscreteDAG(LatentNodesEstimator):
     r"""A discrete Bayesian network with hidden nodes anywhere, fitted to incomplete data.
 
     Every table has a Dirichlet prior; q(theta) is a product of Dirichlet distributions, and q of the hidden variables
@@ -427,9 +427,6 @@ class VBDiscreteDAG(ReportingEstimator):
             "treewidth_": max(width, data.treewidth),
         }
 
-    def _limits(self) -> dict:
-        return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
-
     @staticmethod
     def _model_state(network: FittedNetwork) -> dict:
         """The attributes that tell of the network."""
@@ -441,12 +438,6 @@ class VBDiscreteDAG(ReportingEstimator):
             "n_free_parameters_": network.model.prior.n_free_parameters,
             **network.tables(),
         }
-
-    @property
-    def latent_states_(self) -> dict:
-        """How each latent's states are used, a dict of latent to LatentStates."""
-        check_is_fitted(self)
-        return {name: self._fitted_.states_of(name) for name in self.latent_names_}
 
     @property
     def network_(self) -> Network:
@@ -496,39 +487,11 @@ class VBDiscreteDAG(ReportingEstimator):
     def _latent_marginals(self, X) -> list[np.ndarray]:
         return list(self._ask(queries.marginals, X, self._need_latents()).values())
 
-    def predict_proba(self, X):
-        """Posterior probabilities of each latent's states given each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_states), or list of such
-            One array if there is one latent, else a list in the order of `latent_names_`, as scikit-learn's
-            multi-output classifiers return. A row that is impossible under the fit gets the probabilities of an empty
-            row.
-        """
-        marginals = self._latent_marginals(X)
-        return marginals[0] if len(marginals) == 1 else marginals
-
-    def predict(self, X):
-        """Most probable state of each latent, one by one, given each row; see `decode` for the joint mode.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
-        """
-        return _as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
-
     def decode(self, X):
         """Most probable joint state of all latents (and of missing cells that bear on them) given each row.
 
+        `predict` has the most probable state of each latent, one by one.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -537,37 +500,7 @@ class VBDiscreteDAG(ReportingEstimator):
         -------
         ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """
-        return _as_columns(list(self._ask(queries.joint_mode, X, self._need_latents()).values()))
-
-    def transform(self, X):
-        """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, total number of latent states)
-        """
-        return np.hstack(self._latent_marginals(X))
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: latent and state, as in h0_0, h0_1.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X, only compared with those that fit saw.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        check_feature_names_in(self, input_features, generate_names=False)
-        names = [f"{name}_{state}" for name in self.latent_names_ for state in self._fitted_.levels[name]]
-        return np.asarray(names, dtype=object)
+        return as_columns(list(self._ask(queries.joint_mode, X, self._need_latents()).values()))
 
     def impute(self, X, *, return_proba=False):
         """X with each missing cell replaced by its most probable category given its row.
@@ -653,7 +586,7 @@ class VBDiscreteDAG(ReportingEstimator):
         drawn = queries.sample(network.model, network.point, int(n_samples), rng)
         columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
         states = [drawn[name] for name in self.latent_names_]
-        return as_array(columns), _as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
+        return as_array(columns), as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
 
     # Reporting --------------------------------------------------------------------------------------------------------
 
@@ -686,8 +619,3 @@ class VBDiscreteDAG(ReportingEstimator):
         table, weights, _ = self._weighted_rows(table, sample_weight)
         data = network.rows(table, weights)
         return fit_indices(network.model, network.point, data, self.latent_names_, self._limits())
-
-
-def _as_columns(columns: list[np.ndarray]) -> np.ndarray:
-    """One column as it is, several as the columns of one array."""
-    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)

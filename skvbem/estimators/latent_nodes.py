@@ -1,0 +1,93 @@
+"""What estimators with hidden nodes share: posteriors of these given rows, their names, limits of tables."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem._compat import check_feature_names_in
+from skvbem.estimators.reporting import ReportingEstimator
+
+
+class LatentNodesEstimator(ReportingEstimator):
+    """An estimator of a network with hidden nodes, `latent_names_`."""
+
+    def _limits(self) -> dict:
+        return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
+
+    @property
+    def latent_states_(self) -> dict:
+        """How each latent's states are used, a dict of latent to LatentStates."""
+        check_is_fitted(self)
+        return {name: self._fitted_.states_of(name) for name in self.latent_names_}
+
+    @abstractmethod
+    def _latent_marginals(self, X) -> list[np.ndarray]:
+        """Posteriors (n_samples, n_states) of the latents, in the order of `latent_names_`."""
+
+    def predict_proba(self, X):
+        """Posterior probabilities of each latent's states given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_states), or list of such
+            One array if there is one latent, else a list in the order of `latent_names_`, as scikit-learn's
+            multi-output classifiers return. A row that is impossible under the fit gets the probabilities of an empty
+            row.
+        """
+        marginals = self._latent_marginals(X)
+        return marginals[0] if len(marginals) == 1 else marginals
+
+    def predict(self, X):
+        """Most probable state of each latent, one by one, given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        """
+        return as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
+
+    def transform(self, X):
+        """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, total number of latent states)
+        """
+        return np.hstack(self._latent_marginals(X))
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: latent and state, as in h0_0, h0_1.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X, only compared with those that fit saw.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        check_feature_names_in(self, input_features, generate_names=False)
+        names = [f"{name}_{state}" for name in self.latent_names_ for state in self._fitted_.levels[name]]
+        return np.asarray(names, dtype=object)
+
+
+def as_columns(columns: list[np.ndarray]) -> np.ndarray:
+    """One column as it is, several as the columns of one array."""
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
