@@ -49,7 +49,7 @@ def drawn_seeds(
 def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:
     """The nearest of seeds (n_starts, n_components, n_axes) to each row, (n_starts, n_rows); the first of equals."""
     n_starts, n_components, n_axes = seeds.shape
-    squares = _squares(coordinates_of(emission, block), seeds.reshape(-1, n_axes))
+    squares = squares_to(seeds.reshape(-1, n_axes), coordinates_of(emission, block))
     return squares.reshape(len(squares), n_starts, n_components).argmin(axis=-1).T
 
 
@@ -72,13 +72,13 @@ def seeds_among(
     if not spread:
         return chosen
     for _ in range(_N_MOVES):
-        nearest_seed = _squares(coordinates, chosen).argmin(axis=1)
+        nearest_seed = squares_to(chosen, coordinates).argmin(axis=1)
         total = np.bincount(nearest_seed, weight, n)
         sums = [np.bincount(nearest_seed, weight * column, n) for column in coordinates.T]
         chosen = np.where(total[:, None] > 0, np.stack(sums, axis=1) / np.where(total > 0, total, 1.0)[:, None], chosen)
     return chosen
 
 
-def _squares(coordinates: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """Squared distances (n_rows, n_seeds), up to what all seeds share."""
-    return (seeds**2).sum(axis=-1) - 2 * coordinates @ seeds.T
+def squares_to(seeds: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
+    """Squared distances (..., n_rows, n_seeds) of rows to seeds (..., n_seeds, d), up to what all seeds share."""
+    return (seeds**2).sum(axis=-1)[..., None, :] - 2 * coordinates @ seeds.swapaxes(-1, -2)

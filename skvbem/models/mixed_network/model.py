@@ -169,8 +169,8 @@ class MixedNetwork(LatentModel):
             emissions = tuple(node - layout.n_tables for node in factor.nodes)
             parents = layout.parents[factor.nodes[0]]
             shape = tuple(layout.cardinalities[p] for p in parents)
-            at: np.ndarray = plan.row_of_context  # type: ignore[assignment]
-            states = None
+            at, states = plan.row_of_context, None
+            assert at is not None  # plans with factors keep it
             if factor.hidden != parents:
                 of_hidden = np.indices([layout.cardinalities[p] for p in factor.hidden]).reshape(len(factor.hidden), -1)
                 by_parent = dict(zip(factor.hidden, of_hidden[:, :, None]))

@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem.emissions.outside import seeding_coordinates
 from skvbem.families import Dirichlet
-from skvbem.models.labels.seeding import seeds_among
+from skvbem.models.labels.seeding import seeds_among, squares_to
 from skvbem.models.mixed_network.data import FactorRows, MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 
@@ -46,12 +46,12 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
     def factors(factor: FactorRows, rows: slice) -> np.ndarray:
         squares = np.sum(
             [
-                _squares(seeding_coordinates(model.emissions[k], table[rows]), seeds[k])
+                squares_to(seeds[k], seeding_coordinates(model.emissions[k], table[rows]))
                 for k, table in zip(factor.emissions, factor.tables)
             ],
             axis=0,
         )
-        nearest = squares.argmin(axis=1)[:, None] == np.arange(factor.n_states)[:, None]
+        nearest = squares.argmin(axis=2)[:, None] == np.arange(factor.n_states)[:, None]
         return np.log((1 - _ELSEWHERE) * nearest + _ELSEWHERE / factor.n_states)
 
     return model.statistics_of(tables, data, factors)
@@ -72,8 +72,3 @@ def _seeds_of(
         [seeds_among(together, rows.weight, n_states, start % 2 == 0, rng) for start, rng in enumerate(each)]
     )
     return dict(zip(emissions, np.split(drawn, ends[:-1], axis=-1)))
-
-
-def _squares(coordinates: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """Squared distances (n_starts, n_states, n_rows), up to what all seeds share."""
-    return (seeds**2).sum(axis=-1)[..., None] - 2 * seeds @ coordinates.T
