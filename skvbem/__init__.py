@@ -16,7 +16,17 @@ except ImportError as error:
 
 from skvbem._show_versions import show_versions
 from skvbem.blocks import Blocks, blocks_of
-from skvbem.estimators import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture, VBNetwork
+from skvbem.estimators import (
+    VBHMM,
+    Network,
+    VBDiscreteDAG,
+    VBFactorAnalysis,
+    VBLinearDynamicalSystem,
+    VBMixture,
+    VBNetwork,
+    read_bif,
+    write_bif,
+)
 from skvbem.graphs.dag import DAG
 from skvbem.search import StructureSearchCV
 from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
@@ -34,6 +44,7 @@ __all__ = [
     "LabeledTable",
     "LatentClassSpace",
     "ListSpace",
+    "Network",
     "StructureSearchCV",
     "VBDiscreteDAG",
     "VBFactorAnalysis",
@@ -43,5 +54,7 @@ __all__ = [
     "VBNetwork",
     "__version__",
     "blocks_of",
+    "read_bif",
     "show_versions",
+    "write_bif",
 ]

@@ -71,7 +71,7 @@ class EvidenceWarning(UserWarning):
 
 
 class PosteriorWarning(UserWarning):
-    """Draws from a posterior that should not be trusted, and why."""
+    """Draws from a posterior, or answers, that should not be trusted, and why."""
 
 
 class SearchCheckpointError(ValueError):

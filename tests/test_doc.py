@@ -61,7 +61,6 @@ ROOMS = [
     "errors",
     "estimators",
     "evidence",
-    "graphs.formats",
     "spaces.priors",
     "spaces",
     "plotting",

@@ -18,7 +18,6 @@ PUBLIC = [
     "skvbem.errors",
     "skvbem.evidence",
     "skvbem.graphs.dag",
-    "skvbem.graphs.formats",
     "skvbem.spaces.priors",
     "skvbem.spaces",
     "skvbem.plotting",

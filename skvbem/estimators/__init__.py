@@ -10,6 +10,8 @@ from skvbem.estimators.linear_dynamical_system.fitted import LDSForecast
 from skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system import VBLinearDynamicalSystem
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.estimators.mixture.vb_mixture import VBMixture
+from skvbem.estimators.network.bif import read_bif, write_bif
+from skvbem.estimators.network.network import Network
 from skvbem.estimators.network.reports import GoodnessOfFit
 from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
 from skvbem.estimators.posterior_draws import PosteriorDraws
@@ -27,6 +29,7 @@ __all__ = [
     "LabeledTable",
     "LatentStates",
     "Move",
+    "Network",
     "ParameterTable",
     "PosteriorDraws",
     "Restarts",
@@ -38,4 +41,6 @@ __all__ = [
     "VBLinearDynamicalSystem",
     "VBMixture",
     "VBNetwork",
+    "read_bif",
+    "write_bif",
 ]

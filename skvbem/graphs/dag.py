@@ -12,7 +12,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from itertools import chain
+from itertools import chain, combinations
 from numbers import Integral
 
 from skvbem.errors import StructureError
@@ -22,6 +22,7 @@ from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.model_strings import model_string, read_model_string
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.networkx import read_networkx, write_networkx
+from skvbem.graphs.separation import are_separated, markov_blanket
 
 __all__ = ["DAG"]
 
@@ -37,8 +38,9 @@ class DAG:
     Parameters
     ----------
     nodes : iterable of hashable
-        The names of the nodes, usually str, in order.
-    parents : mapping
+        The names of the nodes, usually str, in order. Without `parents`, a whole structure: (parent, child) pairs, a
+        model string or whatever else `DAG.coerce` takes.
+    parents : mapping, optional
         Child -> its parents: an iterable of names, or one name (a str or an int). Nodes that are no key have none.
 
     Attributes
@@ -60,7 +62,9 @@ class DAG:
     Examples
     --------
     >>> from skvbem.graphs.dag import DAG
-    >>> dag = DAG(["smoker", "cancer", "xray"], {"cancer": "smoker", "xray": ["cancer"]})
+    >>> dag = DAG([("smoker", "cancer"), ("cancer", "xray")])
+    >>> dag == DAG(["smoker", "cancer", "xray"], {"cancer": "smoker", "xray": ["cancer"]})
+    True
     >>> dag
     DAG("[smoker][cancer|smoker][xray|cancer]")
     >>> dag.edges
@@ -86,8 +90,11 @@ class DAG:
     _order: tuple
     _key: frozenset
 
-    def __init__(self, nodes: Iterable[Hashable], parents: Mapping[Hashable, Iterable[Hashable]]):
-        if isinstance(nodes, str):
+    def __init__(self, nodes, parents: Mapping[Hashable, Iterable[Hashable]] | None = None):
+        if parents is None:
+            structure = DAG.coerce(nodes)
+            nodes, parents = structure._nodes, structure._parents
+        elif isinstance(nodes, str):
             raise TypeError(
                 f"nodes must be an iterable of names. Got the str {nodes!r}; for a model string use DAG.from_string."
             )
@@ -304,6 +311,43 @@ class DAG:
     def descendants(self, nodes: Hashable | Iterable[Hashable]) -> frozenset:
         """The nodes to which a path of one edge or more leads from one of `nodes` (a str or an int is one node)."""
         return self._reached(nodes, self._children)
+
+    def markov_blanket(self, node: Hashable) -> tuple:
+        """Parents, children and the children's other parents of `node`: given these, no other node tells more of it."""
+        blanket = markov_blanket(self._parents, self._children, self._known(node))
+        return tuple(other for other in self._nodes if other in blanket)
+
+    def d_separated(
+        self,
+        one: Hashable | Iterable[Hashable],
+        other: Hashable | Iterable[Hashable],
+        given: Hashable | Iterable[Hashable] = (),
+    ) -> bool:
+        """Whether the graph makes `one` and `other` independent given `given`, whatever the tables.
+
+        Parameters
+        ----------
+        one, other, given : node or iterable of nodes
+            Disjoint; a str or an int is one node.
+
+        Raises
+        ------
+        StructureError
+            If a node is unknown, or is in two of the three.
+
+        Examples
+        --------
+        >>> dag = DAG.from_string("[rain][sprinkler][wet|rain:sprinkler][slippery|wet]")
+        >>> dag.d_separated("rain", "sprinkler"), dag.d_separated("rain", "sprinkler", given="slippery")
+        (True, False)
+        """
+        sets = [{self._known(node) for node in _node_names(nodes, "nodes")} for nodes in (one, other, given)]
+        for first, second in combinations(sets, 2):
+            if first & second:
+                raise StructureError(
+                    f"d_separated needs sets of nodes that share none. {shown(next(iter(first & second)))} is in two."
+                )
+        return are_separated(self._parents, *sets)
 
     def relabel(self, mapping: Mapping[Hashable, Hashable]) -> DAG:
         """The graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""

@@ -8,8 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skvbem import DAG, VBDiscreteDAG
-from skvbem.graphs.formats import Network, read_bif, write_bif
+from skvbem import DAG, Network, VBDiscreteDAG, read_bif, write_bif
 
 pd = pytest.importorskip("pandas")
 

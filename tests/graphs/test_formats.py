@@ -13,9 +13,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from skvbem import Network, read_bif, write_bif
 from skvbem.errors import DataWarning, StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.formats import Network, read_bif, write_bif
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "third_party" / "cc-by-sa"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skvbem import Network, read_bif, write_bif
 from skvbem.errors import DataWarning
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.formats import Network, read_bif, write_bif
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "third_party" / "cc-by-sa"
 WORDS = ("no", "yes", "A1", "_x", "State_2", "TRUE", "b0", "zz")

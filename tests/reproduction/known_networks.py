@@ -19,10 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from skvbem import DAG, DAGSpace, StructureSearchCV, VBDiscreteDAG
-from skvbem.graphs.formats import read_bif
-from skvbem.models import DiscreteDAG
-from skvbem.models.network import queries
+from skvbem import DAG, DAGSpace, StructureSearchCV, VBDiscreteDAG, read_bif
 
 RESULTS = Path(__file__).with_name("known_networks_results.json")
 FILES = Path(__file__).parents[1] / "data" / "third_party" / "cc-by-sa"
@@ -41,11 +38,7 @@ def read(name: str):
 
 def draw(network, seed: int, n_rows: int = N_ROWS) -> pd.DataFrame:
     """Rows drawn from a network, its states by name."""
-    cards = {node: len(states) for node, states in network.states.items()}
-    model = DiscreteDAG(network.dag, cards, {node: np.ones_like(table) for node, table in network.tables.items()})
-    drawn = queries.sample(model, model.flat(network.tables), n_rows, np.random.default_rng(seed))
-    states = {node: np.array(network.states[node], dtype=object) for node in network.dag.nodes}
-    return pd.DataFrame({node: states[node][drawn[node]] for node in network.dag.nodes})
+    return pd.DataFrame(network.sample(n_rows, random_state=seed), dtype=object)
 
 
 def model_of(network) -> VBDiscreteDAG:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skvbem import read_bif
 from skvbem.data import Rows
-from skvbem.graphs.formats import read_bif
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network import queries
 from skvbem.vbem import posteriors

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
 
 import numpy as np
 
@@ -143,6 +144,15 @@ class CategoryEncoder:
         self.missing_values = missing_values
         self.handle_unknown = handle_unknown
         self.if_measured = if_measured
+        self.known_as = "categories seen in fit"
+
+    @classmethod
+    def of_levels(cls, owner: str, names: list[str], levels: Iterable[Iterable]) -> Self:
+        """An encoder that has nothing to learn: the categories of each column are known, and there are no others."""
+        encoder = cls(owner, handle_unknown="error")
+        encoder.known_as = "states of this node"
+        encoder._keep(names, [_category_array(list(of_column), None, []) for of_column in levels])
+        return encoder
 
     def fit_encode(self, X) -> np.ndarray:
         """Codes of X, whose categories are learned on the way.
@@ -238,12 +248,15 @@ class CategoryEncoder:
                 f"{named_columns(empty)} of X {'has' if len(empty) == 1 else 'have'} no observed cell. Leave such a "
                 f"column out, or declare its levels with the 'categories' parameter of {self.owner}."
             )
+        self._keep(names, categories)
+        for doubt, values in doubts.items():
+            warn(_doubt_message(doubt, values, self.if_measured), DataWarning)
+
+    def _keep(self, names: list[str], categories: list[np.ndarray]) -> None:
         self.names_ = names
         self.categories_ = categories
         self.n_categories_ = np.array([len(levels) for levels in categories])
         self.code_dtype_ = max((_code_dtype(len(levels)) for levels in categories), key=lambda dtype: dtype.itemsize)
-        for doubt, values in doubts.items():
-            warn(_doubt_message(doubt, values, self.if_measured), DataWarning)
 
     def encode(self, X) -> np.ndarray:
         """Codes of X by the categories learned, whatever the container and data type of X.
@@ -282,7 +295,7 @@ class CategoryEncoder:
             if strange and self.handle_unknown == "error":
                 raise ValueError(
                     f"Column {name!r} of X contains {show(coding.values[strange[0]])}, which is not among the "
-                    f"{len(levels)} categories seen in fit: {listed(map(show, codes_of))}."
+                    f"{len(levels)} {self.known_as}: {listed(map(show, codes_of))}."
                 )
             if strange and self.handle_unknown == "warn":
                 unknown.append((name, [coding.values[k] for k in strange], coding.count(coding.positions[strange])))

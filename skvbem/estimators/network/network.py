@@ -1,17 +1,24 @@
-"""A discrete Bayesian network as a value: its graph, the states of its nodes and their tables."""
+"""A discrete Bayesian network with known tables, as a value that can be asked: graph, states and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
 
+from skvbem.data import Rows
 from skvbem.errors import StructureError
+from skvbem.estimators.base import check_count
+from skvbem.estimators.network.asking import AskedNetwork
+from skvbem.estimators.network.states import read_states, state_array
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
+from skvbem.models.network import queries
+from skvbem.tables import LabeledTable
 
 __all__ = ["SLACK", "Network"]
 
@@ -23,7 +30,9 @@ SLACK = 1e-6
 class Network:
     """A discrete Bayesian network: a graph, the states of each node and its table of probabilities.
 
-    Two networks are equal when nodes, states (both in order) and tables are.
+    It answers questions exactly, by its junction tree, whether it comes from a file, from tables written down, or from
+    a fit (`VBDiscreteDAG.network_`). Probabilities of zero are allowed. Two networks are equal when nodes, states (both
+    in order) and tables are.
 
     Parameters
     ----------
@@ -46,12 +55,14 @@ class Network:
     Examples
     --------
     >>> from skvbem.graphs.dag import DAG
-    >>> from skvbem.graphs.formats import Network, read_bif, write_bif
+    >>> from skvbem import Network, read_bif, write_bif
     >>> dag = DAG.from_string("[rain][wet|rain]")
     >>> states = {"rain": ("no", "yes"), "wet": ("no", "yes")}
     >>> network = Network(dag, states, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.2, 0.8]]})
     >>> read_bif(write_bif(network)) == network
     True
+    >>> round(network.query("rain", {"wet": "yes"})["rain":"yes"], 4)
+    0.6667
     """
 
     dag: DAG
@@ -166,6 +177,155 @@ class Network:
             raise ValueError(f"The share of the uniform distribution must be above 0 and at most 1. Got {share!r}.")
         tables = {node: (1 - share) * table + share / table.shape[-1] for node, table in self.tables.items()}
         return Network(self.dag, self.states, tables)
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _asked(self) -> AskedNetwork:
+        levels = {node: state_array(states) for node, states in self.states.items()}
+        return AskedNetwork.of_tables(self.dag, self.tables, levels)
+
+    def query(self, targets, evidence: Mapping | None = None, *, do: Mapping | None = None) -> LabeledTable:
+        """Joint probability of some nodes given what is known of others, exact.
+
+        Parameters
+        ----------
+        targets : node or list of nodes
+        evidence : mapping of node to state, or to likelihoods, default=None
+            Likelihoods, a mapping of states to numbers or a list of one number for each state, say how much better what
+            was observed fits one state than another, in any unit (virtual evidence). A target may have likelihoods.
+        do : mapping of node to state, default=None
+            Nodes that are set from outside, and to what: they lose their parents. The answer is causal if the edges
+            are.
+
+        Returns
+        -------
+        LabeledTable
+            One axis per target; sums to one.
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, a node has two parts in the question, or the evidence is impossible.
+        TooLargeError
+            If a clique of the junction tree has more than 2^24 cells.
+
+        Examples
+        --------
+        Smoking, tar and cancer, where a gene leads to both smoking and cancer [Pearl (2009), Causality, section 3.3]:
+
+        >>> dag = DAG.from_string("[gene][smokes|gene][tar|smokes][cancer|gene:tar]")
+        >>> states = dict.fromkeys(dag.nodes, ("no", "yes"))
+        >>> tables = {
+        ...     "gene": [0.5, 0.5], "smokes": [[1, 0], [0, 1]], "tar": [[0.95, 0.05], [0.05, 0.95]],
+        ...     "cancer": [[[0.9, 0.1], [0.95, 0.05]], [[0.1, 0.9], [0.15, 0.85]]],
+        ... }
+        >>> network = Network(dag, states, tables)
+        >>> seen = network.query("cancer", {"smokes": "yes"})["cancer":"yes"]
+        >>> done = network.query("cancer", do={"smokes": "yes"})["cancer":"yes"]
+        >>> round(seen, 4), round(done, 4)
+        (0.8525, 0.4525)
+        """
+        return self._asked.query(targets, evidence, do)
+
+    def log_likelihood(self, X) -> np.ndarray:
+        """ln p(row) of each row, nats; what is missing, and nodes without a column, are summed out.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
+            States of some nodes or of all, in columns of their names; None and NaN are missing cells.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            -inf for rows that are impossible.
+
+        Raises
+        ------
+        ValueError
+            If a column is no node, or a cell is no state of its node.
+        """
+        asked = self._asked
+        return queries.log_likelihood(asked.model, asked.point, read_states(X, self.states))
+
+    def predict_proba(self, X, nodes: Hashable | Iterable[Hashable] | None = None) -> dict:
+        """Probabilities of nodes in each row, given what is observed of it.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
+            As `log_likelihood` takes them.
+        nodes : node or iterable of nodes, default=None
+            Those without a column if None.
+
+        Returns
+        -------
+        dict of node to ndarray of shape (n_samples, n_states)
+            An observed node is certain. In an impossible row hidden nodes have the probabilities of an empty row.
+
+        Raises
+        ------
+        ValueError
+            As `log_likelihood`, and if a node is unknown.
+        """
+        rows, nodes = self._rows_and_nodes(X, nodes)
+        return queries.marginals(self._asked.model, self._asked.point, rows, nodes)
+
+    def decode(self, X, nodes: Hashable | Iterable[Hashable] | None = None) -> dict:
+        """The most probable joint state of each row's nodes (and of its missing cells), given what is observed of it.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
+            As `log_likelihood` takes them.
+        nodes : node or iterable of nodes, default=None
+            Those without a column if None.
+
+        Returns
+        -------
+        dict of node to ndarray of shape (n_samples,)
+            States.
+
+        Raises
+        ------
+        ValueError
+            As `log_likelihood`, and if a node is unknown.
+        """
+        rows, nodes = self._rows_and_nodes(X, nodes)
+        modes = queries.joint_mode(self._asked.model, self._asked.point, rows, nodes)
+        return {node: self._asked.levels[node][codes] for node, codes in modes.items()}
+
+    def sample(self, n_samples: int = 1, random_state=None) -> dict:
+        """Rows drawn from the network, parents before children.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, numpy Generator or None, default=None
+
+        Returns
+        -------
+        dict of node to ndarray of shape (n_samples,)
+            States, in the order of the nodes, as `pandas.DataFrame` and `log_likelihood` take them.
+
+        Examples
+        --------
+        >>> network = Network(DAG("[a][b|a]"), {"a": (0, 1), "b": (0, 1)}, {"a": [0.5, 0.5], "b": [[1, 0], [0, 1]]})
+        >>> rows = network.sample(100, random_state=0)
+        >>> bool((rows["a"] == rows["b"]).all())
+        True
+        """
+        check_count("n_samples", "sample", n_samples)
+        rng = np.random.default_rng(random_state)
+        drawn = queries.sample(self._asked.model, self._asked.point, int(n_samples), rng)
+        return {node: self._asked.levels[node][drawn[node]] for node in self.dag.nodes}
+
+    def _rows_and_nodes(self, X, nodes) -> tuple[Rows, tuple]:
+        rows = read_states(X, self.states)
+        if nodes is None:
+            return rows, tuple(node for node in self.dag.nodes if node not in rows.names)
+        return rows, self._asked.nodes(nodes)
 
     def __eq__(self, other):
         if not isinstance(other, Network):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 
 from skvbem.errors import DataWarning
-from skvbem.graphs.formats.bif.files import read_text
-from skvbem.graphs.formats.bif.grammar import Declarations
-from skvbem.graphs.formats.bif.tables import Tables
-from skvbem.graphs.network import Network
+from skvbem.estimators.network.bif.files import read_text
+from skvbem.estimators.network.bif.grammar import Declarations
+from skvbem.estimators.network.bif.tables import Tables
+from skvbem.estimators.network.network import Network
 
 
 def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cells: int = 10_000_000) -> Network:

@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from skvbem.errors import StructureError, TooLargeError
-from skvbem.graphs.formats.bif.tokens import NUMBER, STATES_PROPERTY, Token, Tokens
+from skvbem.estimators.network.bif.tokens import NUMBER, STATES_PROPERTY, Token, Tokens
 from skvbem.graphs.names import shown
 
 # By how much a printed probability may be above one, and a printed row miss it.

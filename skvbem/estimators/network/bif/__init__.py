@@ -8,7 +8,7 @@ States are words in BIF. Those of a variable that are numbers or booleans in Pyt
 programs skip, ``property skvbem_states int;`` (or float, or bool), so that what is read equals what was written.
 """
 
-from skvbem.graphs.formats.bif.reading import read_bif
-from skvbem.graphs.formats.bif.writing import write_bif
+from skvbem.estimators.network.bif.reading import read_bif
+from skvbem.estimators.network.bif.writing import write_bif
 
 __all__ = ["read_bif", "write_bif"]
