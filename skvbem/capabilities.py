@@ -46,7 +46,15 @@ class Points(Batched, Protocol):
         ...
 
     def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
-        """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
+        """Natural parameters of points, (n_cells, n_lanes), each drawn from the prior after the statistics of its lane.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_cells, n_lanes)
+            Zeros for draws from the prior itself.
+        streams : ndarray of uint64, shape (4, n_lanes), C-contiguous
+            As `Evaluation.streams` has them. They go on: those given are changed.
+        """
         ...
 
     def log_likelihoods(self, data: Any, log_points: np.ndarray) -> np.ndarray:

@@ -116,24 +116,35 @@ class LinearEmission(Emission):
         return 4 * self.n_columns
 
 
+# In the place of a natural parameter of -inf, so that a feature of 0 makes 0 of it; no likelihood is below the other.
+_IMPOSSIBLE, _BELOW = -1e200, -1e150
+
+
 class LinearStep(Step):
-    """A linear emission at natural parameters."""
+    """A linear emission at natural parameters; those of a point at an edge may be -inf, such as ln 0."""
 
     def __init__(self, emission: LinearEmission, natural: np.ndarray):
         self.emission, self.single = emission, natural.ndim == 1
         self.natural = by_lane(natural, emission.cells_per_component)
         self.n_components = self.natural.shape[1]
         self._folded: dict[bool, np.ndarray] = {}
+        self._at_edge = False
 
     def _matrix(self, complete: bool) -> np.ndarray:
         if complete not in self._folded:
             folded = self.emission.fold(self.natural, complete)
-            self._folded[complete] = np.ascontiguousarray(folded.reshape(-1, folded.shape[-1]))
+            folded = np.ascontiguousarray(folded.reshape(-1, folded.shape[-1]))
+            edges = np.isneginf(folded)
+            if edges.any():
+                self._at_edge, folded = True, np.where(edges, _IMPOSSIBLE, folded)
+            self._folded[complete] = folded
         return self._folded[complete]
 
     def log_likelihood(self, block: LinearTable) -> np.ndarray:
-        """Expected log likelihoods of rows, nats."""
+        """Expected log likelihoods of rows, nats; -inf where a feature meets a natural parameter of -inf."""
         log_likelihood = self._matrix(block.complete) @ block.features
+        if self._at_edge:
+            log_likelihood[log_likelihood < _BELOW] = -np.inf
         log_likelihood += block.base
         return by_row(log_likelihood, self.n_components, self.single)
 

@@ -15,8 +15,8 @@ from skvbem.emissions.base import Emission
 from skvbem.emissions.linear import LinearEmission
 from skvbem.families.base import ConjugateFamily
 
-# Rows that methods are tried on.
-_N_TRIED = 2
+# Numbers of rows that methods are tried on: two, so that axes in the wrong order show whatever the other axes are.
+_N_TRIED = 2, 3
 
 
 def from_outside(emission: Emission) -> list[tuple[int, Emission]]:
@@ -46,7 +46,9 @@ def likely_defect(emission: Emission) -> str | None:
     methods = " or ".join(dict.fromkeys("`features`, `fold` and `unfold`" if each else "`step`" for each in linear))
     return (
         f"The defect is most likely in the emission {names}, which is not the library's own: {methods} must belong "
-        "together and to `default_prior`. skvbem.testing.check_emission finds the law that is broken."
+        "together and to `default_prior`. skvbem.testing.check_emission finds the law that is broken. If none is, "
+        "numbers of X may be so large that the likelihood keeps too few digits: `largest` of the specification refuses "
+        "these."
     )
 
 
@@ -87,22 +89,26 @@ def check_shapes(emission: Emission, table: Any, prior: Any, n_components: int) 
         That names the emission and the method.
     """
     for k, part in from_outside(emission):
-        block = (table.parts[k] if part is not emission else table)[:_N_TRIED]
-        of_part = prior.blocks[k] if part is not emission else prior
-        cells = part.cells_per_component
-        if isinstance(part, LinearEmission):
-            features = _of_shape(part, "features", part.features(block), ("n_features", len(block)))
-            sums = np.zeros((n_components, len(features)))
-            natural = np.zeros((n_components, cells))
-            _of_shape(part, "fold", part.fold(natural, block.complete), sums.shape)
-            _of_shape(part, "unfold", part.unfold(sums, block.complete), natural.shape)
-        else:
-            natural = of_part.expected_natural()
-            of_rows = part.expected_log_likelihood(block, natural)
-            _of_shape(part, "step(...).log_likelihood", of_rows, (len(block), n_components))
-            _of_shape(
-                part, "step(...).statistics", part.statistics(block, np.ones_like(of_rows), natural), natural.shape
-            )
+        of_part = table.parts[k] if part is not emission else table
+        for n_rows in _N_TRIED:
+            _check_shapes_of(part, of_part[:n_rows], prior.blocks[k] if part is not emission else prior, n_components)
+
+
+def _check_shapes_of(emission: Emission, block: Any, prior: Any, n_components: int) -> None:
+    predictive = emission.log_predictive(block, prior)
+    _of_shape(emission, "log_predictive", predictive, (len(block), n_components))
+    if isinstance(emission, LinearEmission):
+        features = _of_shape(emission, "features", emission.features(block), ("n_features", len(block)))
+        sums = np.zeros((n_components, len(features)))
+        natural = np.zeros((n_components, emission.cells_per_component))
+        _of_shape(emission, "fold", emission.fold(natural, block.complete), sums.shape)
+        _of_shape(emission, "unfold", emission.unfold(sums, block.complete), natural.shape)
+    else:
+        natural = prior.expected_natural()
+        of_rows = emission.expected_log_likelihood(block, natural)
+        _of_shape(emission, "step(...).log_likelihood", of_rows, (len(block), n_components))
+        statistics = emission.statistics(block, np.ones_like(of_rows), natural)
+        _of_shape(emission, "step(...).statistics", statistics, natural.shape)
 
 
 def seeding_coordinates(emission: Emission, block: Any) -> np.ndarray:

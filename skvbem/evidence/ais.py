@@ -91,7 +91,7 @@ def anchored_ais(
         schedule = nonlinear_schedule(n_steps, annealing.plan.bend if bend is None else bend)
     else:
         schedule = adaptive_schedule(evaluation, starts, conditional_ess, n_steps)
-    streams = evaluation.seeds(n_chains).T
+    streams = evaluation.streams(n_chains)
 
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -133,8 +134,11 @@ class Evaluation:
         Raises
         ------
         TypeError
-            If the model lacks it. `what` is what needs it, as in "The score 'laplace'".
+            If there is no such capability, or the model lacks it. `what` is what needs it, as in "The score 'laplace'".
         """
+        known = [field.name for field in fields(self.capabilities)]
+        if name not in known:
+            raise TypeError(f"{name!r} is no capability of models. There are {', '.join(known)}.")
         capability = getattr(self.capabilities, name)
         if capability is None:
             reason = getattr(self.model, "reasons", {}).get(name)
@@ -186,6 +190,10 @@ class Evaluation:
     def seeds(self, n: int) -> np.ndarray:
         """Seeds of n independent random streams, (n, 4) of uint64; the first ones the same for any n."""
         return np.array([np.random.SeedSequence([*self._seed, k]).generate_state(4, np.uint64) for k in range(n)])
+
+    def streams(self, n: int) -> np.ndarray:
+        """Independent random streams for n lanes, as capabilities take them, (4, n) of uint64; see `seeds`."""
+        return np.ascontiguousarray(self.seeds(n).T)
 
     def generator(self, *key: int) -> np.random.Generator:
         """A random generator of its own for every key."""

@@ -62,7 +62,7 @@ def metropolis_ais(
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1))
     temperatures = nonlinear_schedule(n_steps, bend)
     strengths = tuned_strengths(evaluation, n_steps, bend, acceptance)
-    streams = np.ascontiguousarray(evaluation.seeds(n_chains).T)
+    streams = evaluation.streams(n_chains)
 
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])

@@ -14,6 +14,7 @@ from scipy import integrate
 
 from skvbem.emissions import Emission, EmissionSpecification
 from skvbem.emissions.base import relabeled
+from skvbem.emissions.outside import check_cells, check_shapes
 from skvbem.testing.emission_draws import DRAW_LAWS, rounding
 from skvbem.testing.emission_examples import (
     EmissionExample,
@@ -94,6 +95,12 @@ def check_emission(
 
     def report(example, words):
         subject = f"{type(example.specification or example.emission).__name__} on rows {words}"
+        prior, table = example.prior(example.n_components), example.emission.prepare(example.values)
+        try:
+            check_cells(example.emission, prior, example.n_components)
+            check_shapes(example.emission, table, prior, example.n_components)
+        except ValueError as wrong:
+            raise AssertionError(f"{subject}: {wrong}") from wrong
         return hold(
             subject, "emissions", LAWS, laws, lambda law: law(example, rng), lambda law: example.lacking(needs_of(law))
         )

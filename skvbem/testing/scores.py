@@ -63,6 +63,8 @@ def check_score(
     ------
     AssertionError
         If a law is broken: which, on what, and by how much.
+    TypeError
+        If it is no score.
 
     Examples
     --------
@@ -75,6 +77,8 @@ def check_score(
     """
     rng = np.random.default_rng(rng)
     score = get_score(score) if isinstance(score, str) else score
+    if not isinstance(score, Score):
+        raise TypeError(f"check_score takes a Score, such as Score('mine', function), or its name. Got {score!r}.")
 
     def report(each):
         on_case = _OnCase(score, each, dict(options or {}))

@@ -93,6 +93,8 @@ class Geometric(NumericSpecification):
     """Failures before the first success."""
 
     wanted: ClassVar[str] = "failures are whole numbers >= 0"
+    largest: ClassVar[float] = 1e6
+    if_larger: ClassVar[str] = "of failures above 1e+06 the likelihood keeps too few digits. Count in larger units"
     has_cumulative: ClassVar[bool] = True
     holds_counts: ClassVar[bool] = True
 

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from laws.additions import PENALIZED, Sampled
-from laws.geometric import Geometric
+from laws.geometric import Geometric, GeometricEmission
 from laws.two_coins import CoinAscent, CoinCase, CoinInstance, TwoCoins, capabilities_of
 from scipy.special import betaln
+from scipy.stats import geom
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -194,6 +195,72 @@ def test_it_keeps_the_laws_of_emissions(rng):
     assert gaps.lacking == {}
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_a_point_at_an_edge_makes_no_nan_of_what_it_excludes(gaps):
+    """Where a component holds nothing but zeros, ln(1 - p) is -inf, and 0 failures times it are 0."""
+    X = np.array([[0.0, 0], [0, 0], [0, 0], [0, 0], [3, 9], [4, 7], [5, 11]])
+    X[0, 0] = np.nan if gaps else 0
+    model = VBMixture(2, emission=Geometric(), method="ml", random_state=0).fit(X)
+    p = model.parameters_["geometric"]["probabilities"]
+    assert p.max(axis=0) == approx([1, 1])
+    of_cells = np.where(np.isnan(X[:, None]), 1, geom.pmf(X[:, None] + 1, p))
+    by_hand = np.log(of_cells.prod(axis=2) @ model.weights_).sum()
+    assert model.log_likelihood_ == approx(by_hand, rel=1e-9)
+    assert model.log_evidence(X, kind="bic").value == approx(by_hand - 2.5 * np.log(7), rel=1e-9)
+    first = np.argmax(p[:, 0])
+    assert model.predict_proba([[1.0, 0]])[0, first] == 0
+    assert model.predict_proba([[0.0, 0]])[0, first] > 0.9
+
+
+class ByRows(GeometricEmission):
+    """Predictions with axes in the wrong order."""
+
+    def log_predictive(self, block, posterior):
+        """The transpose of what they should be."""
+        return super().log_predictive(block, posterior).T
+
+
+class AsRows(GeometricEmission):
+    """Features with axes in the wrong order."""
+
+    def features(self, block):
+        """The transpose of what they should be."""
+        return super().features(block).T
+
+
+@pytest.mark.parametrize(("wrong", "method"), [(ByRows, "log_predictive"), (AsRows, "features")])
+def test_arrays_of_wrong_shapes_are_refused_by_the_method_in_fits_and_in_laws(wrong, method, rng):
+    class Wrong(Geometric):
+        def for_data(self, values, weight=None):
+            return wrong(2, np.ones(2))
+
+    X, _ = failures(rng, 12)
+    for n_components in (2, 3):
+        with pytest.raises(ValueError, match=f"`{method}` of the emission {wrong.__name__} must return an array"):
+            VBMixture(n_components, emission=Wrong()).fit(X)
+    with pytest.raises(AssertionError, match=f"`{method}` of the emission {wrong.__name__} must return an array"):
+        check_emission(Wrong(), X)
+
+
+def test_what_refuses_cells_says_which_and_in_which_words(rng):
+    class OneAnswer(Geometric):
+        def impossible(self, values):
+            return bool((values < 0).any())
+
+    class NoWords(Geometric):
+        wanted = ""
+
+    X, _ = failures(rng, 12)
+    with pytest.raises(
+        TypeError, match=r"`impossible` of OneAnswer must return an array of booleans.* It returned False"
+    ):
+        VBMixture(2, emission=OneAnswer()).fit(X)
+    with pytest.raises(TypeError, match="NoWords refuses cells by `impossible`, but has no words"):
+        register_emission("wordless", NoWords)
+    with pytest.raises(ValueError, match=r"holds 1e\+07; of failures above 1e\+06 the likelihood keeps too few digits"):
+        VBMixture(2, emission=Geometric()).fit([[1e7], [1.0], [2.0]])
+
+
 # A score --------------------------------------------------------------------------------------------------------------
 
 
@@ -228,6 +295,14 @@ def test_a_score_ranks_a_search():
     ).fit(load_carcinoma().data)
     values = search.cv_results_["mean_test_penalized"]
     assert search.best_params_ == search.cv_results_["params"][int(np.argmax(values))]
+
+
+def test_what_is_no_score_or_capability_is_refused_by_name():
+    with pytest.raises(TypeError, match="check_score takes a Score, such as Score"):
+        check_score(lambda evaluation: 0.0)
+    model = VBMixture(2, random_state=0).fit([[0.0], [1.0], [2.0]])
+    with pytest.raises(TypeError, match=r"'foo' is no capability of models\. There are points, "):
+        model.evaluation(np.array([[0.0], [1.0], [2.0]])).capability("foo")
 
 
 def test_a_score_keeps_the_laws_of_scores():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from estimators.inputs import refused
 
-from skvbem import StructureSearchCV, VBFactorAnalysis, VBLinearDynamicalSystem
+from skvbem import VBHMM, StructureSearchCV, VBFactorAnalysis, VBLinearDynamicalSystem
 from skvbem.plotting import ForecastDisplay, LoadingsDisplay, PolesDisplay, StructureSearchDisplay
 from skvbem.plotting.systems.poles_display import in_words
 
@@ -136,6 +136,6 @@ def test_bounds_over_numbers_of_states(series):
 
 @pytest.mark.parametrize("display", [ForecastDisplay, PolesDisplay])
 def test_other_estimators_are_refused(display, series):
-    other = VBFactorAnalysis(1, random_state=0).fit(series)
-    where = (other, series) if display is ForecastDisplay else (other,)
-    refused(TypeError, "draws fitted linear dynamical systems", display.from_estimator, *where)
+    for other in (VBFactorAnalysis(1, random_state=0), VBHMM(2, n_init=1, random_state=0)):
+        where = (other.fit(series), series) if display is ForecastDisplay else (other.fit(series),)
+        refused(TypeError, "draws fitted linear dynamical systems", display.from_estimator, *where)

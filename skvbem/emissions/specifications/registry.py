@@ -50,7 +50,7 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
     Raises
     ------
     TypeError
-        If it is no such class, or abstract.
+        If it is no such class, or abstract, or refuses cells without saying in `wanted` what they should be.
     ValueError
         If the name is none, or that of another emission.
 
@@ -67,6 +67,11 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
         raise ValueError(
             "The name of an emission must be an identifier without two underscores in a row, other than 'auto'. Got "
             f"{name!r}."
+        )
+    if specification.impossible is not EmissionSpecification.impossible and not specification.wanted:
+        raise TypeError(
+            f"{specification.__name__} refuses cells by `impossible`, but has no words for what they should be. Say it "
+            "in `wanted`, such as 'counts are whole numbers >= 0'."
         )
     if EMISSIONS.setdefault(name, specification) is not specification:
         raise ValueError(f"The name {name!r} is that of {EMISSIONS[name].__name__}. Take another name.")

@@ -156,6 +156,11 @@ def _check(names: Sequence[str], values: np.ndarray, specification: EmissionSpec
         reach = np.fmax(reach, np.fmax.reduce(np.abs(block), axis=0, initial=-1.0))
         with np.errstate(invalid="ignore"):
             impossible = specification.impossible(block)
+        if getattr(impossible, "shape", None) != block.shape or impossible.dtype != bool:
+            raise TypeError(
+                f"`impossible` of {type(specification).__name__} must return an array of booleans of the shape of the "
+                f"values, {block.shape} here. It returned {show(impossible)}."
+            )
         is_bad = is_bad or bool(impossible.any() and (impossible & ~np.isnan(block)).any())
     most = min(specification.largest, _MAX_MAGNITUDE)
     if (

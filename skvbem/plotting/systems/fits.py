@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 def is_system(estimator: Any) -> bool:
     """Whether an estimator is a linear dynamical system."""
-    return hasattr(estimator, "forecast") and hasattr(estimator, "filter")
+    return hasattr(estimator, "forecast") and not hasattr(estimator, "predict_proba")
 
 
 def fitted_system(estimator: Any, owner: str) -> Any:
