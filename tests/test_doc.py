@@ -33,6 +33,15 @@ def test_code_on_page_runs(page):
     assert not said, "".join(said)
 
 
+@pytest.mark.documentation
+def test_code_of_the_readme_runs_from_top_to_bottom_without_a_warning():
+    pytest.importorskip("pandas")
+    names: dict = {}
+    for code in re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        exec(compile(code, "README.md", "exec"), names)
+    assert names["search"].structure_posterior_.sum() == pytest.approx(1)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_names_on_page_exist(page):
     for name in set(re.findall(r"`~?(skvbem(?:\.\w+)+)`", page.read_text("utf-8"))):
