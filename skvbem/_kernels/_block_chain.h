@@ -296,7 +296,7 @@ typedef struct {
     const long long *pattern;                        /* (n_rows,) */
     const unsigned char *seen;                       /* (n_patterns, p) */
     const double *measured, *inputs, *outputs;       /* (n_rows, p), (n_rows, nz - k), (n_rows, nr - k) */
-    const double *mean, *linear;                     /* of first states, and times their precision */
+    const double *mean, *linear;                     /* of first states of a lane, and times their precision */
 } skvbem_sequences;
 
 /* One lane of natural parameters. */

@@ -261,12 +261,13 @@ cdef const double* _begin(const double[:, ::1] matrix) noexcept:
 
 def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const long long[::1] starts,
           const double[:, ::1] measured, const double[:, ::1] inputs, const double[:, ::1] outputs,
-          const double[::1] mean, const double[:, ::1] first, const double[:, :, ::1] transition,
+          const double[:, ::1] mean, const double[:, :, ::1] first, const double[:, :, ::1] transition,
           const double[:, :, ::1] squares, const double[:, :, ::1] spread, const double[:, :, ::1] output,
           const double[:, ::1] precision, const double[:, :, :, ::1] blocks, const double[:, :, :, ::1] spreads,
           const double[:, ::1] constant, double tolerance, double[:, :, ::1] noise, double[:, ::1] log_z,
-          double[:, :, ::1] before, double[:, :, ::1] steps, double[:, :, :, ::1] by_pattern, double[:, :, ::1] total):
-    """ln Z of each sequence at many natural parameters, (1/2) ln|V0^-1| left out, and products of drawn states.
+          double[:, :, ::1] before, double[:, :, ::1] steps, double[:, :, :, ::1] by_pattern, double[:, :, ::1] total,
+          double[:, :, ::1] at_first):
+    """ln Z of each sequence at many natural parameters, constants of first states left out, and sums of drawn states.
 
     Parameters
     ----------
@@ -276,7 +277,7 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
     starts : (n_sequences + 1,) IN
     measured, inputs, outputs : (n_rows, p), (n_rows, n_inputs), (n_rows, n_output_inputs) IN
         Measurements, 0 where a cell is missing.
-    mean, first : (k,), (k, k) IN
+    mean, first : (n_lanes, k), (n_lanes, k, k) IN
         Mean and precision of first states.
     transition : (n_lanes, k, nz) IN
     squares, spread : (n_lanes, nz, nz) IN
@@ -292,8 +293,10 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
     before, steps, by_pattern, total : (n_lanes, nz, nz), (n_lanes, k, nz), (n_lanes, n_patterns, nr, nr), \
             (n_lanes, p, nr) IN, OUT
         Sums of z z', x z', r r' and y r' at drawn states, if there is noise.
+    at_first : (n_lanes, k + 1, k) IN, OUT
+        Sums of x x', and of x in the last row, at drawn first states, if there is noise.
     """
-    cdef Py_ssize_t k = first.shape[0], kk = k * k, nz = transition.shape[2], nr = output.shape[2]
+    cdef Py_ssize_t k = first.shape[1], kk = k * k, nz = transition.shape[2], nr = output.shape[2]
     cdef Py_ssize_t lane, n, a, b, i, j, g
     cdef Py_ssize_t longest = 0, n_sequences = starts.shape[0] - 1, n_lanes = transition.shape[0]
     cdef bint draws = noise.shape[0] > 0
@@ -331,14 +334,11 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
     cdef double* z = of_link + kk
     cdef double* linear = z + nz + nr
     cdef double* root = linear + k
-    for i in range(k):
-        for j in range(k):
-            linear[i] += first[i, j] * mean[j]
     of_all.k, of_all.p, of_all.nz, of_all.nr, of_all.n_patterns = k, measured.shape[1], nz, nr, seen.shape[0]
     of_all.pattern, of_all.seen, of_all.measured = &pattern[0], &seen[0, 0], &measured[0, 0]
     of_all.inputs, of_all.outputs = _begin(inputs), _begin(outputs)
-    of_all.mean, of_all.linear = &mean[0], linear
-    chain.blocks, chain.first, chain.link, chain.squares = of_states, &first[0, 0], link, of_link
+    of_all.linear = linear
+    chain.blocks, chain.link, chain.squares = of_states, link, of_link
     chain.tolerance = tolerance
     with nogil:
         for lane in range(n_lanes):
@@ -346,8 +346,11 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
             of_lane.spread, of_lane.output = &spread[lane, 0, 0], &output[lane, 0, 0]
             of_lane.precision, of_lane.blocks = &precision[lane, 0], &blocks[lane, 0, 0, 0]
             of_lane.spreads, of_lane.constant = &spreads[lane, 0, 0, 0], &constant[lane, 0]
+            of_all.mean, chain.first = &mean[lane, 0], &first[lane, 0, 0]
             for i in range(k):
+                linear[i] = 0.0
                 for j in range(k):
+                    linear[i] += first[lane, i, j] * mean[lane, j]
                     link[i * k + j] = transition[lane, i, j]
                     of_link[i * k + j] = squares[lane, i, j]
                     for g in range(seen.shape[0]):
@@ -370,7 +373,7 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
                 if draws:
                     memcpy(drawn, means, (b - a) * k * sizeof(double))
                 skvbem_put_back(k, b - a, 0, b - a, slot, inverse, gain, means, k, NULL, shared + 7 * kk)
-                log_z[lane, n] = skvbem_residuals(&of_all, &of_lane, &first[0, 0], a, b, means, z) - 0.5 * log_det
+                log_z[lane, n] = skvbem_residuals(&of_all, &of_lane, chain.first, a, b, means, z) - 0.5 * log_det
                 if draws:
                     skvbem_away(k, b - a, slot, inverse, &noise[lane, a, 0], root)
                     skvbem_put_back(k, b - a, 0, b - a, slot, inverse, gain, drawn, k, &noise[lane, a, 0],
@@ -378,6 +381,10 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
                     sums.before, sums.steps = &before[lane, 0, 0], &steps[lane, 0, 0]
                     sums.by_pattern, sums.total = &by_pattern[lane, 0, 0, 0], &total[lane, 0, 0]
                     skvbem_add_products(&of_all, a, b, drawn, z, &sums)
+                    for i in range(k):
+                        at_first[lane, k, i] += drawn[i]
+                        for j in range(k):
+                            at_first[lane, i, j] += drawn[i] * drawn[j]
     free(shared)
     free(room)
     free(slot)

@@ -187,16 +187,17 @@ def literal_states(model, y, u, upto):
     )
     rows, k = y.copy(), m.n_components_
     rows[upto:] = np.nan
-    log_z, means, covariance = literal.states(rows, u, np.ones((len(y), 1)), e, np.zeros(k), np.eye(k))
+    log_z, means, covariance = literal.states(rows, u, np.ones((len(y), 1)), e, m.initial_mean_, m.initial_covariance_)
     blocks = covariance.reshape(len(y), k, len(y), k)
     return log_z, means, np.array([blocks[t, :, t] for t in range(len(y))])
 
 
-def test_smoothed_and_filtered_states_are_those_of_one_dense_normal_distribution(rng):
+@pytest.mark.parametrize("initial", ["unit", "learned"])
+def test_smoothed_and_filtered_states_are_those_of_one_dense_normal_distribution(initial, rng):
     tables, inputs = system(rng, [12, 7])
     tables[0][3, 1] = tables[0][5] = np.nan
     tables[0][10:] = np.nan
-    model = VBLinearDynamicalSystem(2, n_init=1, tol=1e-2, random_state=0).fit(tables, inputs=inputs)
+    model = VBLinearDynamicalSystem(2, initial=initial, n_init=1, tol=1e-2, random_state=0).fit(tables, inputs=inputs)
     smoothed, covariances = model.transform(tables, inputs=inputs, return_cov=True)
     filtered, of_filtered = model.filter(tables, inputs=inputs, return_cov=True)
     for n, (y, u) in enumerate(zip(tables, inputs)):
@@ -209,9 +210,11 @@ def test_smoothed_and_filtered_states_are_those_of_one_dense_normal_distribution
             assert of_filtered[n][t] == approx(covariance[t], rel=1e-8, abs=1e-10)
 
 
-def test_scores_are_densities_at_the_published_parameters(rng):
+@pytest.mark.parametrize("initial", ["unit", "learned"])
+def test_scores_are_densities_at_the_published_parameters(initial, rng):
     tables, inputs = system(rng, [9, 6])
-    model = VBLinearDynamicalSystem(2, n_init=1, tol=1e-2, predictive="mean", random_state=0).fit(tables, inputs=inputs)
+    model = VBLinearDynamicalSystem(2, initial=initial, n_init=1, tol=1e-2, predictive="mean", random_state=0)
+    model.fit(tables, inputs=inputs)
     scores = model.score_samples(tables, inputs=inputs)
     wanted = [literal_states(model, y, u, len(y))[0] for y, u in zip(tables, inputs)]
     assert scores == approx(wanted, rel=1e-9)
@@ -461,3 +464,89 @@ def test_one_step_and_columns_that_hold_one_value():
     with pytest.warns(DataWarning, match="holds one value wherever observed"):
         model = VBLinearDynamicalSystem(2, random_state=0).fit(np.full((8, 2), 3.0))
     assert model.forecast(np.full((8, 2), 3.0), 2).mean == approx(3.0, abs=1.0)
+
+
+# --- first states that are learned ------------------------------------------------------------------------------------
+
+
+def patients(rng, n, n_steps=6):
+    """Sequences that begin at 4 +- 0.5 and come to rest: states, and two columns of them."""
+    x = 4 + 0.5 * rng.normal(size=n)
+    steps = [x]
+    for _ in range(n_steps - 1):
+        steps.append(0.8 * steps[-1] + rng.normal(size=n))
+    states = np.stack(steps, axis=1)[:, :, None]
+    return list(3 + states * [1.0, -2.0] + 0.5 * rng.normal(size=(n, n_steps, 2)))
+
+
+def test_first_states_are_learned(rng):
+    """What columns are at first, and how wide, is found; the bound, the likelihood and forecasts gain by it."""
+    X = patients(rng, 80)
+    unit, model = (VBLinearDynamicalSystem(1, initial=each, random_state=0).fit(X) for each in ("unit", "learned"))
+    assert unit.initial_mean_.tolist() == [0.0]
+    assert unit.initial_covariance_.tolist() == [[1.0]]
+    assert model.lower_bound_ > unit.lower_bound_ + 30
+    at_first = model.loadings_ @ model.initial_mean_ + model.offset_
+    assert at_first == approx([7, -5], abs=0.3)
+    assert at_first == approx(np.mean([each[0] for each in X], axis=0), abs=0.1)
+    assert np.sqrt(model.initial_covariance_[0, 0]) * abs(model.loadings_[0, 0]) == approx(0.5, abs=0.4)
+    assert model.score(patients(rng, 20)) > unit.score(patients(rng, 20))
+    # what is said of a sequence of which nothing is known is what is drawn of one
+    nothing = np.full((1, 2), np.nan)
+    drawn, states = model.sample([3] * 4000, random_state=0)
+    ahead = model.forecast([nothing], n_steps=2)
+    assert np.mean(drawn, axis=0)[1:] == approx(ahead.mean[0], abs=0.15)
+    assert np.var(drawn, axis=0)[1:] == approx(ahead.variance[0], rel=0.1)
+    assert np.mean(states, axis=0)[0] == approx(model.initial_mean_, abs=0.1)
+    assert model.impute([nothing])[0][0] == approx(at_first, abs=0.1)
+    assert "first states" in str(model.summary())
+
+
+def test_likelihoods_of_learned_first_states(rng):
+    """Maximum likelihood is above that of fixed first states, and of known columns it is the density of their rows."""
+    X = patients(rng, 40)
+    unit, model = (
+        VBLinearDynamicalSystem(1, initial=each, method="ml", tol=1e-4, random_state=0).fit(X)
+        for each in ("unit", "learned")
+    )
+    wanted = sum(literal_states(model, each, np.zeros((6, 0)), 6)[0] for each in X)
+    assert model.log_likelihood_ == approx(wanted, rel=1e-6)
+    assert model.log_likelihood_ > unit.log_likelihood_ + 20
+    assert model.n_free_parameters_ == unit.n_free_parameters_ + 2
+    with pytest.raises(ValueError, match="takes more sequences than states: 2 first states"):
+        VBLinearDynamicalSystem(2, initial="learned", method="ml").fit(X[:2])
+    at_mode = VBLinearDynamicalSystem(1, initial="learned", method="map", tol=1e-3, random_state=0).fit(X)
+    assert abs(at_mode.initial_mean_[0]) == approx(abs(model.initial_mean_[0]), abs=1.5)
+
+
+def test_intervals_of_first_states_are_quantiles_of_draws(rng):
+    model = VBLinearDynamicalSystem(2, initial="learned", tol=1e-3, random_state=0).fit(patients(rng, 15))
+    intervals = model.credible_intervals(method="vb")["first states"]
+    drawn = [model._fitted_.posterior.sample(rng)[2] for _ in range(4000)]
+    means = np.array([each.mean[0] for each in drawn])
+    variances = np.array([np.diagonal(np.linalg.inv(each.precision[0])) for each in drawn])
+    for name, values in (("mean", means), ("variance", variances)):
+        for end, probability in zip(intervals[name], (0.025, 0.975)):
+            below = (values < end).mean(axis=0)
+            assert below == approx(probability, abs=0.01)
+
+
+def test_learned_first_states_in_all_that_fits(rng):
+    """Batches, warm starts, precisions that are learned; permuted sequences and repeats have the same bound."""
+    X = patients(rng, 24)
+    options = {"initial": "learned", "n_init": 1, "random_state": 0}
+    whole = VBLinearDynamicalSystem(1, **options).fit(X)
+    bound = whole.lower_bound_
+    assert VBLinearDynamicalSystem(1, **options).fit(X[::-1]).lower_bound_ == approx(bound, abs=1e-4)
+    half = VBLinearDynamicalSystem(1, **options).fit(X[:12], sample_weight=np.full(12, 2.0))
+    assert half.lower_bound_ == approx(VBLinearDynamicalSystem(1, **options).fit(X[:12] * 2).lower_bound_, abs=1e-4)
+    batches = VBLinearDynamicalSystem(1, **options).partial_fit(X[:12]).partial_fit(X[12:])
+    assert abs(batches.initial_mean_[0]) == approx(abs(whole.initial_mean_[0]), rel=0.3)
+    again = whole.set_params(warm_start=True).fit(X)
+    assert again.lower_bound_ == approx(bound, abs=1e-4)
+    assert again.n_iter_ < 12
+    learned = VBLinearDynamicalSystem(2, learn_prior="ard", **options).fit(X)
+    assert len(learned.initial_mean_) == learned.n_components_ <= 2
+    stronger = VBLinearDynamicalSystem(1, learn_prior="strength", **options).fit(X)
+    assert stronger.lower_bound_ > bound
+    assert pickle.loads(pickle.dumps(learned)).initial_mean_ == approx(learned.initial_mean_)

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from skvbem.models.linear_dynamical_system.ascent import LDSAscent
+from skvbem.models.linear_dynamical_system.first_states import round_prior
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.testing import ModelCase, ModelInstance, Relabeling
 
@@ -57,7 +58,7 @@ class LDSInstance(ModelInstance):
 
 
 class LDSCase(ModelCase):
-    """Systems of one to three states, some with inputs, some with missing cells, some with hidden rates of noise."""
+    """Systems of one to three states, some with inputs, some with gaps, hidden rates or learned first states."""
 
     name = "linear dynamical system"
     n_sampled = n_rising_starts = 2
@@ -78,7 +79,7 @@ class LDSCase(ModelCase):
         "enumeration": "no sum over paths is finite",
     }
 
-    def _instance(self, rng, lengths, gaps, k=None, alike=False, hidden=False):
+    def _instance(self, rng, lengths, gaps, k=None, alike=False, hidden=False, learned=False):
         k, p = int(rng.integers(1, 4)) if k is None else k, int(rng.integers(1, 4))
         q, r = (int(n) for n in rng.integers(0, 3, size=2))
         n = int(np.sum(lengths))
@@ -90,21 +91,24 @@ class LDSCase(ModelCase):
             alpha[:k], gamma[:k] = alpha[0], gamma[0]
         shape, rate = rng.uniform(1, 3, p), rng.uniform(0.5, 2, p)
         model = LinearDynamicalSystem.from_precisions(
-            alpha, gamma, shape=shape, rate=None if hidden else rate, group=np.arange(p), n_states=k, rate_floor=1e-3
-        )
+            alpha, gamma, shape=shape, rate=None if hidden else rate, group=np.arange(p), n_states=k, rate_floor=1e-3,
+            first=round_prior(k) if learned else None,
+        )  # fmt: skip
         return LDSInstance(y, rng.normal(size=(n, q)), rng.normal(size=(n, r)), np.asarray(lengths), model)
 
     def tiny(self, rng, k):
-        return self._instance(rng, [3, 2], k % 2 == 1, k=1 + k % 2)
+        return self._instance(rng, [3, 2], k % 2 == 1, k=1 + k % 2, learned=k % 2 == 1)
 
     def dozens(self, rng, k, form="vb"):
-        return self._instance(rng, rng.integers(4, 12, size=6), k % 2 == 1, k=2 - k % 2, hidden=k % 2 == 1)
+        return self._instance(
+            rng, rng.integers(4, 12, size=6), k % 2 == 1, k=2 - k % 2, hidden=k % 2 == 1, learned=k % 4 < 2
+        )
 
     def alike(self, rng, k):
-        return self._instance(rng, [5, 4], k % 2 == 1, k=3, alike=True)
+        return self._instance(rng, [5, 4], k % 2 == 1, k=3, alike=True, learned=k % 2 == 1)
 
     def pair(self, rng):
-        return self._instance(rng, [3, 3], False, k=2, alike=True)
+        return self._instance(rng, [3, 3], False, k=2, alike=True, learned=True)
 
     def many(self, rng, k):
-        return self._instance(rng, [9000, 9000, 300, 9000], k % 2 == 1, k=2, hidden=k % 2 == 1)
+        return self._instance(rng, [9000, 9000, 300, 9000], k % 2 == 1, k=2, hidden=k % 2 == 1, learned=k % 2 == 0)

@@ -202,3 +202,49 @@ def _normal_gamma(u, gamma):
     b = 1 + 0.5 * (u.yy[0] - u.c[0] @ np.linalg.solve(precision, u.c[0]))
     log_det = np.log(gamma).sum() - np.linalg.slogdet(precision)[1]
     return -u.n[0] / 2 * np.log(2 * np.pi) + 0.5 * log_det - a * np.log(b) + gammaln(a)
+
+
+class LearnedFirst(NamedTuple):
+    """q(mean, precision) of first states: mean m, weight kappa of it, freedom nu and scale S of the precision."""
+
+    m: np.ndarray
+    kappa: float
+    nu: float
+    scale: np.ndarray
+
+    @classmethod
+    def after(cls, prior, n, total, squares):
+        """The posterior after n first states with this sum and this sum of squares."""
+        kappa, at_zero = prior.kappa + n, prior.scale + prior.kappa * np.outer(prior.m, prior.m)
+        m = (prior.kappa * prior.m + total) / kappa
+        return cls(m, kappa, prior.nu + n, at_zero + squares - kappa * np.outer(m, m))
+
+    @property
+    def expected(self):
+        """<L>, <ln|L|>, by the digamma functions of Bartlett's decomposition."""
+        k = len(self.m)
+        log_det = psi((self.nu - np.arange(k)) / 2).sum() + k * np.log(2) - np.linalg.slogdet(self.scale)[1]
+        return self.nu * np.linalg.inv(self.scale), log_det
+
+    def log_likelihood(self, n, total, squares):
+        """<ln p(first states | mean, precision)> at their expected sums, nats."""
+        k, (precision, log_det) = len(self.m), self.expected
+        about = squares - np.outer(total, self.m) - np.outer(self.m, total) + n * np.outer(self.m, self.m)
+        return n * (0.5 * log_det - k / 2 * np.log(2 * np.pi) - 0.5 * k / self.kappa) - 0.5 * np.trace(
+            precision @ about
+        )
+
+    def kl(self, prior):
+        """The divergence from a prior: of the mean given the precision, averaged, and of Wishart distributions."""
+        k, (precision, log_det) = len(self.m), self.expected
+        ratio = prior.kappa / self.kappa
+        value = 0.5 * (
+            k * (ratio - 1 - np.log(ratio)) + prior.kappa * (self.m - prior.m) @ precision @ (self.m - prior.m)
+        )
+
+        def log_density(nu, scale):
+            """<ln Wishart(L; nu, S^-1)> under this distribution."""
+            base = nu / 2 * np.linalg.slogdet(scale)[1] - nu * k / 2 * np.log(2) - multigammaln(nu / 2, k)
+            return base + (nu - k - 1) / 2 * log_det - 0.5 * np.trace(scale @ precision)
+
+        return value + log_density(self.nu, self.scale) - log_density(prior.nu, prior.scale)

@@ -15,8 +15,10 @@ from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.sequences.fitted import FittedSequences
 from skvbem.estimators.sequences.mixture_quantiles import mixture_quantile
 from skvbem.estimators.summary import ParameterTable
-from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.families import NormalWishart
+from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 from skvbem.models.linear_dynamical_system.data import LDSData
+from skvbem.models.linear_dynamical_system.first_states import FirstStates
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import Smoother
 
@@ -39,6 +41,8 @@ class Matrices(NamedTuple):
     output_input : ndarray of shape (n_columns, n_output_inputs)
         D.
     noise_variance : ndarray of shape (n_columns,)
+    initial_mean, initial_covariance : ndarray of shape (k,), (k, k)
+        Of first states.
     """
 
     transition: np.ndarray
@@ -47,6 +51,8 @@ class Matrices(NamedTuple):
     offset: np.ndarray
     output_input: np.ndarray
     noise_variance: np.ndarray
+    initial_mean: np.ndarray
+    initial_covariance: np.ndarray
 
     def output(self, states: np.ndarray, output_inputs: np.ndarray) -> np.ndarray:
         """What columns are expected to hold at states (..., k), (..., n_columns)."""
@@ -120,7 +126,11 @@ class FittedLDS(FittedSequences):
     def matrices_at(self, point: tuple) -> Matrices:
         """The matrices at a point, in the units of the data."""
         model, k = self.model, self.model.n_states
-        of_states, of_columns = point
+        of_states, of_columns, *learned = point
+        first = model.first
+        if learned:
+            first = FirstStates(learned[0].mean[0], learned[0].precision[0])
+        assert first is not None  # it is learned, or known
         unit = model.unit[:, None]
         c = unit * of_columns.coefficients
         return Matrices(
@@ -130,6 +140,8 @@ class FittedLDS(FittedSequences):
             model.origin + c[:, k],
             c[:, k + 1 :],
             model.unit**2 / of_columns.precision,
+            first.mean,
+            first.covariance,
         )
 
     @property
@@ -153,18 +165,24 @@ class FittedLDS(FittedSequences):
         """Matrices at a point by name, those of the states and those of the columns."""
         return self._by_name(self.matrices_at(point))
 
-    @staticmethod
-    def _by_name(matrices: Matrices) -> Parameters:
+    def _by_name(self, matrices: Matrices) -> Parameters:
         of_columns = ("loadings", "offset", "output_input", "noise_variance")
         named = matrices._asdict()
-        return {
+        groups = {
             "states": {name: named[name] for name in ("transition", "input")},
             "columns": {name: named[name] for name in of_columns},
         }
+        if self.model.first is None:
+            variance = np.diagonal(matrices.initial_covariance)
+            groups["first states"] = {"mean": matrices.initial_mean, "variance": variance}
+        return groups
 
     def quantiles(self, probability: float) -> Parameters:
-        """Quantiles of q(theta): of normal rows of A and B, of Student t rows of loadings, of Gamma precisions."""
-        dynamics, emission = self.posterior.blocks
+        """Quantiles of q(theta): of normal rows of A and B, of Student t rows of loadings, of Gamma precisions.
+
+        Means of first states are Student t, their variances have inverse Gamma distributions.
+        """
+        dynamics, emission, *learned = self.posterior.blocks
         spread = np.sqrt(np.diagonal(dynamics.covariance[0]))
         of_states = dynamics.mean + ndtri(probability) * spread
         a, b = emission.shape, emission.rate
@@ -172,7 +190,8 @@ class FittedLDS(FittedSequences):
         of_columns = emission.mean + stdtrit(2 * a, probability)[:, None] * np.sqrt((b / a)[:, None] * variance)
         precision = gammaincinv(a, 1 - probability) / b  # the variance is the inverse
         point = (type(self.point[0])(of_states, self.point[0].precision), type(self.point[1])(of_columns, precision))
-        return self._by_name(self.matrices_at(point))
+        of_first = (quantiles_of_first_states(block, probability) for block in learned)
+        return self._by_name(self.matrices_at((*point, *of_first)))
 
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """What moves each state, then what each column holds of the states."""
@@ -194,9 +213,13 @@ class FittedLDS(FittedSequences):
                 ends = tuple(joined(side) for side in sides)
             return ParameterTable(title, rows, columns, joined(parts[group]), ends)
 
+        of_first = []
+        if self.model.first is None:
+            of_first.append(table("first states", states, ["mean", "variance"], "first states", ("mean", "variance")))
         return [
             table("states", states, [*states, *inputs], "states", of_states),
             table("columns", self.names, [*states, "offset", *outputs, "noise variance"], "columns", of_columns),
+            *of_first,
         ]
 
     def at_floor(self) -> list[str]:
@@ -216,7 +239,7 @@ class FittedLDS(FittedSequences):
     def filtered(self, data: LDSData, natural: np.ndarray) -> States:
         """The states of all rows given their sequences up to each of them."""
         potentials, k = self.model.potentials(natural), self.model.n_states
-        smoother = Smoother(potentials, self.model.first, data)
+        smoother = Smoother(potentials, self.model.first_states(natural), data)
         factored = smoother.factored()
         squares, later = potentials.squares, np.zeros(len(data))
         later[data.before] = 1.0
@@ -241,13 +264,13 @@ class FittedLDS(FittedSequences):
 
     def _gone_on(self, data: LDSData, natural: np.ndarray, states: States) -> States:
         """States of steps after the last observed one filled in by what moves them."""
-        potentials, first = self.model.potentials(natural), self.model.first
+        potentials, first = self.model.potentials(natural), self.model.first_states(natural)
         given, inputs = np.concatenate([[0], np.cumsum(data.lengths_given)]), data.inputs_given
         assert inputs is not None  # but of a part of the data
         for n, (a, b) in enumerate(zip(data.starts, data.ends)):
             for t in range(given[n] + (b - a), given[n + 1]):
                 if t == given[n]:
-                    states.mean[t], states.covariance[t] = first.mean, np.linalg.inv(first.precision)
+                    states.mean[t], states.covariance[t] = first.mean, first.covariance
                     continue
                 moved = self._moved(potentials, states.mean[t - 1], states.covariance[t - 1], inputs[t])
                 states.mean[t], states.covariance[t] = moved
@@ -333,7 +356,7 @@ class FittedLDS(FittedSequences):
         for n in lengths.tolist():
             point = self.posterior.sample(rng) if self.form.density else self.point
             here = slice(at, at + n)
-            drawn = drawn_sequence(self.model, self.matrices_at(point), inputs[here], output_inputs[here], rng)
+            drawn = drawn_sequence(self.matrices_at(point), inputs[here], output_inputs[here], rng)
             rows.append(drawn[0])
             states.append(drawn[1])
             at += n
@@ -344,25 +367,34 @@ class FittedLDS(FittedSequences):
         matrices, parts, end = self.matrices_at(point), [], 0
         for n in like.lengths.tolist():
             rows = slice(end, end + n)
-            parts.append(drawn_sequence(self.model, matrices, like.inputs[rows], like.output_inputs[rows], rng)[0])
+            parts.append(drawn_sequence(matrices, like.inputs[rows], like.output_inputs[rows], rng)[0])
             end += n
         return np.concatenate(parts)
 
 
+def quantiles_of_first_states(posterior: NormalWishart, probability: float) -> NormalPoint:
+    """Quantiles of each mean and of each variance of first states; what is not a variance is left out."""
+    k, (weight, freedom) = posterior.n_features, posterior.coordinates[:2]
+    freedom = freedom - k + 1
+    spread = np.diagonal(np.linalg.inv(posterior.mode().precision[0])) * posterior.coordinates[1]
+    mean = posterior.mode().mean[0] + stdtrit(freedom, probability) * np.sqrt(spread / (weight * freedom))
+    variance = spread / (2 * gammaincinv(freedom / 2, 1 - probability))
+    return NormalPoint(mean[None], np.diag(1 / variance)[None])
+
+
 def drawn_sequence(
-    model: LinearDynamicalSystem,
     matrices: Matrices,
     inputs: np.ndarray,
     output_inputs: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows of one sequence drawn with known matrices, in the units of the data, and its states."""
-    n, k = len(inputs), model.n_states
+    n, k = len(inputs), len(matrices.transition)
     x = rng.standard_normal((n, k))
-    x[0] = model.first.mean + np.linalg.cholesky(np.linalg.inv(model.first.precision)) @ x[0]
+    x[0] = matrices.initial_mean + np.linalg.cholesky(matrices.initial_covariance) @ x[0]
     for t in range(1, n):
         x[t] += matrices.transition @ x[t - 1] + matrices.input @ inputs[t]
-    noise = rng.standard_normal((n, model.n_columns)) * np.sqrt(matrices.noise_variance)
+    noise = rng.standard_normal((n, len(matrices.offset))) * np.sqrt(matrices.noise_variance)
     return matrices.output(x, output_inputs) + noise, x
 
 

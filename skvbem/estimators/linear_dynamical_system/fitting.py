@@ -17,7 +17,9 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import floor_of_scales
 from skvbem.families.regression_hyperpriors import regression_of, with_hidden_rates
+from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.ascent import LDSAscent
+from skvbem.models.linear_dynamical_system.first_states import round_prior
 from skvbem.models.linear_dynamical_system.model import HIDDEN_RATE, LinearDynamicalSystem
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan
 from skvbem.vbem.posteriors import Form
@@ -45,7 +47,8 @@ class LDSMethod(FitMethod):
         """One strength multiplies the precisions of A and B, another those of loadings; see `FitMethod`."""
         parts = zip(model.prior.blocks, base.prior.blocks, model.prior.split(statistics), (None, model.n_states))
         blocks: list[Any] = [_strengthened(*part) for part in parts]
-        return LinearDynamicalSystem(blocks[0], blocks[1], model.first, model.origin, model.unit)
+        first: Any = model.first if len(model.prior.blocks) == 2 else model.prior.blocks[2]
+        return LinearDynamicalSystem(blocks[0], blocks[1], first, model.origin, model.unit)
 
 
 def _strengthened(now: Any, base: Any, statistics: np.ndarray, n_states: int | None) -> ConjugateFamily:
@@ -144,6 +147,8 @@ def cells_without(model: LinearDynamicalSystem, state: int) -> np.ndarray:
         of_packed = packed[:, (left != state) & (right != state)]
         kept.append(first + np.concatenate([of_packed.ravel(), of_total.ravel(), count, square]))
         first += len(cells)
+    if model.first is None:
+        kept.append(first + first_states.cells_without(model.n_states, state))
     return np.concatenate(kept)
 
 
@@ -153,6 +158,12 @@ def resolve_model(
     """The model of so many states; the shape and rate of Gamma priors of precisions where these are hidden."""
     values, lengths = reading.values[0], reading.lengths
     weight = np.ones(len(lengths)) if reading.weight is None else reading.weight
+    n_first = int((weight > 0).sum())
+    if estimator.initial == "learned" and estimator.method == "ml" and n_first <= k:
+        raise ValueError(
+            f"initial='learned' with method='ml' takes more sequences than states: {n_first} first states say nothing "
+            f"of a covariance of {k}. Take method='vb' or 'map', or initial='unit'."
+        )
     of_rows = np.repeat(weight, lengths)
     origin, unit = moments(values, of_rows)
     _, group = np.unique(~np.isnan(values), axis=1, return_inverse=True)
@@ -169,6 +180,7 @@ def resolve_model(
         group=_in_order_of_appearance(group.ravel()),
         n_states=k,
         relevance=relevance,
+        first=round_prior(k) if estimator.initial == "learned" else None,
         origin=origin,
         unit=unit,
     )

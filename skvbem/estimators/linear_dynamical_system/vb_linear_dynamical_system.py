@@ -75,6 +75,10 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         of known states in closed form ask for a number.
     offset_precision_prior : float, default=0.01
         Precision of a column's offset about its mean, in units of that of the noise.
+    initial : {"unit", "learned"}, default="unit"
+        What first states of sequences are drawn from: a normal distribution of mean 0 and the identity as its
+        covariance, or one of a mean and a covariance that are learned, which is worth it where there are many
+        sequences. Their prior is that of `skvbem.models.linear_dynamical_system.first_states.round_prior`.
     prune : bool, default=True
         With ``learn_prior="ard"``, whether states are taken away where the bound rises by it.
     method : {"vb", "map", "ml"}, default="vb"
@@ -124,6 +128,10 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     output_input_ : ndarray of shape (n_features, n_output_inputs)
         D.
     noise_variance_ : ndarray of shape (n_features,)
+    initial_mean_ : ndarray of shape (n_components,)
+        Mean of the states of first steps.
+    initial_covariance_ : ndarray of shape (n_components, n_components)
+        Their covariance; the inverse of the mean of the precision (VB) where it is learned.
     transition_precision_, loading_precision_ : ndarray
         Precisions of the prior of states and inputs, and of states, offset and output inputs, as learned.
     n_components_ : int
@@ -189,6 +197,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         "noise_shape_prior": [Interval(Real, 0, None, closed="neither")],
         "noise_rate_prior": [None, Interval(Real, 0, None, closed="neither")],
         "offset_precision_prior": [Interval(Real, 0, None, closed="neither")],
+        "initial": [StrOptions({"unit", "learned"})],
         "prune": ["boolean"],
         "predictive": [StrOptions({"mean", "vb", "average"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -206,6 +215,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         noise_shape_prior=1.0,
         noise_rate_prior=None,
         offset_precision_prior=0.01,
+        initial="unit",
         prune=True,
         method="vb",
         map_basis="natural",
@@ -230,6 +240,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         self.noise_shape_prior = noise_shape_prior
         self.noise_rate_prior = noise_rate_prior
         self.offset_precision_prior = offset_precision_prior
+        self.initial = initial
         self.prune = prune
         self.method = method
         self.map_basis = map_basis
@@ -405,7 +416,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         if prior.hyperprior is not None:
             natural, _ = fitted.form.of(prior, fitted.statistics[:, None])
             prior = prior.given_hyperparameters(prior.hyperparameters(natural[:, 0]))
-        transition, loading = (np.diagonal(np.linalg.inv(block.covariance[0])).copy() for block in prior.blocks)
+        transition, loading = (np.diagonal(np.linalg.inv(block.covariance[0])).copy() for block in prior.blocks[:2])
         return {
             "_fitted_": fitted,
             **{f"{name}_": value for name, value in matrices._asdict().items()},

@@ -10,7 +10,8 @@ state on :math:`z_t = (x_{t-1}, u_t)` with a known noise, rows of [C D] regressi
 :math:`r_t = (x_t, v_t)` whose noise is learned: `skvbem.families.regression`. The covariance of w is the unit of the
 states, so that no more than turns and reflections of them are left open. A missing cell has no term.
 
-Statistics are flat: those of the dynamics, then those of the emission.
+Statistics are flat: those of the dynamics, then those of the emission, then those of first states if their
+distribution is learned, too (`first_states`).
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ import numpy as np
 
 from skvbem._numerics import pack_symmetric, unpack_symmetric
 from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS
-from skvbem.families import Product, Regression
+from skvbem.families import NormalWishart, Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.regression_hyperpriors import regression_of, with_hidden_rates, with_learned_precisions
 from skvbem.families.turns import turning
 from skvbem.models.base import Expectation, LatentModel
+from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
+from skvbem.models.linear_dynamical_system.first_states import FirstStates
 from skvbem.models.linear_dynamical_system.potentials import Potentials
 from skvbem.models.linear_dynamical_system.smoother import (
     Covariances,
     Factored,
-    FirstStates,
     Smoother,
     products,
     transitions,
@@ -61,8 +63,9 @@ class LinearDynamicalSystem(LatentModel):
     emission : ConjugateFamily
         Prior of the rows of [C D] and of the precisions of their noise. Columns that share a precision matrix must be
         observed together.
-    first : FirstStates, optional
-        The distribution of first states; standard normal by default.
+    first : FirstStates or NormalWishart, optional
+        The distribution of first states, standard normal by default; or the prior of their mean and precision, of one
+        component.
     origin, unit : ndarray of shape (n_columns,), optional
         In which columns are measured; 0 and 1 by default.
 
@@ -85,15 +88,20 @@ class LinearDynamicalSystem(LatentModel):
         self,
         dynamics: ConjugateFamily,
         emission: ConjugateFamily,
-        first: FirstStates | None = None,
+        first: FirstStates | NormalWishart | None = None,
         origin: np.ndarray | None = None,
         unit: np.ndarray | None = None,
     ):
         self.dynamics, self.emission = regression_of(dynamics), regression_of(emission)
         k, p = self.dynamics.n_rows, self.emission.n_rows
-        cells = len(self.dynamics.coordinates), len(self.emission.coordinates)
-        self.prior = Product((dynamics, emission), cells)
-        self.first = FirstStates(np.zeros(k), np.eye(k)) if first is None else first
+        blocks: tuple[ConjugateFamily, ...] = dynamics, emission
+        if isinstance(first, NormalWishart):
+            blocks, first = (*blocks, first), None
+        elif first is None:
+            first = FirstStates(np.zeros(k), np.eye(k))
+        #: The distribution of first states; None where it is learned.
+        self.first: FirstStates | None = first
+        self.prior = Product(blocks, tuple(len(block.coordinates) for block in blocks))
         self.origin = np.zeros(p) if origin is None else np.asarray(origin, dtype=float)
         self.unit = np.ones(p) if unit is None else np.asarray(unit, dtype=float)
 
@@ -167,7 +175,9 @@ class LinearDynamicalSystem(LatentModel):
     @property
     def n_free_parameters(self) -> int:
         """The dimension d of scores: parameters less the directions in which nothing observed changes."""
-        return identifiable_dimension(self.n_states, self.n_columns, self.n_inputs, self.n_output_inputs)
+        return identifiable_dimension(
+            self.n_states, self.n_columns, self.n_inputs, self.n_output_inputs, learns_first=self.first is None
+        )
 
     @property
     def reasons(self) -> Mapping[str, str]:
@@ -224,10 +234,10 @@ class LinearDynamicalSystem(LatentModel):
 
     def expect(self, natural: np.ndarray, data: LDSData, n_threads: int = 1) -> Expectation:
         """The E step under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        of_lanes = [self.potentials(natural[:, lane]) for lane in range(natural.shape[1])]
+        of_lanes = [(self.potentials(lane), self.first_states(lane)) for lane in natural.T]
 
         def sums(units: Sequence[LDSData]) -> tuple:
-            parts = [[self._of_unit(potentials, unit) for potentials in of_lanes] for unit in units]
+            parts = [[self._of_unit(*of_lane, unit) for of_lane in of_lanes] for unit in units]
             statistics, moments, log_z = ([np.stack([lane[i] for lane in unit]) for unit in parts] for i in range(3))
             return sum(statistics[1:], statistics[0]), sum(moments[1:], moments[0]), sum(log_z[1:], log_z[0])
 
@@ -236,9 +246,11 @@ class LinearDynamicalSystem(LatentModel):
         expansion = StateMoments((self.n_states, self.n_inputs, self.n_output_inputs), moments)
         return Expectation(np.ascontiguousarray(statistics.T), log_z, expansion=expansion)
 
-    def _of_unit(self, potentials: Potentials, data: LDSData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _of_unit(
+        self, potentials: Potentials, first: FirstStates, data: LDSData
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Statistics, moments of states, and ln Z of some sequences, for one lane."""
-        smoother = Smoother(potentials, self.first, data)
+        smoother = Smoother(potentials, first, data)
         expected = smoother.expected()
         log_z = smoother.log_normalizers(expected)
         statistics, moments = self._statistics(data, expected.regressors, expected.covariances)
@@ -246,16 +258,22 @@ class LinearDynamicalSystem(LatentModel):
 
     def potentials(self, natural: np.ndarray) -> Potentials:
         """What states are asked for by natural parameters (n_cells,), or (n_cells, n_lanes)."""
-        of_dynamics, of_emission = self.prior.split(natural)
+        of_dynamics, of_emission, *_ = self.prior.split(natural)
         potentials = Potentials.of(self.dynamics, of_dynamics, self.emission, of_emission)
         return replace(potentials, constant=potentials.constant - np.log(self.unit))
 
+    def first_states(self, natural: np.ndarray) -> FirstStates:
+        """What first states are asked for by natural parameters (n_cells,), or (n_cells, n_lanes)."""
+        if self.first is not None:
+            return self.first
+        return first_states.expected(self.prior.split(natural)[2], self.n_states)
+
     def turns(self, natural: np.ndarray) -> np.ndarray:
         """Directions in which each two states turn in their plane; none where first states tell turns."""
-        if not self.first.are_round:
+        if self.first is not None and not self.first.are_round:
             return super().turns(natural)
         k, directions = self.n_states, [np.zeros((len(natural), 0))]
-        of_dynamics, of_emission = self.prior.split(natural)
+        of_dynamics, of_emission, *of_first = self.prior.split(natural)
         rows = self.dynamics.split(np.arange(len(of_dynamics)))[1]  # of states, too: they turn as regressors do
         for i, j in combinations(range(k), 2):
             of_blocks = []
@@ -265,21 +283,22 @@ class LinearDynamicalSystem(LatentModel):
                 of_blocks.append(turning(block, cells, turn))
             of_blocks[0][rows[i]] += of_dynamics[rows[j]]
             of_blocks[0][rows[j]] -= of_dynamics[rows[i]]
+            of_blocks += [first_states.turning(cells, turn[0, :k, :k]) for cells in of_first]
             directions.append(np.concatenate(of_blocks)[:, None])
         return np.hstack(directions)
 
     def smoothed(self, natural: np.ndarray, data: LDSData) -> Factored:
         """The states of sequences at natural parameters (n_cells,), with the covariance of each."""
-        return Smoother(self.potentials(natural), self.first, data).factored(keep=True)
+        return Smoother(self.potentials(natural), self.first_states(natural), data).factored(keep=True)
 
     def log_normalizers_of_sequences(self, natural: np.ndarray, data: LDSData) -> np.ndarray:
         """ln Z of each sequence, nats, (n_sequences,), weights left aside, at natural parameters (n_cells,).
 
         At the natural parameters of a point these are log likelihoods.
         """
-        potentials, parts = self.potentials(natural), []
+        potentials, first, parts = self.potentials(natural), self.first_states(natural), []
         for unit in data.units:
-            smoother = Smoother(potentials, self.first, unit)
+            smoother = Smoother(potentials, first, unit)
             parts.append(smoother.log_normalizers(smoother.expected()))
         return np.concatenate(parts)
 
@@ -307,19 +326,30 @@ class LinearDynamicalSystem(LatentModel):
         seen = data.patterns[:, first].T.astype(float)
         of_groups[:, :k, :k] += (seen @ covariances.of_pattern.reshape(-1, k * k)).reshape(-1, k, k)
         z = np.r_[:k, d : len(before)]  # states and inputs
-        statistics = self._flat(data, before[np.ix_(z, z)], crossed[:k, z], of_groups[group[self._owners]], total)
         at_first = np.concatenate([r[begins], np.ones((len(begins), 1))], axis=1)
         of_first = (at_first * data.row_weight[begins, None]).T @ at_first
         of_first[:k, :k] += covariances.first
+        at_first = np.concatenate([of_first[:k, :k], of_first[-1:, :k]])
+        of_steps = before[np.ix_(z, z)], crossed[:k, z]
+        statistics = self._flat(data, *of_steps, of_groups[group[self._owners]], total, at_first)
         return statistics, BasisMoments(before, crossed, after, of_first, data.row_weight.sum()).packed()
 
     def assembled(
-        self, data: LDSData, before: np.ndarray, steps: np.ndarray, by_pattern: np.ndarray, total: np.ndarray
+        self,
+        data: LDSData,
+        before: np.ndarray,
+        steps: np.ndarray,
+        by_pattern: np.ndarray,
+        total: np.ndarray,
+        at_first: np.ndarray,
     ) -> np.ndarray:
-        """Statistics (..., n_cells) from sums over rows of z z', x z' of steps, r r' by pattern, and y r'."""
+        """Statistics (..., n_cells) from sums of z z', x z' of steps, r r' by pattern, y r', and of first states.
+
+        Of these x x', and x in the last row, (..., k + 1, k).
+        """
         seen = data.patterns[:, self._owners].T.astype(float)
         of_precisions = np.einsum("gt,...tij->...gij", seen, by_pattern)
-        return self._flat(data, before, steps, of_precisions, total)
+        return self._flat(data, before, steps, of_precisions, total, at_first)
 
     @property
     def _owners(self) -> list[int]:
@@ -327,13 +357,22 @@ class LinearDynamicalSystem(LatentModel):
         return [int(np.flatnonzero(self.emission.precision_of == g)[0]) for g in range(self.emission.n_precisions)]
 
     def _flat(
-        self, data: LDSData, before: np.ndarray, steps: np.ndarray, of_precisions: np.ndarray, total: np.ndarray
+        self,
+        data: LDSData,
+        before: np.ndarray,
+        steps: np.ndarray,
+        of_precisions: np.ndarray,
+        total: np.ndarray,
+        at_first: np.ndarray,
     ) -> np.ndarray:
-        """Statistics (..., n_cells) from products z z', x z', r r' of each precision matrix, and y r'."""
+        """Statistics (..., n_cells) from z z', x z', r r' of each precision matrix, y r', and sums of first states."""
         batch = before.shape[:-2]
         parts = [pack_symmetric(before), steps, pack_symmetric(of_precisions), total, data.counts, data.squares]
         flat = [part.reshape(*batch, -1) for part in parts[:4]]
         flat += [np.broadcast_to(part, (*batch, len(part))) for part in parts[4:]]
+        if self.first is None:
+            n = data.row_weight[data.first_rows].sum()
+            flat.append(first_states.statistics(n, at_first[..., -1, :], at_first[..., :-1, :]))
         return np.concatenate(flat, axis=-1)
 
     def _products(self, data: LDSData, r: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:

@@ -19,6 +19,7 @@ from skvbem.errors import TooLargeError
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.gibbs import GibbsSampler, between
+from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.smoother import REPEATS
@@ -50,17 +51,18 @@ def completed(
     Every sequence counts once.
     """
     noise = np.moveaxis(rng.standard_normal((len(data), model.n_states, natural.shape[1])), 2, 0)
-    log_normalizers, before, steps, by_pattern, total = _lanes(model, natural, data, np.ascontiguousarray(noise))
-    drawn = model.assembled(data, before, steps, by_pattern, total)
+    log_normalizers, *sums = _lanes(model, natural, data, np.ascontiguousarray(noise))
+    drawn = model.assembled(data, *sums)
     return log_normalizers.sum(axis=1), np.ascontiguousarray(drawn.T)
 
 
 def _lanes(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, noise: np.ndarray) -> tuple:
     """ln Z of all sequences at many natural parameters, (n_lanes, n_sequences), and products of states drawn by noise.
 
-    These are z z', x z' of steps, r r' by pattern and y r', each summed over rows, lanes first.
+    These are z z', x z' of steps, r r' by pattern, y r', and those of first states with themselves and 1, each summed
+    over rows, lanes first.
     """
-    potentials = model.potentials(natural)
+    potentials, first = model.potentials(natural), model.first_states(natural)
     n_lanes, p, d = potentials.output.shape
     seen = data.patterns.astype(float)
 
@@ -70,7 +72,7 @@ def _lanes(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, noi
 
     nz, k = potentials.transition.shape[2], model.n_states
     log_normalizers = np.zeros((n_lanes, data.n_sequences))
-    sums = [np.zeros((n_lanes, *shape)) for shape in ((nz, nz), (k, nz), (len(seen), d, d), (p, d))]
+    sums = [np.zeros((n_lanes, *shape)) for shape in ((nz, nz), (k, nz), (len(seen), d, d), (p, d), (k + 1, k))]
     if len(data):
         c = np.ascontiguousarray
         _block_chain.lanes(
@@ -80,8 +82,8 @@ def _lanes(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, noi
             c(data.measured),
             c(data.inputs),
             c(data.output_inputs),
-            c(model.first.mean),
-            c(model.first.precision),
+            c(np.broadcast_to(first.mean, (n_lanes, k))),
+            c(np.broadcast_to(first.precision, (n_lanes, k, k))),
             c(potentials.transition),
             c(potentials.squares),
             c(potentials.transition_spread),
@@ -95,7 +97,7 @@ def _lanes(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, noi
             log_normalizers,
             *sums,
         )
-    log_normalizers[:, data.ends > data.starts[:-1]] += 0.5 * np.linalg.slogdet(model.first.precision)[1]
+    log_normalizers[:, data.ends > data.starts[:-1]] += np.reshape(first.log_scale, (-1, 1))
     return log_normalizers, *sums
 
 
@@ -209,13 +211,16 @@ class StateSampler(GibbsSampler):
     def _moved_along(self, data: LDSData, log_point: np.ndarray, rng: ParallelGenerator) -> tuple:
         """Points of states that are moved along with the inputs of columns, the constant of an offset among them."""
         prior, k = self.model.prior, self.model.n_states
-        of_states, of_columns = prior.from_natural(log_point)
+        of_states, of_columns, *of_first = prior.from_natural(log_point)
         width = 2.0 ** (2 * _WIDER * rng.random(log_point.shape[1:]))
         size = np.sqrt(np.maximum((data.output_inputs**2).sum(axis=0), 1e-300))[:, None]
         moves = width * rng.standard_normal((k, self.model.n_output_inputs, log_point.shape[1])) / size
         c = of_columns.coefficients.copy()
         c[:, k:] += np.einsum("skl,kvl->svl", c[:, :k], moves)
-        return (prior.natural((of_states, of_columns._replace(coefficients=c))),)
+        # what a mean of first states is moved by is the same there and back
+        at_first = data.output_inputs[data.first_rows].mean(axis=0)
+        of_first = [first_states.shifted(part, -np.einsum("kvl,v->kl", moves, at_first)) for part in of_first]
+        return (prior.natural((of_states, of_columns._replace(coefficients=c), *of_first)),)
 
     def _log_density(self, workspace: LDSData, path: Path, t: float, log_point: np.ndarray) -> np.ndarray:
         """ln of the density of points at an inverse temperature, states summed out, but for a constant, (n_lanes,)."""
@@ -229,6 +234,8 @@ class StateSampler(GibbsSampler):
     def certain_statistics(self, data: LDSData, rng: np.random.Generator) -> np.ndarray:
         """The part of expected statistics that states have no say in, (n_cells,): that of states which are all 0."""
         certain = self.model.statistics(data, np.zeros((len(data), self.model.n_states)))[0]
+        for of_first in self.model.prior.split(certain)[2:]:
+            of_first[:] = 0.0  # how many there are says nothing where their squares are left out
         # what leaves hyperparameters to their prior must leave them all to it
         return np.where(self.model.prior.leaves_hyperparameters(certain), 0.0, certain)
 
@@ -257,7 +264,7 @@ class StateRelabelings:
         """Number of orders of states that the prior does not tell apart."""
         first, k = self.model.first, self.model.n_states
         natural = self.model.prior.expected_natural()
-        if k < 2 or not np.array_equal(first.precision, first.precision[0, 0] * np.eye(k)) or np.any(first.mean):
+        if k < 2 or not (first is None or first.are_round):
             return 1
         change = self._changes([(*range(1, k), 0), (1, 0, *range(2, k))], [(1.0,) * k])
         return factorial(k) if _leave(change, natural) else 1
@@ -267,7 +274,9 @@ class StateRelabelings:
         """Whether the prior does not tell a state from its negative."""
         first, natural = self.model.first, self.model.prior.expected_natural()
         k = self.model.n_states
-        if np.any(first.mean) or not np.array_equal(first.precision, np.diag(np.diag(first.precision))):
+        if first is not None and (
+            np.any(first.mean) or not np.array_equal(first.precision, np.diag(np.diag(first.precision)))
+        ):
             return False
         change = self._changes([tuple(range(k))], [tuple(np.where(np.arange(k) == i, -1.0, 1.0)) for i in range(k)])
         return _leave(change, natural)
@@ -308,7 +317,11 @@ class StateRelabelings:
         model, n = self.model, len(pairs)
         blocks = [_alike(1, dynamics, 0), _alike(1, dynamics, 1)]
         blocks += [_alike(model.emission.n_precisions, emission, 0), _alike(model.n_columns, emission, 1)]
-        return SignedPermutations((*blocks, unchanged(2 * model.emission.n_noises, n)))
+        blocks.append(unchanged(2 * model.emission.n_noises, n))
+        if model.first is None:
+            of_first = [_changed_states(order, sign) for order, sign in pairs]
+            blocks += [unchanged(2, n), _alike(1, of_first, 1), _alike(1, of_first, 0)]
+        return SignedPermutations(tuple(blocks))
 
 
 def _leave(changes: SignedPermutations, natural: np.ndarray) -> bool:
@@ -329,8 +342,16 @@ def _changed(
     """Places and signs of the cells of a packed matrix, and of those of sums of rows that change places themselves."""
     d, k = block.n_regressors, len(order)
     turned, of_turned = np.array([*order, *range(k, d)]), np.array([*sign, *(1.0,) * (d - k)])
-    upper = np.triu_indices(d)
-    places = unpack_symmetric(np.arange(len(upper[0])), d)[np.ix_(turned, turned)]
-    of_matrix = places[upper], np.outer(of_turned, of_turned)[upper]
+    of_matrix, _ = _changed_states(turned, of_turned)
     sums = (rows[:, None] * d + turned).ravel()
     return of_matrix, (sums, np.outer(of_rows, of_turned).ravel())
+
+
+def _changed_states(
+    order: Any, sign: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Places and signs of the cells of a packed matrix in another order, and of those of one sum."""
+    d = len(order)
+    upper = np.triu_indices(d)
+    places = unpack_symmetric(np.arange(len(upper[0])), d)[np.ix_(order, order)]
+    return (places[upper], np.outer(sign, sign)[upper]), (np.asarray(order), np.asarray(sign))

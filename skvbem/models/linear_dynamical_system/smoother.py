@@ -23,25 +23,13 @@ from skvbem._kernels import _block_chain
 from skvbem._numerics import pack_symmetric, pairings
 from skvbem.families.regression_rows import summed_over
 from skvbem.models.linear_dynamical_system.data import LDSData
+from skvbem.models.linear_dynamical_system.first_states import FirstStates
 from skvbem.models.linear_dynamical_system.potentials import Potentials
 
 # Numbers of the matrices that are held for the rows of one long sequence; beyond, it is gone through piece by piece.
 _PIECE_CELLS = 2**22
 # Share of its largest entry up to which a matrix of the recursion repeats itself.
 REPEATS = 1e-15
-
-
-class FirstStates(NamedTuple):
-    """The distribution of first states: mean (k,) and precision (k, k)."""
-
-    mean: np.ndarray
-    precision: np.ndarray
-
-    @property
-    def are_round(self) -> bool:
-        """Whether no turn of the states changes the distribution."""
-        of_one = self.precision[0, 0] * np.eye(len(self.mean))
-        return not np.any(self.mean) and np.array_equal(self.precision, of_one)
 
 
 class Covariances(NamedTuple):
@@ -190,7 +178,7 @@ class Smoother:
         first, x = data.first_rows, expected.regressors[:, : self.potentials.n_states]
         away = x[first] - self.first.mean
         terms[first] -= 0.5 * np.einsum("ti,ti->t", away @ self.first.precision, away)
-        terms[first] += 0.5 * np.linalg.slogdet(self.first.precision)[1]
+        terms[first] += self.first.log_scale
         # k / 2 ln 2 pi of a state's density, and of the integral over it, cancel
         if len(first):
             total[data.ends > data.starts[:-1]] = np.add.reduceat(terms, first)

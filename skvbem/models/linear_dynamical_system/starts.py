@@ -141,4 +141,5 @@ def subspace_states(model: LinearDynamicalSystem, data: LDSData, noise: np.ndarr
         return principal_states(model, data, noise)
     dynamics, emission = model.dynamics, model.emission
     potentials = Potentials.of(dynamics, dynamics.natural(system[0]), emission, emission.natural(system[1]))
-    return Smoother(potentials, model.first, data).factored().means()
+    first = model.first_states(model.prior.expected_natural())
+    return Smoother(potentials, first, data).factored().means()

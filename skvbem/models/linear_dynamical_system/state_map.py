@@ -9,8 +9,11 @@ After an M step the bound is this entropy and the log evidence of complete data,
                  - \tfrac12 \operatorname{tr} X_2 + \sum_b \ln\text{evidence}_b,
 
 with :math:`I_1, i_1` the sums of squares and of first states, :math:`X_2` of squares of those after them, and all
-statistics those of the states in the new basis. Plain steps change the basis as slowly as states are known surely: a
-few steps of a quasi-Newton method go where thousands of them lead.
+statistics those of the states in the new basis. Where the distribution of first states is learned, its block is one of
+those of the sum, and has the terms of :math:`I_1, i_1` in itself.
+
+Plain steps change the basis as slowly as states are known surely: a few steps of a quasi-Newton method go where
+thousands of them lead.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import numpy as np
 
 from skvbem._numerics import pack_symmetric, pairings, pseudo_inverse, unpack_symmetric
 from skvbem.families import Product, Regression
-from skvbem.models.linear_dynamical_system.smoother import FirstStates
+from skvbem.models.linear_dynamical_system.first_states import FirstStates, FirstStateSums, expected
 
 # Steps of the quasi-Newton method; more make no full step shorter.
 _MAX_STEPS = 3
@@ -96,18 +99,22 @@ class StateBasis:
     form : Form
         Of q(theta).
     prior : Product
-        Of dynamics and emission, given hyperparameters if these are hidden.
-    first : FirstStates
+        Of dynamics, emission, and first states if these are learned; given hyperparameters if some are hidden.
+    first : FirstStates or None
+        None where the distribution is learned.
     statistics : ndarray of shape (n_cells,)
     moments : BasisMoments
     """
 
-    def __init__(self, form: Any, prior: Product, first: FirstStates, statistics: np.ndarray, moments: BasisMoments):
-        self.form, self.prior, self.first, self.moments = form, prior, first, moments
-        self.k = len(first.mean)
+    def __init__(
+        self, form: Any, prior: Product, first: FirstStates | None, statistics: np.ndarray, moments: BasisMoments
+    ):
+        self.form, self.prior, self.moments = form, prior, moments
+        layouts: Any = prior.blocks[:2]
+        self.layouts, self.k = layouts, layouts[0].n_rows
         self.r = len(moments.after) - self.k
-        layouts: Any = prior.blocks
-        self.layouts = layouts
+        learned: Any = prior.blocks[-1]
+        self.first = FirstStateSums(learned, moments.first) if first is None else first
         self.parts = [_matrices(block, u) for block, u in zip(layouts, prior.split(statistics))]
         self.of_prior = [_matrices(block, u) for block, u in zip(layouts, prior.split(prior.coordinates))]
 
@@ -122,7 +129,8 @@ class StateBasis:
         (before, crossed, *_), (g, c, *rest) = self.moments, self.parts[1]
         of_dynamics = pack_symmetric((of_z @ before @ of_z.T)[None]).ravel(), (map @ crossed @ of_z.T).ravel()
         of_emission = pack_symmetric(of_r @ g @ of_r.T).ravel(), (c @ of_r.T).ravel()
-        return np.concatenate([*of_dynamics, *of_emission, *rest])
+        of_first = [self.first.cells(map)] if isinstance(self.first, FirstStateSums) else []
+        return np.concatenate([*of_dynamics, *of_emission, *rest, *of_first])
 
     def value(self, map: np.ndarray) -> tuple[float, np.ndarray]:
         """f at a map [R M], (k, k + r), nats, and its derivatives; -inf where R is singular or reflects."""
@@ -137,18 +145,20 @@ class StateBasis:
             return -np.inf, np.zeros(map.shape), ()
         of_z, of_r = self._extended(map)
         (before, crossed, after, first, n), (g, c, *_) = self.moments, self.parts[1]
-        of_complete, *naturals = self._of_complete(map, of_z, of_r)
+        of_complete, at_first, *naturals = self._of_complete(map, of_z, of_r)
         (phi_w, phi_s), (phi_g, phi_c) = naturals
-        precision = self.first.precision
-        pulled = np.outer(precision @ self.first.mean, first[-1, :-1])
-        of_first = precision @ map @ first[:-1, :-1] - pulled
+        pulled = np.outer(at_first.precision @ at_first.mean, first[-1, :-1])
+        of_first = at_first.precision @ map @ first[:-1, :-1] - pulled
         of_later = map @ after
-        value = n * log_det - 0.5 * np.vdot(of_first + of_later, map) + 0.5 * np.vdot(pulled, map) + of_complete
+        squares, pull = of_first + of_later, 0.5 * np.vdot(pulled, map)
+        if isinstance(self.first, FirstStateSums):  # first states are in what is complete
+            squares, pull = of_later, 0.0
+        value = n * log_det - 0.5 * np.vdot(squares, map) + pull + of_complete
         slope = phi_s @ of_z @ crossed.T - of_first - of_later
         slope[:, :k] += n * np.linalg.inv(map[:, :k]).T
         slope += (2 * phi_w.sum(axis=0) @ of_z @ before + phi_s.T @ map @ crossed)[:k, : k + r]
         slope += (2 * phi_g @ of_r @ g).sum(axis=0)[:k] + (phi_c.T @ c)[:k]
-        return float(value), slope, tuple(naturals)
+        return float(value), slope, (at_first, *naturals)
 
     def best(self) -> np.ndarray | None:
         """The map (k, k + r) found by a few steps from the identity; None where the bound does not rise by it.
@@ -157,7 +167,8 @@ class StateBasis:
         """
         n, unit = max(self.moments.n, 1.0), self.unit
         closed, rise = (None, 0.0) if self.form.density else self.whitening()
-        if not self.form.density and not self.form.prior_share and not self.r:
+        is_closed = not self.r and isinstance(self.first, FirstStates)
+        if is_closed and not self.form.density and not self.form.prior_share:
             return closed if rise > _NEGLIGIBLE * n else None
         here, slope, naturals = self._evaluated(unit)
         if not np.isfinite(here):
@@ -172,14 +183,18 @@ class StateBasis:
 
     def _shift_scales(self, naturals: tuple) -> np.ndarray:
         """Inverse curvatures of f by the columns of M, (r, k, k), where coefficients undo M and others stay."""
-        k, (phi_w, phi_s), (phi_g, _) = self.k, *naturals
+        k, at_first, (phi_w, phi_s), (phi_g, _) = self.k, *naturals
+        of_first = self.moments.first
         squares, link = -2 * phi_w.sum(axis=0)[:k, :k], phi_s[:, :k]
         scales, owner = np.empty((self.r, k, k)), self.layouts[1].precision_of
         n_sharing = np.bincount(owner)
         for j in range(self.r):
             at = k + j
             of_prior = self.of_prior[1][0][:, at, at] if self.form.prior_share else np.zeros(len(n_sharing))
-            curvature = self.moments.first[at, at] * self.first.precision
+            n_first = of_first[at, at]
+            if isinstance(self.first, FirstStateSums):  # a learned mean follows, but for what its prior holds
+                n_first = n_first - of_first[at, -1] ** 2 / self.first.n
+            curvature = n_first * at_first.precision
             curvature = curvature + self.moments.after[at, at] * np.eye(k) + self.moments.before[at, at] * squares
             curvature -= self.moments.crossed[at, at] * (link + link.T)
             curvature -= 2 * np.einsum("g,gij->ij", of_prior, phi_g[:, :k, :k])
@@ -200,31 +215,39 @@ class StateBasis:
         Columns are as likely in any basis, and the dynamics have :math:`n_x \ln|\det R|` less half of what is left of
         squares: so does what the likelihood of complete data gains, nats, which stands beside the map.
 
-        The symmetric one of those that differ by turns; None unless first states have mean 0 and one variance.
+        The symmetric one of those that differ by turns; None unless first states have mean 0 and one variance, or a
+        distribution that is learned and follows: then they count in neither :math:`n_x` nor the sum.
         """
-        if not self.first.are_round:
-            return None, 0.0
         (w, s, *_), k, n = self.parts[0], self.k, self.moments.n
         left = self.moments.after[:k, :k] - s @ pseudo_inverse(w[0]) @ s.T
-        left = left + self.first.precision[0, 0] * self.moments.first[:k, :k]
+        if isinstance(self.first, FirstStateSums):
+            n = n - self.moments.first[-1, -1]
+        elif self.first.are_round:
+            left = left + self.first.precision[0, 0] * self.moments.first[:k, :k]
+        else:
+            return None, 0.0
         variances, axes = np.linalg.eigh((left + left.T) / 2)
         if not variances[0] > 0.0:
             return None, 0.0
         rise = 0.5 * float((n * np.log(n / variances) - n + variances).sum())
         return np.concatenate([(axes * np.sqrt(n / variances)) @ axes.T, self.unit[:, k:]], axis=1), rise
 
-    def _of_complete(self, map: np.ndarray, of_z: np.ndarray, of_r: np.ndarray) -> tuple[float, Any, Any]:
-        """The objective of complete data in another basis, and natural parameters of both blocks."""
+    def _of_complete(self, map: np.ndarray, of_z: np.ndarray, of_r: np.ndarray) -> tuple[float, Any, Any, Any]:
+        """The objective of complete data in another basis, first states, and natural parameters of both blocks."""
         if self.form.density:
             (before, crossed, *_), (g, c, *_) = self.moments, self.parts[1]
             one, *of_dynamics = self._evidence(0, (of_z @ before @ of_z.T)[None], map @ crossed @ of_z.T)
             two, *of_emission = self._evidence(1, of_r @ g @ of_r.T, c @ of_r.T)
-            return one + two, of_dynamics, of_emission
+            if not isinstance(self.first, FirstStateSums):
+                return one + two, self.first, of_dynamics, of_emission
+            of_first, first = self.first.evaluated(map)
+            return one + two + of_first, first, of_dynamics, of_emission
         statistics = self.statistics(map)[:, None]
         natural, _ = self.form.of(self.prior, statistics)
-        parts = [_naturals(block, part)[:2] for block, part in zip(self.layouts, self.prior.split(natural[:, 0]))]
-        of_dynamics, of_emission = parts
-        return float(self.form.of_complete(self.prior, statistics)[0]), of_dynamics, of_emission
+        cells = self.prior.split(natural[:, 0])
+        parts = [_naturals(block, part)[:2] for block, part in zip(self.layouts, cells)]
+        first = self.first if isinstance(self.first, FirstStates) else expected(cells[2], self.k)
+        return float(self.form.of_complete(self.prior, statistics)[0]), first, parts[0], parts[1]
 
     def _evidence(self, number: int, products: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """The log normalizer of a block after an M step, but for a constant, and its natural parameters."""

@@ -5,8 +5,9 @@ signs are to labels, turns are to such states: a draw takes the basis O that is 
 
 .. math:: f(O) = N \cdot \phi(O\theta), \qquad O\theta = (O A O^\top, O B, C O^\top, D, \rho),
 
-N the expected statistics of the fit, from the nearest order and signs on. Each step takes the orthogonal factor of
-:math:`\nabla f + s\,O`, by which f rises if s is large enough [Absil et al. 2008].
+and :math:`O\mu_1, O\Lambda_1 O^\top` of first states that are learned, N the expected statistics of the fit, from the
+nearest order and signs on. Each step takes the orthogonal factor of :math:`\nabla f + s\,O`, by which f rises if s is
+large enough [Absil et al. 2008].
 
 Chains of the evidence turn the states as they go. A posterior that no turn changes fills a whole orbit, of which a fit
 knows one point: densities between them hold chains near it, the less so the nearer they come to the posterior.
@@ -21,7 +22,9 @@ from scipy.linalg import expm
 
 from skvbem._numerics import unpack_symmetric
 from skvbem.families import RegressionPoint
+from skvbem.families.normal_gamma import NormalPoint
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.relabelings import SignedRelabelings
 
@@ -36,25 +39,34 @@ _SMALLEST_TURN = 8.0
 def is_free_to_turn(model: LinearDynamicalSystem) -> bool:
     """Whether no turn of the states changes the prior: a few turns of a point leave its density as it is."""
     k, prior = model.n_states, model.prior
-    if k < 2 or not model.first.are_round:
+    if k < 2 or not (model.first is None or model.first.are_round):
         return False
     rng = np.random.default_rng(0)
     turns = np.linalg.qr(rng.normal(size=(_N_TRIED, k, k)))[0]
     turns[0] = np.eye(k)
     point = prior.from_natural(np.repeat(prior.expected_natural()[:, None], _N_TRIED, axis=1))
-    point = tuple(each._replace(coefficients=1.0 + np.zeros(each.coefficients.shape)) for each in point)
+    point = tuple(_that_tells_turns(part) for part in point)
     natural = prior.natural(in_basis(point, turns, turns.swapaxes(-1, -2)))
     log_density = prior.coordinates @ natural + prior.log_normalizer_of_hyperparameters(natural)
     return bool(np.allclose(log_density, log_density[0], rtol=_NO_CHANGE, atol=_NO_CHANGE))
 
 
+def _that_tells_turns(part: RegressionPoint | NormalPoint) -> RegressionPoint | NormalPoint:
+    """A point of one block with coefficients, or a mean and variances, that each turn changes."""
+    if isinstance(part, RegressionPoint):
+        return part._replace(coefficients=1.0 + np.zeros(part.coefficients.shape))
+    precision = np.diag(1.0 + np.arange(part.mean.shape[1]))
+    return NormalPoint(1.0 + np.zeros(part.mean.shape), precision[None, :, :, None] + np.zeros(part.precision.shape))
+
+
 def in_basis(point: tuple, map: np.ndarray, back: np.ndarray) -> tuple:
     """Points of states map x, where back is the inverse of each map, (n_lanes, k, k)."""
     k = map.shape[-1]
-    m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point)
+    of_first = [first_states.in_basis(part, map, back) for part in point[2:]]
+    m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point[:2])
     m = map @ np.concatenate([m[..., :k] @ back, m[..., k:]], axis=-1)
     c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)
-    return tuple(part._replace(coefficients=np.moveaxis(x, 0, -1)) for part, x in zip(point, (m, c)))
+    return *(part._replace(coefficients=np.moveaxis(x, 0, -1)) for part, x in zip(point, (m, c))), *of_first
 
 
 def random_turns(
@@ -107,17 +119,17 @@ class TurnedRelabelings(SignedRelabelings):
 def _turned(model: LinearDynamicalSystem, statistics: np.ndarray, point: tuple) -> tuple:
     """A batch of points, each in the basis of states that is nearest to expected statistics."""
     k = model.n_states
-    of_states, of_columns = point
-    m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point)
+    of_states, of_columns, *of_first = point
+    m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point[:2])
     rho = of_columns.precision.T[:, :, None]
-    to_dynamics, to_emission = model.prior.split(statistics)
+    to_dynamics, to_emission, *to_first = model.prior.split(statistics)
     packed, steps, *_ = model.dynamics.split(to_dynamics)
     before = unpack_symmetric(packed, model.dynamics.n_regressors)[0]
     packed, total, *_ = model.emission.split(to_emission)
     products = unpack_symmetric(packed, model.emission.n_regressors)[model.emission.precision_of]
 
     def at(turn):
-        """f, its gradient by the turn, and the point there."""
+        """f, its gradient by the turn, the turn, and the point there."""
         back = turn.swapaxes(-1, -2)
         moved = turn @ np.concatenate([m[..., :k] @ back, m[..., k:]], axis=-1)
         seen = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)
@@ -127,17 +139,23 @@ def _turned(model: LinearDynamicalSystem, statistics: np.ndarray, point: tuple) 
         x, u = by_moved[..., :k], by_moved[..., k:]
         slope = x @ turn @ m[..., :k].swapaxes(-1, -2) + x.swapaxes(-1, -2) @ turn @ m[..., :k]
         slope = slope + u @ m[..., k:].swapaxes(-1, -2) + by_seen.swapaxes(-1, -2) @ c[..., :k]
-        return value, slope, moved, seen
+        for part, cells in zip(of_first, to_first):
+            of_value, of_slope = first_states.fit_of_turn(part, cells, turn)
+            value, slope = value + of_value, slope + of_slope
+        return value, slope, turn.copy(), moved, seen
 
     drawn = np.broadcast_to(np.eye(k), (len(m), k, k))
     left, _, right = np.linalg.svd((rho * total)[..., :k].swapaxes(-1, -2) @ c[..., :k])  # loadings alone
     risen = [_ascended(at, start.copy()) for start in (drawn, left @ right)]
     better = risen[1][0] > risen[0][0]
-    moved, seen = (np.where(better[:, None, None], other, one) for one, other in zip(*(each[2:] for each in risen)))
+    turn, moved, seen = (
+        np.where(better[:, None, None], other, one) for one, other in zip(*(each[2:] for each in risen))
+    )
     coefficients = np.moveaxis(moved, 0, -1), np.moveaxis(seen, 0, -1)
     return (
         RegressionPoint(coefficients[0], of_states.precision),
         RegressionPoint(coefficients[1], of_columns.precision),
+        *(first_states.in_basis(part, turn, turn.swapaxes(-1, -2)) for part in of_first),
     )
 
 

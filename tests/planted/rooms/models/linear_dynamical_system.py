@@ -1,6 +1,10 @@
 """Errors in linear dynamical systems: their E step, their bound, the basis of states, what is asked after a fit."""
 
-TESTS = ("models/**/test_linear_dynamical_system.py", "estimators/**/test_vb_linear_dynamical_system.py")
+TESTS = (
+    "models/**/test_linear_dynamical_system.py",
+    "models/**/test_learned_first_states.py",
+    "estimators/**/test_vb_linear_dynamical_system.py",
+)
 
 ERRORS = {
     "the dynamics are taken at their means: the covariance of A is left out": [
@@ -119,6 +123,21 @@ ERRORS = {
     ],
     "scores without a meaning say no more than that something lacks": [
         ('reason = getattr(self.model, "reasons", {}).get(name)', "reason = None")
+    ],
+    "first states are taken at their learned mean, whatever is known of it": [
+        ("constant = of_log + 0.5 * k * _LOG_2PI + of_mean + 0.5 *", "constant = of_log + 0.5 * k * _LOG_2PI + 0.0 *")
+    ],
+    "the mean of first states stays behind where states turn": [
+        ("return np.concatenate([[0.0, 0.0], turn @ total,", "return np.concatenate([[0.0, 0.0], 0.0 * total,")
+    ],
+    "a new basis of states leaves the offset out of what first states become": [
+        (
+            "statistics(first[-1, -1], of_states[:, -1], of",
+            "statistics(first[-1, -1], map[:, : self.k] @ first[: self.k, -1], of",
+        )
+    ],
+    "chains that shift states move the mean of first states the wrong way": [
+        ("first_states.shifted(part, -np.einsum", "first_states.shifted(part, np.einsum")
     ],
     "states of a subspace see noise: lagged covariances begin at no lag": [("lagged[i + j + 1]", "lagged[i + j]")],
     "a missing cell counts as a mean in lagged covariances": [
