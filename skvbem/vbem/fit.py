@@ -360,7 +360,8 @@ class FitPlan:
             if stopped():
                 break
             learned = self.method.strengthened(learned, model, fit.statistics)
-            better = self._best(self.method.ascent(learned, data, VB, n_threads), fit.statistics[:, None], stop)
+            start = self.method.resumed(fit)[:, None]
+            better = self._best(self.method.ascent(learned, data, VB, n_threads), start, stop)
             gain = better.objective - fit.objective
             fit = continued(fit, better)
             if gain < max(self.limits["tol"], 1e-12 * abs(fit.objective)):

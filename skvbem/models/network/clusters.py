@@ -115,7 +115,7 @@ def joined(layout: Layout, hidden: Collection[int], max_table_cells: float) -> t
         has_edge = a in layout.parents[b] or b in layout.parents[a]
         return not has_edge, -shared[pair], sizes[a] * sizes[b], pair
 
-    cluster_of = {node: (node,) for node in sorted(among)}
+    cluster_of: dict[int, tuple[int, ...]] = {node: (node,) for node in sorted(among)}
     for a, b in sorted(shared, key=rank):
         if cluster_of[a] == cluster_of[b]:
             continue

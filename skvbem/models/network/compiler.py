@@ -40,6 +40,11 @@ class Compiler:
         self.max_memory = max_memory
         self.n_lanes = n_lanes
 
+    @property
+    def can_divide(self) -> bool:
+        """Whether q(x) could be a product over clusters instead."""
+        return not self.layout.n_emissions
+
     def check_memory(self, n_bytes: float) -> None:
         """Raise a TooLargeError if so many bytes are too many."""
         if n_bytes > self.max_memory:
@@ -194,7 +199,7 @@ class Compiler:
                 raise TooLargeError(
                     f"Summing over the hidden nodes {names} needs a table of {cells:.4g} cells; 'max_table_cells' "
                     f"allows {self.max_table_cells:.4g}. Give these nodes fewer states, break a loop among them, or "
-                    "raise the limit, or set inference='structured', a looser bound."
+                    "raise the limit" + (", or set inference='structured', a looser bound." if self.can_divide else ".")
                 )
         return tree, cardinalities
 

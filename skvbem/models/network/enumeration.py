@@ -33,9 +33,8 @@ def log_evidence_by_enumeration(
         If there are more than `max_terms`, or rows by the million.
     """
     prior = model.prior
-    if isinstance(data, StructuredProgram):
-        data = model.with_partition(None).compile(data.source)
-    groups, complete = completions(data, max_terms), _contexts.complete_counts(data.contraction)
+    program = model.with_partition(None).compile(data.source) if isinstance(data, StructuredProgram) else data
+    groups, complete = completions(program, max_terms), _contexts.complete_counts(program.contraction)
     most = max((int(group.weight.sum()) for group in groups), default=0)
     if most > _MAX_ROWS:
         raise TooLargeError(

@@ -155,7 +155,7 @@ class Group:
 
     def chunks(self, n_lanes: int) -> Iterator[slice]:
         """The contexts, so many at a time that their messages stay in cache."""
-        width = max([prod(member.shape) for member in self.members])
+        width = max((prod(member.shape) for member in self.members), default=1)
         step = max(1, _CELLS_AT_ONCE // (width * n_lanes))
         return (slice(at, min(at + step, len(self.weight))) for at in range(0, len(self.weight), step))
 
@@ -190,6 +190,7 @@ class Group:
         tables: Sequence[np.ndarray],
         rows: slice,
         marginals: list[Factors],
+        n_lanes: int,
         update: Callable[[int, slice, Factors], None],
     ) -> np.ndarray:
         """Update all parts in order; what the sum of their ln Z counts twice, (n_parts, n_lanes, n_rows), nats.
@@ -201,12 +202,13 @@ class Group:
         rows : slice
         marginals : list of list of ndarray
             Of the factors of each part, replaced.
+        n_lanes : int
         update : callable of (int, slice, list of ndarray)
             Puts posteriors of a part's factors in the places of their logarithms.
         """
-        twice = np.zeros((len(self.parts), len(tables[0]), rows.stop - rows.start))
+        twice = np.zeros((len(self.parts), n_lanes, rows.stop - rows.start))
         for k, part in enumerate(self.parts):
-            messages = [np.zeros((len(tables[0]), size, rows.stop - rows.start)) for size in part.sizes]
+            messages = [np.zeros((n_lanes, size, rows.stop - rows.start)) for size in part.sizes]
             early: dict[int, np.ndarray] = {}
             for member, table in zip(self.members, tables):
                 to = next((j for j, (other, _) in enumerate(member.places) if other == k), None)
@@ -325,7 +327,7 @@ class StructuredProgram:
 
             for rows in group.chunks(n_lanes):
                 marginals = group.read(state, rows)
-                twice += group.sweep(tables, rows, marginals, update).sum(axis=0) @ group.weight[rows]
+                twice += group.sweep(tables, rows, marginals, n_lanes, update).sum(axis=0) @ group.weight[rows]
                 group.write(after, rows, marginals)
                 for member in group.members:
                     first, *others = group.member_marginals(member, marginals)
@@ -373,7 +375,7 @@ class StructuredProgram:
                     workspace.contexts(first + rows.start, first + rows.stop, log_z[k], beliefs[k], factors)
 
                 marginals = group.read(state, rows)
-                twice = group.sweep(tables, rows, marginals, update)[:, 0]
+                twice = group.sweep(tables, rows, marginals, 1, update)[:, 0]
                 yield group, rows, marginals, [a - b for a, b in zip(log_z, twice)], beliefs
 
 
