@@ -1,6 +1,7 @@
 """`VBDiscreteDAG(inference=...)`: published facts, laws over all kinds of inference, predictions, errors."""
 
 import csv
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ from reference import clusters as literal
 from reference import discrete_network as reference
 from reference.random_networks import random_data, random_network, random_tables
 
-from skvbem import VBDiscreteDAG
-from skvbem.errors import TooLargeError
+from skvbem import StructureSearchCV, VBDiscreteDAG
+from skvbem.errors import SearchWarning, TooLargeError
 from skvbem.evidence import SCORES
 from skvbem.models.network import queries
 from skvbem.models.network.clusters import Partition
+from skvbem.spaces import DAGSpace
 
 approx = pytest.approx
 TABLES = Path(__file__).parents[1] / "data" / "clusters"
@@ -339,3 +341,23 @@ def test_learned_priors_go_on_from_the_clusters_kept():
 def test_wrong_clusters_are_refused(inference, message):
     with pytest.raises(ValueError, match=message):
         fit_chains("factorial_chain_1_9", inference)
+
+
+def test_a_search_tells_of_candidates_with_looser_bounds():
+    X, weight = table("two_causes_480")
+    estimator = VBDiscreteDAG("[a][b][x0|a][x1|a:b][x2|a:b][x3|b]", latents=["a", "b"], random_state=0, n_init=1)
+    space = {"inference": ["exact", "mean_field"]}
+    with pytest.warns(SearchWarning, match=r"1 of 2 candidates have bounds by a q\(x\) in clusters"):
+        search = StructureSearchCV(estimator, space, scoring="lower_bound").fit(X, sample_weight=weight)
+    assert search.cv_results_["inference"].tolist() == ["exact", "clusters"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SearchWarning)
+        StructureSearchCV(estimator, space, scoring="collapsed").fit(X, sample_weight=weight)
+
+
+def test_structural_search_says_that_it_needs_exact_inference():
+    X, _ = table("two_causes_480")
+    estimator = VBDiscreteDAG(latents=["a"], inference="mean_field", random_state=0, n_init=1)
+    space = DAGSpace(["x0", "x1", "x2"], latents={"a": 2})
+    with pytest.raises(ValueError, match="needs inference='exact'"):
+        StructureSearchCV(estimator, space, strategy="structural").fit(X[:, :3])

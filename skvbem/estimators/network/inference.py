@@ -85,6 +85,8 @@ def row_gap(fitted: Any, data: Program | StructuredProgram) -> float | None:
     """What one exact E step at the parameters found gains over that of a fit, nats; None where it does not fit."""
     if not isinstance(data, StructuredProgram):
         return 0.0
+    if any(group.largest_clique > _CELLS for group in data.groups):
+        return None
     model = fitted.model
     natural, _ = fitted.form.of(model.prior, fitted.statistics[:, None])
     try:

@@ -116,10 +116,13 @@ def joined(layout: Layout, hidden: Collection[int], max_table_cells: float) -> t
         return not has_edge, -shared[pair], sizes[a] * sizes[b], pair
 
     cluster_of: dict[int, tuple[int, ...]] = {node: (node,) for node in sorted(among)}
+    too_large: list[set[int]] = []
     for a, b in sorted(shared, key=rank):
-        if cluster_of[a] == cluster_of[b]:
+        both = tuple(sorted({*cluster_of[a], *cluster_of[b]}))
+        if cluster_of[a] == cluster_of[b] or any(each.issubset(both) for each in too_large):
             continue
-        both = tuple(sorted(cluster_of[a] + cluster_of[b]))
         if largest_clique(sizes, scopes, both) <= max_table_cells:
             cluster_of |= dict.fromkeys(both, both)
+        else:
+            too_large.append(set(both))
     return tuple(sorted(set(cluster_of.values())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -39,6 +40,11 @@ class Compiler:
         self.max_table_cells = max_table_cells
         self.max_memory = max_memory
         self.n_lanes = n_lanes
+
+    @cached_property
+    def _scopes(self) -> list[int]:
+        """The nodes of each family, as bits."""
+        return [sum(1 << node for node in strides) for strides in self.layout.strides]
 
     @property
     def can_divide(self) -> bool:
@@ -157,20 +163,23 @@ class Compiler:
         kept = [False] * len(layout.names)
         for node in layout.leaves_first:
             kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])
-        groups: list[tuple[set[int], list[int]]] = []
-        scopes = [({m for m in layout.strides[node] if m not in observed}, [node])
-                  for node in range(len(kept)) if kept[node]]  # fmt: skip
-        for scope, families in [*scopes, ({node for node in together if node not in observed}, [])]:
+        groups: list[tuple[int, list[int]]] = []  # hidden nodes as bits
+        unseen = sum(1 << node for node in range(len(kept)) if node not in observed)
+        scopes = [(mask & unseen, [node]) for node, mask in enumerate(self._scopes) if kept[node]]
+        for scope, families in [*scopes, (sum(1 << node for node in together) & unseen, [])]:
             if not scope:
                 continue
             disjoint = []
             for hidden, others in groups:
-                if hidden.isdisjoint(scope):
-                    disjoint.append((hidden, others))
-                else:
+                if hidden & scope:
                     scope, families = scope | hidden, families + others
+                else:
+                    disjoint.append((hidden, others))
             groups = [*disjoint, (scope, families)]
-        return [(tuple(sorted(hidden)), tuple(sorted(families))) for hidden, families in groups]
+        return [
+            (tuple(node for node in range(len(kept)) if hidden >> node & 1), tuple(sorted(families)))
+            for hidden, families in groups
+        ]
 
     def _tables_and_factors(self, hidden, members):
         """The nodes of a component that have a table, and what those with an emission say, parents by parents."""

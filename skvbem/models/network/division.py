@@ -54,6 +54,7 @@ class _Shared:
     families: tuple[int, ...]
     parts: list[tuple[int, ...]]
     rows: np.ndarray
+    largest_clique: int
 
 
 def divided(
@@ -74,13 +75,12 @@ def divided(
         parts = partition.parts([*scopes, {m for m in together if m in hidden}], hidden)
         if len(parts) == 1:
             continue
-        if partition.exact_where_it_fits and (
-            largest_clique(layout.cardinalities, scopes, hidden) <= compiler.max_table_cells
-        ):
+        cells = largest_clique(layout.cardinalities, scopes, hidden)
+        if partition.exact_where_it_fits and cells <= compiler.max_table_cells:
             continue
         pieces = [rows for component in of_hidden for rows in components.pop(component)]
         rows = np.sort(np.concatenate([np.arange(n_rows) if rows is None else rows for rows in pieces]))
-        shared.append(_Shared(hidden, families, parts, rows))
+        shared.append(_Shared(hidden, families, parts, rows, cells))
     return shared
 
 
@@ -113,7 +113,7 @@ def structured_program(
             first += contexts.n
         of_inner = {m for families in inner for f in families for m in layout.strides[f] if m not in each.hidden}
         observed = {m: contexts.value(m, slice(None)) for m in sorted(of_inner)}
-        group = Group(tuple(parts), tuple(members), contexts.weight, first_state, observed)
+        group = Group(tuple(parts), tuple(members), contexts.weight, first_state, observed, each.largest_clique)
         first_state += group.n_kept
         compiler.check_memory(n_bytes + 8.0 * first_state * compiler.n_lanes * _N_POINTS)
         groups.append(group)

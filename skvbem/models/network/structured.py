@@ -19,8 +19,8 @@ with each message m as it was when its cluster was updated. Marginals of cluster
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,13 +33,37 @@ from skvbem.models.network.program import Plan, Program
 _LOG_SMALLEST = float(np.log(np.finfo(float).tiny))
 # The least share of a row that a marginal keeps where it is read.
 _MIN_SHARE = 1e-12
-# Numbers that the messages of a chunk of contexts may take, so that they stay in cache.
-_CELLS_AT_ONCE = 2**17
+# Contexts that are swept at once, so that their messages stay in cache.
+_AT_ONCE = 1024
+# Contexts of one code, on average, below which tables are looked up context by context.
+_SHORTEST_RUN = 8
 # Sweeps at fixed parameters, at most, and the gain of all rows, relative and in nats, below which no more are made.
 _MAX_SWEEPS, _SETTLED_GAIN = 2000, 1e-10
 
 #: The logarithms of factors of a part's contexts, and later what is expected of them, (n_lanes, n_cells, n_rows) each.
 Factors = list[np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class _ByCode:
+    """Some contexts sorted by a code: their order, the way back, and the run of each code."""
+
+    order: np.ndarray
+    inverse: np.ndarray
+    runs: list[tuple[int, slice]]
+
+    @classmethod
+    def of(cls, code: np.ndarray) -> _ByCode:
+        order = np.argsort(code, kind="stable")
+        inverse = np.empty_like(order)
+        inverse[order] = np.arange(len(order))
+        bounds = [*np.flatnonzero(np.diff(code[order], prepend=-1)).tolist(), len(code)]
+        return cls(order, inverse, [(int(code[order[a]]), slice(a, b)) for a, b in pairwise(bounds)])
+
+    @property
+    def are_many(self) -> bool:
+        """Whether runs are so short that a product for each costs more than looking tables up."""
+        return len(self.runs) * _SHORTEST_RUN > len(self.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,35 +89,55 @@ class Member:
     cells: np.ndarray
     code: np.ndarray
 
+    _by_code: dict[int, _ByCode] = field(default_factory=dict, init=False, repr=False)
+
     def table(self, natural: np.ndarray) -> np.ndarray:
-        """Logarithms of its table at natural parameters (n_cells, n_lanes), (n_lanes, *shape, n_codes + 1)."""
-        table = np.zeros((natural.shape[1], *self.shape, len(self.cells) + 1))
-        table[..., :-1] = natural[self.cells].transpose(2, 1, 0).reshape(*table.shape[:-1], -1)
+        """Logarithms of its table at natural parameters (n_cells, n_lanes), (n_codes + 1, n_lanes, *shape)."""
+        table = np.zeros((len(self.cells) + 1, natural.shape[1], *self.shape))
+        table[:-1] = natural[self.cells].swapaxes(1, 2).reshape(len(self.cells), natural.shape[1], *self.shape)
         return np.maximum(table, _LOG_SMALLEST) if len(self.shape) > 1 else table
 
     def message(self, table: np.ndarray, rows: slice, marginals: Sequence[np.ndarray], to: int) -> np.ndarray:
         """Its expected logarithm under all marginals (n_lanes, n_states, n_rows) but one, for the states of that."""
-        result = np.take(np.moveaxis(table, 1 + to, 1), self.code[rows], axis=-1)
-        for marginal in reversed([each for k, each in enumerate(marginals) if k != to]):
-            result = np.einsum("l...an,lan->l...n", result, marginal)
-        return result
+        by_code, of_states = self._sorted(rows), np.moveaxis(table, 2 + to, 2)
+        others = [each for k, each in enumerate(marginals) if k != to]
+        if not others or by_code.are_many:
+            result = np.take(np.moveaxis(of_states, 0, -1), self.code[rows], axis=-1)
+            for marginal in reversed(others):
+                result = np.einsum("l...an,lan->l...n", result, marginal)
+            return result
+        of_states = np.ascontiguousarray(of_states.reshape(*of_states.shape[:3], -1))
+        joint = joint_of(others).take(by_code.order, axis=-1)
+        result = np.empty((joint.shape[0], of_states.shape[2], joint.shape[2]))
+        for code, of_code in by_code.runs:
+            np.matmul(of_states[code], joint[..., of_code], out=result[..., of_code])
+        return result.take(by_code.inverse, axis=-1)
 
     def given(self, log_point: np.ndarray, rows: slice, codes: Sequence[np.ndarray], to: int) -> np.ndarray:
         """Logarithms of its table for the states of one part, joint states of the others given, (n_rows, n_states)."""
-        table = np.moveaxis(self.table(log_point[:, None])[0], to, 0)
+        table = np.moveaxis(self.table(log_point[:, None])[:, 0], 1 + to, 1)
         others = tuple(each for k, each in enumerate(codes) if k != to)
-        return table[(slice(None), *others, self.code[rows])].T
+        return table[(self.code[rows], slice(None), *others)]
 
     def add_counts(self, counts: np.ndarray, rows: slice, marginals: Sequence[np.ndarray]) -> None:
         """Add expected counts, the marginals' products, to those of all parameters (n_cells, n_lanes)."""
-        joint = joint_of(marginals)
-        order = np.argsort(self.code[rows], kind="stable")
-        code = self.code[rows][order]
-        starts = np.flatnonzero(np.diff(code, prepend=-1))
-        of_codes = np.add.reduceat(joint[..., order], starts, axis=-1)
-        there = code[starts] < len(self.cells)
-        cells = self.cells[code[starts][there]]
-        counts[cells.T] += of_codes[..., there].transpose(1, 2, 0)
+        by_code, n_lanes = self._sorted(rows), counts.shape[1]
+        first, *others = (each.take(by_code.order, axis=-1) for each in marginals)
+        if by_code.are_many or not others:
+            starts = np.array([of_code.start for _, of_code in by_code.runs])
+            of_codes = np.add.reduceat(joint_of([first, *others]), starts, axis=-1)
+            products = [of_codes[..., k] for k in range(len(starts))]
+        else:
+            rest = joint_of(others).swapaxes(1, 2)
+            products = [(first[..., each] @ rest[:, each]).reshape(n_lanes, -1) for _, each in by_code.runs]
+        for (code, _), product in zip(by_code.runs, products):
+            if code < len(self.cells):
+                counts[self.cells[code]] += product.T
+
+    def _sorted(self, rows: slice) -> _ByCode:
+        if rows.start not in self._by_code or len(self._by_code[rows.start].order) != rows.stop - rows.start:
+            self._by_code[rows.start] = _ByCode.of(self.code[rows])
+        return self._by_code[rows.start]
 
 
 def joint_of(marginals: Sequence[np.ndarray]) -> np.ndarray:
@@ -139,6 +183,8 @@ class Group:
         Where the marginals that are kept begin among all.
     observed : mapping of int to ndarray of shape (n_contexts,)
         Codes of the observed nodes of families inside one cluster.
+    largest_clique : int
+        Cells of the largest clique that an exact E step of these rows would have.
     """
 
     parts: tuple[Part, ...]
@@ -146,6 +192,7 @@ class Group:
     weight: np.ndarray
     first_state: int
     observed: Mapping[int, np.ndarray]
+    largest_clique: int
 
     @property
     def n_kept(self) -> int:
@@ -153,11 +200,10 @@ class Group:
         cells = sum(size for part in self.parts for size, kept in zip(part.sizes, part.kept) if kept)
         return cells * len(self.weight)
 
-    def chunks(self, n_lanes: int) -> Iterator[slice]:
+    def chunks(self) -> Iterator[slice]:
         """The contexts, so many at a time that their messages stay in cache."""
-        width = max((prod(member.shape) for member in self.members), default=1)
-        step = max(1, _CELLS_AT_ONCE // (width * n_lanes))
-        return (slice(at, min(at + step, len(self.weight))) for at in range(0, len(self.weight), step))
+        n = len(self.weight)
+        return (slice(at, min(at + _AT_ONCE, n)) for at in range(0, n, _AT_ONCE))
 
     def read(self, state: np.ndarray, rows: slice) -> list[Factors]:
         """The marginals that were kept (n_state, n_lanes), part by part; others are empty."""
@@ -325,7 +371,7 @@ class StructuredProgram:
                 for each in factors:
                     each /= group.weight[rows]
 
-            for rows in group.chunks(n_lanes):
+            for rows in group.chunks():
                 marginals = group.read(state, rows)
                 twice += group.sweep(tables, rows, marginals, n_lanes, update).sum(axis=0) @ group.weight[rows]
                 group.write(after, rows, marginals)
