@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -116,8 +117,8 @@ class Member:
     def given(self, log_point: np.ndarray, rows: slice, codes: Sequence[np.ndarray], to: int) -> np.ndarray:
         """Logarithms of its table for the states of one part, joint states of the others given, (n_rows, n_states)."""
         table = np.moveaxis(self.table(log_point[:, None])[:, 0], 1 + to, 1)
-        others = tuple(each for k, each in enumerate(codes) if k != to)
-        return table[(self.code[rows], slice(None), *others)]
+        at: tuple[Any, ...] = (self.code[rows], slice(None), *(each for k, each in enumerate(codes) if k != to))
+        return table[at]
 
     def add_counts(self, counts: np.ndarray, rows: slice, marginals: Sequence[np.ndarray]) -> None:
         """Add expected counts, the marginals' products, to those of all parameters (n_cells, n_lanes)."""
