@@ -33,6 +33,11 @@ KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
 OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 
 
+def objective_of(form: str, is_exact: bool) -> str:
+    """Name of the attribute that holds the objective of a form, or a bound of it where q(x) is not exact."""
+    return OBJECTIVES[form] if is_exact or form == "vb" else f"{OBJECTIVES[form]}bound_"
+
+
 def has_posterior(estimator) -> bool:
     """Whether a batch leaves a density that can be the prior of the next; an AttributeError says what it takes."""
     if estimator.method != "vb":
@@ -429,7 +434,7 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
     def _run_state(fit: Fit, form: posteriors.Form) -> dict:
         """The published attributes that tell of the run of a fit."""
         return {
-            OBJECTIVES[form.name]: fit.objective,
+            objective_of(form.name, fit.state is None): fit.objective,
             "lower_bounds_": np.array(fit.trace),
             "n_iter_": fit.n_iter,
             "converged_": fit.converged,

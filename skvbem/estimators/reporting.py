@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem.errors import TooLargeError
-from skvbem.estimators.base import OBJECTIVES, check_count, check_level
+from skvbem.estimators.base import check_count, check_level, objective_of
 from skvbem.estimators.bootstrap import KINDS, Replication, bootstrap_draws, starts_of
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Intervals
@@ -274,7 +274,7 @@ class ReportingEstimator(EvidenceEstimator):
         if run is None:
             facts["lower bound of the last batch"] = self.batch_lower_bound_
         else:
-            objective = OBJECTIVES[form.name]
+            objective = objective_of(form.name, run.fit.state is None)
             facts[objective[:-1].replace("_", " ")] = getattr(self, objective)
         facts["free parameters"] = self.n_free_parameters_
         facts["steps"] = f"{self.n_iter_:,}, {'converged' if self.converged_ else 'not converged'}"

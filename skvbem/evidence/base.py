@@ -111,6 +111,8 @@ class Score:
         corrects it for relabelings, its option `alias`, does.
     exact_if_complete : bool
         Whether it is the evidence itself where nothing is hidden, and so a sum over families.
+    bounds_by_any_q : bool
+        Whether it is right for a q(x) that is a product over clusters of hidden nodes, too.
     penalty_discount : float or None
         Of a log likelihood less a penalty for each free parameter, what this is less than half ln n, nats; else None.
     """
@@ -122,6 +124,7 @@ class Score:
     random: bool = False
     sums_over_rows: bool = False
     exact_if_complete: bool = False
+    bounds_by_any_q: bool = False
     penalty_discount: float | None = None
 
     @property
@@ -163,6 +166,8 @@ class Score:
     def __call__(self, evaluation: Evaluation, **options) -> Evidence:
         """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
         self.check_options(options)
+        if not (self.bounds_by_any_q or evaluation.is_exact):
+            raise needs_exact_inference(self.name)
         for need in self.needs:
             evaluation.capability(need, f"The score {self.name!r}")
         evidence = self.compute(evaluation, **options)
@@ -170,6 +175,15 @@ class Score:
             raise TypeError(f"The score {self.name!r} must return an Evidence. It returned {evidence!r}.")
         doubts = (*evidence.doubts, *evaluation.doubts_of(evidence.form))
         return replace(evidence, note=evaluation.note, doubts=doubts)
+
+
+def needs_exact_inference(kind: str) -> ValueError:
+    """The error that says which scores there are where q(x) is a product over clusters of hidden nodes."""
+    return ValueError(
+        f"The score {kind!r} needs ln p(data | parameters) exactly, and q of the hidden variables is a product over "
+        "clusters here: it has a lower bound of that. Take 'collapsed', the tightest bound there is, 'lower_bound', "
+        "'cheeseman_stutz' with form='vb', 'exact' of tiny data, or fit with inference='exact'."
+    )
 
 
 def check_whole_weights(evaluation: Evaluation, kind: str) -> None:

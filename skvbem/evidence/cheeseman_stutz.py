@@ -21,7 +21,7 @@ import numpy as np
 
 from skvbem._numerics import times_log
 from skvbem.evidence.aliasing import alias_correction, alias_gain
-from skvbem.evidence.base import Evidence
+from skvbem.evidence.base import Evidence, needs_exact_inference
 from skvbem.evidence.dimension import dimension_of
 from skvbem.evidence.evaluation import Evaluation
 
@@ -105,9 +105,11 @@ class _Completed:
 
 
 def _completed(evaluation: Evaluation, form: str, kind: str) -> _Completed:
+    if form != "vb" and not evaluation.is_exact:
+        raise needs_exact_inference(kind)
     prior = evaluation.model.prior
     natural = prior.natural(evaluation.point(form))
-    counts, log_z = evaluation.expectation(natural, f"The score {kind!r}")
+    counts, log_z = evaluation.expectation(natural, f"The score {kind!r}", of_clusters=True)
     bound = float(log_z - times_log(counts, natural).sum()) + float(prior.log_evidence(counts))
     entropy = evaluation.capability("entropy")(natural, evaluation.data)
     if -_ROUNDING * (1 + abs(log_z)) < entropy < 0:  # of states that are counted, below 0 by rounding alone

@@ -138,7 +138,7 @@ class _At:
 
 def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int, n_draws: int) -> _At:
     prior, block = evaluation.model.prior, _count_block(evaluation)
-    statistics, log_z = evaluation.expectation(natural, "The score 'collapsed'")
+    statistics, log_z = evaluation.expectation(natural, "The score 'collapsed'", of_clusters=True)
     bound = float(log_z - times_log(statistics, natural).sum() + prior.log_evidence(statistics))
     better, gains, of_counts, error = np.empty(len(natural)), np.zeros(1), 0.0, 0.0
     if len(block.cells):

@@ -102,6 +102,11 @@ class Evaluation:
         """Whether scores may look at rows; of data in blocks they can only sum over them."""
         return getattr(self.data, "rows_are_in_memory", True)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether q(x) keeps the joint of all that is hidden in a row, as far as the compiled data say."""
+        return getattr(self.data, "is_exact", True)
+
     def fit(self, form: str) -> Fit:
         """The fit of a form: the one at hand, or one started from its statistics and from the same starts."""
         if form not in FORMS:
@@ -156,8 +161,12 @@ class Evaluation:
             raise TypeError(f"{what} needs the capability {name!r} of a model, which {model} does not have.")
         return capability
 
-    def expectation(self, natural: np.ndarray, what: str = "The score") -> tuple[np.ndarray, float]:
+    def expectation(
+        self, natural: np.ndarray, what: str = "The score", *, of_clusters: bool = False
+    ) -> tuple[np.ndarray, float]:
         """Expected statistics (n_cells,) and ln Z of q(x), nats, at natural parameters (n_cells,).
+
+        With `of_clusters` ln Z may be the bound that a q(x) in clusters leaves of it.
 
         Raises
         ------
@@ -166,7 +175,7 @@ class Evaluation:
             needs it, as in "The score 'laplace'".
         """
         expectation = self.model.expect(natural[:, None], self.data)
-        if not expectation.is_exact:
+        if not expectation.is_exact and not (of_clusters and not self.is_exact):
             raise ValueError(
                 f"{what} needs an exact log likelihood; the E step of {type(self.model).__name__} gives a "
                 "lower bound of it. Take the score 'lower_bound'."

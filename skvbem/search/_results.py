@@ -45,6 +45,7 @@ def results_table(tried: Sequence[tuple[dict, Record]], names: Sequence[str], lo
     )
     table["log_prior"] = log_priors
     table["failure"] = np.array([record.failure for record in records], dtype=object)
+    table["inference"] = np.array([record.inference for record in records], dtype=object)
     table["doubts"] = np.array(["; ".join(record.doubts) for record in records], dtype=object)
     return table
 

@@ -118,8 +118,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
     ----------
     cv_results_ : dict of str to array
         In `GridSearchCV`'s layout, in the order in which candidates were first asked for: parameters, times, scores and
-        their ranks; also standard errors, numbers of free parameters, log priors, why a candidate failed, and why its
-        score should not be trusted.
+        their ranks; also standard errors, numbers of free parameters, log priors, why a candidate failed, why its score
+        should not be trusted, and whether its `inference` was "exact" or in "clusters".
     best_estimator_ : estimator
         Fitted to all rows (with `refit`).
     best_params_ : dict
@@ -319,6 +319,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             "n_splits_": _n_splits(job),
         }
         self._tell_of_doubts(state["cv_results_"], state["best_index_"])
+        self._tell_of_inference(state["cv_results_"]["inference"], job)
         state |= self._structures(job, state, graphs)
         state |= self._refitted(job, state, report)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
@@ -392,6 +393,18 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             warn(
                 f"{len(doubted)} of {len(table['doubts'])} candidates, {which}, have scores that should not be "
                 f"trusted. {describe(table['params'][one])}: {table['doubts'][one]} See cv_results_['doubts'].",
+                SearchWarning,
+            )
+
+    @staticmethod
+    def _tell_of_inference(inference: np.ndarray, job: Job) -> None:
+        looser = np.flatnonzero(inference != "exact")
+        kinds = {getattr(score, "kind", None) for score in job.scorers.values()}
+        if 0 < len(looser) < len(inference) and not kinds <= {"collapsed", "collapsed_ascent"}:
+            warn(
+                f"{len(looser)} of {len(inference)} candidates have bounds by a q(x) in clusters, the others by an "
+                "exact one: the looser bounds make them look worse. Give all the same 'inference', or take "
+                "scoring='collapsed', which closes most of the difference. See cv_results_['inference'].",
                 SearchWarning,
             )
 

@@ -51,6 +51,8 @@ class Fit:
         Nats that every start might still have gained where a race left it.
     restart_counts : ndarray of bool, shape (n_starts,)
         Which starts ended in solutions that count.
+    state : ndarray of shape (n_state,), optional
+        What is kept of q(x) where the E step is not exact: the objective is then a bound of what it would be.
     restart_kinds : tuple of str
         The kind of every start.
     moves : tuple of Move
@@ -71,6 +73,7 @@ class Fit:
     restart_counts: np.ndarray
     restart_kinds: tuple[str, ...] = ()
     moves: tuple[Move, ...] = ()
+    state: np.ndarray | None = None
 
 
 def explored(
@@ -182,6 +185,7 @@ def continued(fit: Fit, further: Fit) -> Fit:
         n_iter=fit.n_iter + further.n_iter,
         converged=further.converged,
         optima=further.optima,
+        state=further.state,
     )
 
 
@@ -219,6 +223,10 @@ class FitMethod:
     def finalize(self, ascent: Any, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
         """The fit once its components stand as their prior means them."""
         return fit
+
+    def resumed(self, fit: Fit) -> np.ndarray:
+        """The point at which a fit ended, as its ascent knows it, (n_cells,)."""
+        return fit.statistics
 
     def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics where a fit ended, as the start of a fit of another form or of other data."""
@@ -289,7 +297,7 @@ class FitPlan:
     def refit(self, model, data, form: Form, fit: Any, n_threads: int = 1, stop: Stop | None = None) -> Fit:
         """The best fit of another form, from the starts of a fit and from where it ended, its `statistics`."""
         ascent = self.method.ascent(model, data, form, n_threads)
-        last = self.method.statistics_to_start_from(fit.statistics)
+        last = self.method.statistics_to_start_from(self.method.resumed(fit))
 
         def starts(stage: Ascent) -> np.ndarray:
             return np.column_stack([last, self._statistics(stage)])
@@ -352,7 +360,8 @@ class FitPlan:
             if stopped():
                 break
             learned = self.method.strengthened(learned, model, fit.statistics)
-            better = self._best(self.method.ascent(learned, data, VB, n_threads), fit.statistics[:, None], stop)
+            start = self.method.resumed(fit)[:, None]
+            better = self._best(self.method.ascent(learned, data, VB, n_threads), start, stop)
             gain = better.objective - fit.objective
             fit = continued(fit, better)
             if gain < max(self.limits["tol"], 1e-12 * abs(fit.objective)):

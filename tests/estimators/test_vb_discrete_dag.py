@@ -688,7 +688,12 @@ def test_published_attributes(cells, fitted):
         if line.startswith("    ") and not line.startswith("     ") and not line.strip().startswith("-"):
             documented |= {name.strip() for name in line.split(" : ")[0].split(",") if name.strip()}
     published = set()
-    for estimator in fitted.values():
+    structure = dict.fromkeys(frame(cells).columns, ("a", "b"))
+    in_clusters = [
+        VBDiscreteDAG(structure, latents=["a", "b"], inference="mean_field", method=method, n_init=1, tol=10.0)
+        for method in ("map", "ml")
+    ]
+    for estimator in (*fitted.values(), *(each.fit(frame(cells)) for each in in_clusters)):
         published |= {name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")}
     assert published == documented
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,11 @@ from skvbem.estimators.network.tables import levels_of
 from skvbem.graphs.names import shown
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network.moves import StatesSharedOut
+from skvbem.models.network.structured_ascent import StructuredAscent
 from skvbem.tables import LabeledTable
 from skvbem.vbem.contenders import Proposals, blur_of
 from skvbem.vbem.draws import drawn
-from skvbem.vbem.fit import FitMethod
+from skvbem.vbem.fit import Fit, FitMethod, Stop
 from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import Form
 
@@ -142,7 +144,7 @@ class TableStarts:
         """The kind of each."""
         return ("random" if self.given is None else "given",) * self.n_starts
 
-    def __call__(self, ascent: DirichletAscent) -> np.ndarray:
+    def __call__(self, ascent: DirichletAscent | StructuredAscent) -> np.ndarray:
         """Expected statistics, (n_cells, n_starts)."""
         points = self.given
         if points is None:
@@ -153,21 +155,40 @@ class TableStarts:
 class NetworkMethod(FitMethod):
     """Fits discrete networks."""
 
-    def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent:
+    def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent | StructuredAscent:
         """Full steps of a network on its data."""
-        return DirichletAscent(model, data, form, n_threads)
+        return (DirichletAscent if data.is_exact else StructuredAscent)(model, data, form, n_threads)
 
     def moves(
-        self, ascent: DirichletAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
+        self, ascent: DirichletAscent | StructuredAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
     ) -> Proposals:
         """States of one latent that share their counts anew, two or one in the room of two joined; tables drawn."""
         rng = np.random.default_rng(seed)
-        shared_out = StatesSharedOut(ascent.model, ascent.data.latents, statistics[:, 0], rng, blur_of(ascent.form))
+        counts = statistics[: ascent.model.layout.n_cells, 0]
+        shared_out = StatesSharedOut(ascent.model, ascent.data.latents, counts, rng, blur_of(ascent.form))
         kinds, points = shared_out.proposals(_MAX_PROPOSALS)
         if not kinds:
             return Proposals(kinds, points)
-        tables = drawn(ascent, statistics[:, 0], _N_DRAWN, rng)
+        if isinstance(ascent, StructuredAscent):
+            points = ascent.with_uniform_clusters(points)
+        tables = drawn(ascent, counts, _N_DRAWN, rng)
+        if not tables.shape[1]:
+            return Proposals(kinds, points)
         return Proposals([*kinds, *["draw"] * tables.shape[1]], np.concatenate([points, tables], axis=1))
+
+    def finalize(
+        self, ascent: DirichletAscent | StructuredAscent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]
+    ) -> Fit:
+        """The fit with what is kept of q(x) apart from its counts."""
+        if ascent.data.is_exact:
+            return fit
+        n_cells = ascent.model.layout.n_cells
+        counts, state = fit.statistics[:n_cells], fit.statistics[n_cells:]
+        return replace(fit, statistics=counts, optima=fit.optima[:n_cells], state=state)
+
+    def resumed(self, fit: Fit) -> np.ndarray:
+        """Counts, and behind them what was kept of q(x)."""
+        return fit.statistics if fit.state is None else np.concatenate([fit.statistics, fit.state])
 
     def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:
         """Counts of which none is 0: what an earlier fit ruled out (by ML, say) may occur."""

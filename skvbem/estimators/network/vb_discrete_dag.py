@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,6 +16,7 @@ from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.estimators.base import check_count, check_flag, has_posterior, warn_of_one_row
+from skvbem.estimators.fitted import FittedRun, Solved
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
@@ -25,6 +26,14 @@ from skvbem.estimators.network.asking import AskedNetwork
 from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
 from skvbem.estimators.network.network import Network
+from skvbem.estimators.network.inference import (
+    check_exact,
+    clusters_of_latents,
+    going_on,
+    in_clusters,
+    row_gap,
+    with_clusters,
+)
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
@@ -65,6 +74,11 @@ class VBDiscreteDAG(LatentNodesEstimator):
     map_basis : {"natural", "probability"}, default="natural"
         Coordinates in which ``method="map"`` takes the mode. The natural (softmax) mode always exists; in the
         probability basis a prior of 1 gives the maximum likelihood.
+    inference : {"exact", "structured", "mean_field"} or list of lists of latents, default="exact"
+        What q of a row's hidden variables is. "exact" keeps their joint. "structured" does where this fits
+        `max_table_cells`, and is a product over clusters of hidden nodes where it does not; "mean_field" is a product
+        over all of them; a list gives the clusters. A product has a looser bound, never an invalid one: see
+        :doc:`/user_guide/approximate_inference`.
     n_init : int, default=10
         Number of starts. With ``init="auto"`` more of them search longer.
     init : {"auto", "random"}, Network or mapping of node to table, default="auto"
@@ -111,6 +125,13 @@ class VBDiscreteDAG(LatentNodesEstimator):
         Lower bound on the log marginal likelihood of the data, total nats (``method="vb"``).
     log_posterior_, log_likelihood_ : float
         The objective of ``method="map"`` (log likelihood plus log prior density in `map_basis`) and ``method="ml"``.
+    log_posterior_bound_, log_likelihood_bound_ : float
+        Lower bounds of these, in their places where q of the hidden variables is a product.
+    inference_ : dict of latent to tuple of nodes
+        The cluster of hidden nodes that each latent is in, itself among them.
+    row_gap_ : float or None
+        What one exact E step at the parameters found would gain, nats: 0.0 where inference is exact, None where such a
+        step does not fit. Never what a fit by exact inference would gain, which may be far more.
     lower_bounds_ : ndarray
         The objective at every point of the best start's run; it never falls.
     posterior_ : dict of node to LabeledTable
@@ -184,6 +205,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
+        "inference": [StrOptions({"exact", "structured", "mean_field"}), list, tuple],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"auto", "random"}), Mapping, Network],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -211,6 +233,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         equivalent_sample_size=1.0,
         method="vb",
         map_basis="natural",
+        inference="exact",
         n_init=10,
         init="auto",
         max_iter=10_000,
@@ -234,6 +257,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         self.equivalent_sample_size = equivalent_sample_size
         self.method = method
         self.map_basis = map_basis
+        self.inference = inference
         self.n_init = n_init
         self.init = init
         self.max_iter = max_iter
@@ -361,6 +385,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         completed : CompletedRows
         """
         self._validate_params()
+        check_exact(self)
         model, kept = self._model(reading), reading.kept()
         plan = replace(self._plan(model, None, reading), inverse_temperatures=())
         if start is not None:
@@ -393,7 +418,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _model(self, reading: NetworkReading) -> DiscreteDAG:
         candidate = self.network(reading)
         candidate.check_size()
-        return DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior())
+        model = DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior())
+        return in_clusters(model, self.inference, tuple(candidate.latents), reading.rows, candidate)
 
     def _compiled(self, model: DiscreteDAG, reading: NetworkReading, n_starts: int) -> Program:
         return model.compile(reading.rows, n_lanes=n_starts, release=True, **self._limits())
@@ -404,7 +430,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         return TableStarts(seed, 1, given_point(model, self.init, reading.columns, type(self).__name__))
 
     def _start_from(self, last: FittedNetwork, model, data, reading) -> np.ndarray:
-        return self._method.statistics_to_start_from(last.statistics)
+        return with_clusters(data, self._method.statistics_to_start_from(last.statistics))
 
     def _continued_model(self, fitted: FittedNetwork) -> DiscreteDAG:
         return fitted.model.updated(fitted.statistics)
@@ -426,7 +452,16 @@ class VBDiscreteDAG(LatentNodesEstimator):
         return {
             "n_rows_all_missing_": n_before + reading.n_rows_all_missing,
             "treewidth_": max(width, data.treewidth),
+            "inference_": clusters_of_latents(fitted.model, fitted.latents, data),
+            **({} if is_batch else {"row_gap_": row_gap(fitted, data)}),
         }
+
+    def _solved(self, reading: NetworkReading, report, warn_of_data=None) -> Solved:
+        solved = super()._solved(reading, report, warn_of_data)
+        return replace(solved, data=going_on(solved.data, solved.run.fit))
+
+    def _evaluation_of(self, fitted: Any, run: FittedRun, data, random_state):
+        return super()._evaluation_of(fitted, run, going_on(data, run.fit), random_state)
 
     @staticmethod
     def _model_state(network: FittedNetwork) -> dict:
@@ -473,7 +508,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         """Log predictive probability of each row, nats; what is missing is summed out.
 
         With ``method="vb"`` the exact average of p(row | theta) over q(theta), which sums to one over all rows; with
-        MAP and ML that of the point found. A row that is impossible scores -inf.
+        MAP and ML that of the point found. A row that is impossible scores -inf. Where `inference_` divides what is
+        hidden in a row, a lower bound of it.
 
         Parameters
         ----------

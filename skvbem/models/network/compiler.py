@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from skvbem.data import Rows
 from skvbem.errors import TooLargeError
 from skvbem.graphs.elimination import junction_tree
 from skvbem.models.network.assembly import Assembly
+from skvbem.models.network.clusters import Partition
 from skvbem.models.network.contexts import Contexts, RowContexts, joint_keys
+from skvbem.models.network.division import divided, structured_program
 from skvbem.models.network.layout import Layout, complete_cells
 from skvbem.models.network.program import Plan, Program, RowFactor
 
@@ -36,7 +41,18 @@ class Compiler:
         self.max_memory = max_memory
         self.n_lanes = n_lanes
 
-    def _check_memory(self, n_bytes: float) -> None:
+    @cached_property
+    def _scopes(self) -> list[int]:
+        """The nodes of each family, as bits."""
+        return [sum(1 << node for node in strides) for strides in self.layout.strides]
+
+    @property
+    def can_divide(self) -> bool:
+        """Whether q(x) could be a product over clusters instead."""
+        return not self.layout.n_emissions
+
+    def check_memory(self, n_bytes: float) -> None:
+        """Raise a TooLargeError if so many bytes are too many."""
         if n_bytes > self.max_memory:
             raise TooLargeError(
                 f"This fit holds more than {n_bytes:.3g} bytes ({self.layout.n_table_cells} table cells in the "
@@ -53,8 +69,10 @@ class Compiler:
         keep_rows: bool = False,
         wanted: Iterable[int] = (),
         together: Sequence[int] = (),
-    ) -> Program:
-        """The program of a table of rows.
+        partition: Partition | None = None,
+        source: Rows | None = None,
+    ) -> Any:
+        """The program of a table of rows: a `Program`, or a `StructuredProgram` if q(x) is divided in some rows.
 
         Parameters
         ----------
@@ -71,6 +89,10 @@ class Compiler:
             Nodes not to prune where they are hidden, since their posterior is asked for.
         together : sequence of int
             Nodes that must share a clique where they are hidden, since their joint posterior is asked for.
+        partition : Partition, optional
+            Clusters of hidden nodes that q(x) is a product over; by default it is exact.
+        source : Rows, optional
+            The rows of these columns, which are kept where q(x) is a product.
 
         Raises
         ------
@@ -84,10 +106,12 @@ class Compiler:
         for rows, observed in self._patterns(columns, n_rows):
             for component in self._components(observed, wanted, frozenset(together)):
                 components.setdefault(component, []).append(rows)
+        shared = [] if partition is None else divided(self, components, partition, together, n_rows)
+        of_shared = dict(columns) if shared else {}
         # the driver keeps a few points of each start, the workspace parameters and their exponentials
         bytes_planned = 8.0 * layout.n_table_cells * (10 * self.n_lanes + 8)
-        self._check_memory(bytes_planned)
-        assembly, plans = Assembly(layout, self._check_memory, bytes_planned), []
+        self.check_memory(bytes_planned)
+        assembly, plans = Assembly(layout, self.check_memory, bytes_planned), []
         complete = self._complete_counts(columns, n_rows, weight)
         planned = []
         for (hidden, members), pieces in sorted(components.items()):
@@ -96,7 +120,7 @@ class Compiler:
             if rows is not None and len(pieces) > 1:
                 rows.sort()
             around = sorted({m for f in families for m in layout.strides[f] if m not in hidden})
-            tree, sizes = self._tree(hidden, families, factors, together)
+            tree, sizes = self.tree(hidden, families, factors, together)
             if factors:
                 contexts: Contexts = RowContexts(layout, columns, rows, n_rows, weight)
             else:
@@ -113,7 +137,11 @@ class Compiler:
         contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
         whole = weight is None or bool(np.all(weight == np.round(weight)))
-        return Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole, latents)
+        program = Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole, latents)
+        if not shared:
+            return program
+        assert source is not None
+        return structured_program(self, shared, program, of_shared, weight, together, source, assembly.n_bytes)
 
     def _patterns(self, columns, n_rows):
         """Groups of rows with the same observed nodes: (rows, or None for all; observed nodes)."""
@@ -135,20 +163,23 @@ class Compiler:
         kept = [False] * len(layout.names)
         for node in layout.leaves_first:
             kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])
-        groups: list[tuple[set[int], list[int]]] = []
-        scopes = [({m for m in layout.strides[node] if m not in observed}, [node])
-                  for node in range(len(kept)) if kept[node]]  # fmt: skip
-        for scope, families in [*scopes, ({node for node in together if node not in observed}, [])]:
+        groups: list[tuple[int, list[int]]] = []  # hidden nodes as bits
+        unseen = sum(1 << node for node in range(len(kept)) if node not in observed)
+        scopes = [(mask & unseen, [node]) for node, mask in enumerate(self._scopes) if kept[node]]
+        for scope, families in [*scopes, (sum(1 << node for node in together) & unseen, [])]:
             if not scope:
                 continue
             disjoint = []
             for hidden, others in groups:
-                if hidden.isdisjoint(scope):
-                    disjoint.append((hidden, others))
-                else:
+                if hidden & scope:
                     scope, families = scope | hidden, families + others
+                else:
+                    disjoint.append((hidden, others))
             groups = [*disjoint, (scope, families)]
-        return [(tuple(sorted(hidden)), tuple(sorted(families))) for hidden, families in groups]
+        return [
+            (tuple(node for node in range(len(kept)) if hidden >> node & 1), tuple(sorted(families)))
+            for hidden, families in groups
+        ]
 
     def _tables_and_factors(self, hidden, members):
         """The nodes of a component that have a table, and what those with an emission say, parents by parents."""
@@ -161,7 +192,8 @@ class Compiler:
         )
         return members[: bisect_left(members, layout.n_tables)], tuple(factors)
 
-    def _tree(self, hidden, families, factors, together):
+    def tree(self, hidden, families, factors, together):
+        """The junction tree of hidden nodes, and their numbers of states; TooLargeError if a clique is too large."""
         layout = self.layout
         variable = {node: v for v, node in enumerate(hidden)}
         cardinalities = tuple(layout.cardinalities[node] for node in hidden)
@@ -176,7 +208,7 @@ class Compiler:
                 raise TooLargeError(
                     f"Summing over the hidden nodes {names} needs a table of {cells:.4g} cells; 'max_table_cells' "
                     f"allows {self.max_table_cells:.4g}. Give these nodes fewer states, break a loop among them, or "
-                    "raise the limit."
+                    "raise the limit" + (", or set inference='structured', a looser bound." if self.can_divide else ".")
                 )
         return tree, cardinalities
 

@@ -16,12 +16,15 @@ from skvbem.errors import TooLargeError
 from skvbem.models.network.joint_states import completions
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.program import Program
+from skvbem.models.network.structured import StructuredProgram
 
 # Rows with something hidden in them whose table rows may meet: each is a level of the sum, of so many bytes.
 _MAX_ROWS, _BYTES_OF_ROW = 2**24, 40
 
 
-def log_evidence_by_enumeration(model: DiscreteDAG, data: Program, max_terms: int) -> tuple[float, int]:
+def log_evidence_by_enumeration(
+    model: DiscreteDAG, data: Program | StructuredProgram, max_terms: int
+) -> tuple[float, int]:
     """The log evidence, nats, and the number of ways to complete the rows.
 
     Raises
@@ -30,7 +33,8 @@ def log_evidence_by_enumeration(model: DiscreteDAG, data: Program, max_terms: in
         If there are more than `max_terms`, or rows by the million.
     """
     prior = model.prior
-    groups, complete = completions(data, max_terms), _contexts.complete_counts(data.contraction)
+    program = model.with_partition(None).compile(data.source) if isinstance(data, StructuredProgram) else data
+    groups, complete = completions(program, max_terms), _contexts.complete_counts(program.contraction)
     most = max((int(group.weight.sum()) for group in groups), default=0)
     if most > _MAX_ROWS:
         raise TooLargeError(

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +24,11 @@ from skvbem.errors import NoInteriorModeError
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
 from skvbem.models.base import Expectation, LatentModel
+from skvbem.models.network.clusters import Partition
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import LANES_BYTES, Program
+from skvbem.models.network.structured import StructuredProgram
 
 
 class DiscreteDAG(LatentModel):
@@ -36,10 +41,12 @@ class DiscreteDAG(LatentModel):
         Number of states of every node.
     prior : mapping of node to ndarray
         Dirichlet concentrations, axes (*parents, node).
+    partition : Partition, optional
+        Clusters of hidden nodes that q(x) is a product over; by default it is exact.
     """
 
-    def __init__(self, dag: DAG, cardinalities: Mapping, prior: Mapping):
-        self.dag = dag
+    def __init__(self, dag: DAG, cardinalities: Mapping, prior: Mapping, partition: Partition | None = None):
+        self.dag, self.partition = dag, partition
         position = {node: k for k, node in enumerate(dag.nodes)}
         self.position = position
         self.layout = Layout(
@@ -49,6 +56,12 @@ class DiscreteDAG(LatentModel):
         )
         flat = [np.asarray(prior[node], dtype=float).ravel() for node in dag.nodes]
         self.prior = Dirichlet(np.concatenate(flat), self.layout.row_starts)
+
+    def with_partition(self, partition: Partition | None) -> DiscreteDAG:
+        """The network with another family of q(x): exact if None."""
+        other = copy(self)
+        other.partition = partition
+        return other
 
     def tables(self, flat: np.ndarray) -> dict:
         """A flat array (n_cells, ...) as one table per node, axes (*parents, node, ...)."""
@@ -73,12 +86,14 @@ class DiscreteDAG(LatentModel):
         wanted=(),
         together=(),
         release=False,
-    ) -> Program:
+    ) -> Any:
         """The program of a table of rows; see `Compiler`. `wanted` and `together` are node names.
 
-        With `release` the rows give up their codes, so that these are freed before the program takes their memory.
+        With `release` the rows give up their codes, so that these are freed before the program takes their memory. They
+        are kept where q(x) is a product over clusters.
         """
         columns, n_rows = self.columns(data), len(data)
+        source = None if self.partition is None else replace(data)
         if release:
             data.release()
         return Compiler(self.layout, max_table_cells, max_memory, n_lanes).compile(
@@ -88,13 +103,18 @@ class DiscreteDAG(LatentModel):
             keep_rows=keep_rows,
             wanted=[self.position[node] for node in wanted],
             together=[self.position[node] for node in together],
+            partition=self.partition,
+            source=source,
         )
 
-    def expect(self, natural: np.ndarray, data: Program, n_threads: int = 1) -> Expectation:
+    def expect(self, natural: np.ndarray, data: Program | StructuredProgram, n_threads: int = 1) -> Expectation:
         """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized.
 
-        By one thread: it is `skvbem.models.network.model.DirichletAscent` that shares blocks of contexts.
+        By one thread: it is `skvbem.models.network.model.DirichletAscent` that shares blocks of contexts. A q(x)
+        that is a product over clusters is what sweeps at these parameters end in, and ln Z a lower bound.
         """
+        if isinstance(data, StructuredProgram):
+            return self._expect_in_clusters(natural, data)
         contraction = data.contraction
         n_lanes = natural.shape[1]
         workspace = Workspace(contraction, n_lanes)
@@ -105,7 +125,16 @@ class DiscreteDAG(LatentModel):
         workspace.collect(statistics, log_normalizer)
         return Expectation(statistics, log_normalizer)
 
-    def magnitude(self, data: Program) -> float:
+    def _expect_in_clusters(self, natural: np.ndarray, data: StructuredProgram) -> Expectation:
+        exact = self.expect(natural, data.exact)
+        statistics, log_normalizer = exact.statistics, exact.log_normalizer
+        for lane, of_lane in enumerate(np.ascontiguousarray(natural.T)):
+            counts, bound, _ = data.swept(of_lane[:, None], data.fixed_point(of_lane))
+            statistics[:, lane] += counts[:, 0]
+            log_normalizer[lane] += bound[0]
+        return Expectation(statistics, log_normalizer, is_exact=False)
+
+    def magnitude(self, data: Program | StructuredProgram) -> float:
         """Size of the terms whose sum is the log normalizer, nats: one for each node and row."""
         return data.total_weight * len(self.layout.names)
 

@@ -107,6 +107,9 @@ class Program:
     has_whole_weights: bool
     latents: tuple[int, ...]
 
+    #: Whether q(x) keeps the joint of all that is hidden in a row.
+    is_exact = True
+
     @property
     def treewidth(self) -> int:
         """Treewidth of the widest hidden part (0 where nothing is hidden)."""
@@ -134,3 +137,21 @@ class Program:
                 workspace.contexts(first + at, first + upto, log_z, beliefs)
                 yield plan, slice(at, upto), log_z, beliefs
             first += plan.n_contexts
+
+
+def of_clique(plan: Plan, beliefs: np.ndarray, targets: tuple[int, ...]) -> np.ndarray:
+    """Posterior of some hidden nodes that share a clique, (n_contexts, states of the first, ...)."""
+    variables = [plan.hidden.index(k) for k in targets]
+    at = 0
+    for position, clique in enumerate(plan.tree.cliques):
+        shape = plan.clique_shape(position)
+        size = int(np.prod(shape))
+        if set(variables) <= set(clique):
+            table = beliefs[:, at : at + size].reshape(-1, *shape)
+            axes = [1 + clique.index(v) for v in variables]
+            others = tuple(a for a in range(1, table.ndim) if a not in axes)
+            kept = [a for a in range(1, table.ndim) if a in axes]
+            posterior = table.sum(axis=others)
+            return posterior.transpose(0, *(1 + kept.index(a) for a in axes))
+        at += size
+    raise LookupError(f"no clique holds {targets}")

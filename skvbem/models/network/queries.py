@@ -14,8 +14,9 @@ import numpy as np
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.models.network.layout import complete_cells
+from skvbem.models.network.max_product import max_product, modes_of_clusters
 from skvbem.models.network.model import DiscreteDAG
-from skvbem.models.network.program import Plan
+from skvbem.models.network.program import Plan, of_clique
 
 
 def log_likelihood(model: DiscreteDAG, point: np.ndarray, data: Rows, **limits) -> np.ndarray:
@@ -53,7 +54,7 @@ def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
     sizes = [model.layout.cardinalities[k] for k in positions]
     columns = model.columns(data)
     if together:
-        results = {tuple(nodes): np.zeros((len(data), *sizes))}
+        results = {tuple(nodes): np.ones((len(data), *sizes))}
         wanted = {tuple(nodes): tuple(positions)}
     else:
         results = {node: np.zeros((len(data), size)) for node, size in zip(nodes, sizes)}
@@ -67,8 +68,17 @@ def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
         rows, context = rows_of(plan, contexts)
         impossible[rows] |= ~np.isfinite(log_z[context])
         for key, targets in wanted.items():
-            if all(k in plan.hidden for k in targets):
-                results[key][rows] = of_clique(plan, beliefs, targets)[context]
+            inside = tuple(k for k in targets if k in plan.hidden)
+            if not inside:
+                continue
+            posterior = of_clique(plan, beliefs, inside)[context]
+            if together:  # of several clusters it is the product
+                posterior = posterior.reshape(
+                    len(posterior), *(model.layout.cardinalities[k] if k in inside else 1 for k in targets)
+                )
+                results[key][rows] *= posterior
+            else:
+                results[key][rows] = posterior
     if impossible.any():
         nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
         for key, value in _posterior(model, point, nothing, nodes, together=together, **limits).items():
@@ -83,7 +93,8 @@ def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
 def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits) -> dict:
     """The most probable joint state of each row's hidden part: codes (n_rows,) of each node asked for.
 
-    The hidden part is the nodes asked for and the missing cells that bear on them. Ties go to lower states.
+    The hidden part is the nodes asked for and the missing cells that bear on them. Ties go to lower states. Where q(x)
+    is a product over clusters, each is the most probable given the others, found in turn from the marginals of q(x).
     """
     program = model.compile(data, keep_rows=True, wanted=nodes, **limits)
     log_point, columns = safe_log(point), model.columns(data)
@@ -91,8 +102,11 @@ def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequenc
     modes = {}
     for k, node in positions.items():
         modes[node] = columns[k].astype(np.int64) if k in columns else np.zeros(len(data), dtype=np.int64)
-    for plan in program.plans:
-        states = _max_product(model, plan, log_point, columns)
+    exact = program if program.is_exact else program.exact
+    modes_of_plans = [(plan, max_product(model.layout, plan, log_point, columns)) for plan in exact.plans]
+    if not program.is_exact:
+        modes_of_plans += modes_of_clusters(model.layout, program, log_point, columns)
+    for plan, states in modes_of_plans:
         rows = slice(None) if plan.rows is None else plan.rows
         for variable, k in enumerate(plan.hidden):
             if k in positions:
@@ -134,65 +148,3 @@ def rows_of(plan: Plan, contexts: slice):
     inside = np.flatnonzero((plan.context_of_row >= contexts.start) & (plan.context_of_row < contexts.stop))
     rows = inside if plan.rows is None else plan.rows[inside]
     return rows, plan.context_of_row[inside] - contexts.start
-
-
-def of_clique(plan: Plan, beliefs: np.ndarray, targets: tuple[int, ...]) -> np.ndarray:
-    """Posterior of some hidden nodes that share a clique, (n_contexts, states of the first, ...)."""
-    variables = [plan.hidden.index(k) for k in targets]
-    at = 0
-    for position, clique in enumerate(plan.tree.cliques):
-        shape = plan.clique_shape(position)
-        size = int(np.prod(shape))
-        if set(variables) <= set(clique):
-            table = beliefs[:, at : at + size].reshape(-1, *shape)
-            axes = [1 + clique.index(v) for v in variables]
-            others = tuple(a for a in range(1, table.ndim) if a not in axes)
-            kept = [a for a in range(1, table.ndim) if a in axes]
-            posterior = table.sum(axis=others)
-            return posterior.transpose(0, *(1 + kept.index(a) for a in axes))
-        at += size
-    raise LookupError(f"no clique holds {targets}")
-
-
-def _max_product(model: DiscreteDAG, plan: Plan, log_point: np.ndarray, columns) -> list[np.ndarray]:
-    """Codes (n_contexts,) of each hidden node of a plan, at the joint mode of each context."""
-    layout, tree, n = model.layout, plan.tree, plan.n_contexts
-    potentials = []
-    for position, clique in enumerate(tree.cliques):
-        nodes = [plan.hidden[v] for v in clique]
-        shape = plan.clique_shape(position)
-        potential = np.zeros((n, *shape))
-        for family, home in zip(plan.families, tree.homes):
-            if home != position:
-                continue
-            cell = np.full((n,) + (1,) * len(shape), layout.first_cell[family], dtype=np.int64)
-            for member, stride in layout.strides[family].items():
-                if member in nodes:
-                    axis = 1 + nodes.index(member)
-                    values_of_member = np.arange(layout.cardinalities[member])
-                    cell = (
-                        cell
-                        + values_of_member.reshape([-1 if a == axis else 1 for a in range(1 + len(shape))]) * stride
-                    )
-                else:
-                    values = columns[member][plan.row_of_context].astype(np.int64)
-                    cell = cell + values.reshape((n,) + (1,) * len(shape)) * stride
-            potential = potential + log_point[cell]
-        potentials.append(potential)
-    for position, clique in enumerate(tree.cliques[:-1]):
-        separator, parent = tree.separator(position), tree.parents[position]
-        axes = tuple(1 + a for a, v in enumerate(clique) if v not in separator)
-        message = potentials[position].max(axis=axes)
-        above = tree.cliques[parent]
-        spread = [plan.cardinalities[v] if v in separator else 1 for v in above]
-        potentials[parent] = potentials[parent] + message.reshape(n, *spread)
-    states: list = [None] * len(plan.hidden)
-    for position in range(len(tree.cliques) - 1, -1, -1):
-        clique = tree.cliques[position]
-        known = [v for v in clique if states[v] is not None]
-        potential = np.moveaxis(potentials[position], [1 + clique.index(v) for v in known], range(1, 1 + len(known)))
-        chosen = potential[(np.arange(n), *(states[v] for v in known))].reshape(n, -1).argmax(axis=1)
-        free = [v for v in clique if states[v] is None]
-        for v, codes in zip(free, np.unravel_index(chosen, [plan.cardinalities[v] for v in free]) if free else ()):
-            states[v] = codes
-    return states

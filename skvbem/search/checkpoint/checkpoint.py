@@ -283,6 +283,7 @@ def _encoded(record: Record) -> dict[str, Any]:
         "fit_seconds": list(map(_number, record.fit_seconds)),
         "score_seconds": list(map(_number, record.score_seconds)),
         "doubts": list(record.doubts),
+        "inference": record.inference,
     }
 
 
@@ -296,6 +297,7 @@ def _decoded(entry: Mapping[str, Any]) -> Record:
         tuple(map(float, entry["fit_seconds"])),
         tuple(map(float, entry["score_seconds"])),
         doubts=tuple(map(str, entry["doubts"])),
+        inference=str(entry.get("inference", "exact")),
     )
 
 

@@ -50,6 +50,8 @@ class Record:
         What went wrong, or nothing.
     doubts : tuple of str
         Why scores should not be trusted, though they are there.
+    inference : {"exact", "clusters"}
+        Whether q(x) kept the joint of all that is hidden in a row.
     """
 
     values: Mapping[str, float]
@@ -60,6 +62,7 @@ class Record:
     score_seconds: tuple[float, ...] = (0.0,)
     failure: str = ""
     doubts: tuple[str, ...] = ()
+    inference: str = "exact"
 
     @classmethod
     def of(cls, scores: Mapping[str, float | Evidence], **rest) -> Self:
@@ -210,6 +213,7 @@ class EvidenceJob(Job):
             n_free_parameters=evaluation.model.n_free_parameters,
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
+            inference="exact" if evaluation.is_exact else "clusters",
         )
 
     @cached_property
@@ -293,6 +297,7 @@ class AllRowsJob(Job):
             n_free_parameters=getattr(estimator, "n_free_parameters_", None),
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
+            inference="exact" if getattr(estimator, "row_gap_", 0.0) == 0.0 else "clusters",
         )
 
     def fingerprint(self) -> dict[str, str]:
