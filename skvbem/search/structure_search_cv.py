@@ -128,7 +128,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
     best_index_ : int
         Without `cv`, the most probable candidate; with `score_weights_` alone, under the uniform prior, that with the
         highest score.
-    best_structure_ : DAG
+    best_structure_ : DAG or UndirectedGraph
         If candidates have structures.
     structure_posterior_ : ndarray of shape (n_candidates,)
         p(m | y) [Beal (2.1)], aligned with `cv_results_` (without `cv`), of evidences: by sampling, by scores that are
@@ -145,10 +145,10 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         ln of exp of the score, averaged over the candidates under the prior, nats (without `cv`): ln p(y) where scores
         are the evidence, below it where they are bounds.
     edge_probabilities_ : LabeledTable
-        P(parent -> child), by the posterior, or by `score_weights_` where there is none; latents bear the names of
-        those of the best structure that they are most alike.
+        P(parent -> child), by the posterior, or by `score_weights_` where there is none; an edge without a direction
+        counts both ways. Latents bear the names of those of the best structure that they are most alike.
     shared_parent_probabilities_ : LabeledTable
-        P(two observed nodes share a hidden parent), free of latents' names; its diagonal, P(a node has one).
+        P(two observed nodes share a hidden parent, or neighbor in undirected structures), free of latents' names; its diagonal, P(a node has one).
     hidden_parent_counts_ : LabeledTable
         P(a node has so many hidden parents).
     averaged_ : Average
@@ -446,7 +446,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
 
         def structure(setting) -> _posterior.Hidden:
             network = job.network(setting)
-            return _posterior.Hidden(network.dag, network.latents)
+            return _posterior.Hidden(network.undirected or network.dag, network.latents)
 
         settings = state["cv_results_"]["params"]
         best = structure(state["best_params_"])

@@ -20,13 +20,23 @@ from skvbem.estimators.reports import LatentStates
 from skvbem.estimators.summary import ParameterTable
 from skvbem.graphs.names import did_you_mean
 from skvbem.graphs.network import Network
+from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.models import DiscreteDAG
+from skvbem.models.network import queries
 from skvbem.tables import state_code
 
 
 @dataclass(frozen=True, eq=False)
 class FittedNetwork(Fitted):
-    """Categories, a network with its prior, and the expected counts of all data it has seen."""
+    """Categories, a network with its prior, and the expected counts of all data it has seen.
+
+    Parameters
+    ----------
+    is_undirected : bool, default=False
+        Whether the structure was given as an undirected graph, so that directions mean nothing.
+    """
+
+    is_undirected: bool = False
 
     @property
     def encoder(self) -> CategoryEncoder:
@@ -98,7 +108,30 @@ class FittedNetwork(Fitted):
                     None if ends is None else (ends[0].reshape(shape), ends[1].reshape(shape)),
                 )
             )
-        return tables
+        return tables + (list(map(self._clique_table, self.undirected.cliques)) if self.is_undirected else [])
+
+    @cached_property
+    def undirected(self) -> UndirectedGraph:
+        """The edges of the network without directions."""
+        return self.model.dag.to_undirected()
+
+    def cliques_and_separators(self) -> dict:
+        """The attributes that tell of an undirected structure."""
+        if not self.is_undirected:
+            return {}
+        return {"cliques_": self.undirected.cliques, "separators_": self.undirected.separators}
+
+    def _clique_table(self, clique: tuple) -> ParameterTable:
+        """The joint probabilities of a clique."""
+        nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
+        *above, last = clique
+        rows = [
+            ", ".join(f"{node}={named(state)}" for node, state in zip(above, states))
+            for states in product(*(self.levels[node].tolist() for node in above))
+        ]
+        joint = queries.joint(self.model, self.point, nothing, clique)[0].reshape(len(rows), -1)
+        title = f"clique {', '.join(map(str, clique))}"
+        return ParameterTable(title, rows if above else ["share"], [named(s) for s in self.levels[last].tolist()], joint)
 
     def network(self) -> Network:
         """Graph, states and tables as a value of their own."""

@@ -11,9 +11,11 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.errors import StructureError, TooLargeError
+from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean
+from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.spaces.settings import check_latent_names
 
 
@@ -39,6 +41,8 @@ class CandidateNetwork:
         Bytes.
     n_starts : int
         How many copies of all tables a fit has.
+    undirected : UndirectedGraph or None
+        The structure, if an undirected one was given: `dag` is then one of the graphs that say the same.
     """
 
     dag: DAG
@@ -50,16 +54,34 @@ class CandidateNetwork:
     max_table_cells: int
     max_memory: float
     n_starts: int
+    undirected: UndirectedGraph | None = None
 
     @classmethod
-    def of(cls, estimator, columns: tuple, n_categories: Sequence[int]) -> Self:
-        """The network that the parameters of an estimator describe."""
+    def of(
+        cls, estimator, columns: tuple, n_categories: Sequence[int], observed: Mapping[Hashable, float] | None = None
+    ) -> Self:
+        """The network that the parameters of an estimator describe.
+
+        Parameters
+        ----------
+        estimator : estimator
+        columns : tuple
+        n_categories : sequence of int
+        observed : mapping of column to float, optional
+            Weight of the rows in which a column is observed, by which an undirected structure is given directions.
+        """
         owner = type(estimator).__name__
         latents = resolve_latents(estimator.latents, estimator.structure, owner)
-        dag = resolve_structure(estimator.structure, latents, columns, owner)
+        undirected = None
+        if is_undirected(estimator.structure):
+            undirected = resolve_undirected(estimator.structure, latents, columns, owner)
+            order = None if isinstance(estimator.prior, Mapping) else observed  # tables have axes users must know
+            dag = perfect_dag(undirected, (*latents, *columns), order)
+        else:
+            dag = resolve_structure(estimator.structure, latents, columns, owner)
         cardinalities = {**latents, **dict(zip(columns, n_categories))}
         limits = estimator.max_table_cells, estimator.max_memory, estimator._n_starts()
-        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner, *limits)
+        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner, *limits, undirected)
 
     def prior(self) -> dict:
         """Dirichlet concentrations of every node, axes (*parents, node)."""
@@ -78,6 +100,12 @@ class CandidateNetwork:
         for node in self.dag.nodes:
             if self.equal_concentration(node) is not None:
                 self.family_prior((node,), self.cardinalities)
+        if self.undirected is not None:
+
+            def concentrations(family: tuple) -> np.ndarray:
+                return self.family_prior(family, self.cardinalities)
+
+            check_is_hyper_dirichlet(self.dag, self.given_prior, concentrations, self.owner)
 
     def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
         """Dirichlet concentrations of one node, the last of any family, axes (*parents, node)."""
@@ -165,12 +193,7 @@ def resolve_latents(latents, structure, owner: str) -> dict:
 
 def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -> DAG:
     """The DAG over latents and columns, nodes in that order; without a structure, one class above all columns."""
-    both = [name for name in latents if name in columns]
-    if both:
-        raise StructureError(
-            f"Latent {both[0]!r} is also a column of X. Rename the latent; a column that is partly observed is no "
-            "latent, its missing cells are summed out."
-        )
+    _check_names(latents, columns)
     if structure is None:
         if len(latents) != 1:
             raise StructureError(
@@ -181,16 +204,38 @@ def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -
         (root,) = latents
         return DAG.naive_bayes(root, columns)
     dag = DAG.coerce(structure, nodes=(*latents, *columns))
+    _check_known(dag.nodes, latents, columns)
+    order = (*latents, *columns)
+    return dag if dag.nodes == order else dag.reorder(order)
+
+
+def resolve_undirected(structure, latents: Mapping, columns: tuple, owner: str) -> UndirectedGraph:
+    """The undirected graph over latents and columns, checked to be chordal."""
+    _check_names(latents, columns)
+    graph = UndirectedGraph.coerce(structure, nodes=(*latents, *columns))
+    _check_known(graph.nodes, latents, columns)
+    graph.check_chordal()
+    return graph
+
+
+def _check_names(latents: Mapping, columns: tuple) -> None:
+    both = [name for name in latents if name in columns]
+    if both:
+        raise StructureError(
+            f"Latent {both[0]!r} is also a column of X. Rename the latent; a column that is partly observed is no "
+            "latent, its missing cells are summed out."
+        )
+
+
+def _check_known(nodes: tuple, latents: Mapping, columns: tuple) -> None:
     known = {*latents, *columns}
-    strange = [node for node in dag.nodes if node not in known]
+    strange = [node for node in nodes if node not in known]
     if strange:
         raise StructureError(
             f"Node {strange[0]!r} of the structure is neither a column of X nor a declared latent."
             f"{did_you_mean(strange[0], known)} Columns: {_some(columns)}; latents: {_some(latents)}. Declare hidden "
             f"nodes with their numbers of states, as in latents={{{strange[0]!r}: 2}}."
         )
-    order = (*latents, *columns)
-    return dag if dag.nodes == order else dag.reorder(order)
 
 
 def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:

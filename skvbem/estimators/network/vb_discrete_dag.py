@@ -27,6 +27,7 @@ from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annea
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
 from skvbem.graphs.network import Network
+from skvbem.graphs.undirected import is_undirected
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
@@ -44,10 +45,12 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
     Parameters
     ----------
-    structure : DAG, (parent, child) edges, mapping child -> parents, networkx.DiGraph, DataFrame or str, default=None
+    structure : DAG, edges (parent, child), mapping child -> parents, networkx graph, UndirectedGraph, frame or str
         The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``, a DataFrame
         an adjacency matrix (row = parent). Columns that it does not name are nodes without edges. None means one latent
         class with every column below it. Columns of an array are named x0, x1, ...
+        A `networkx.Graph` or `UndirectedGraph` is the chordal graph of a decomposable Markov network; it needs a prior
+        under which directions do not matter, ``prior="bdeu"``.
     latents : mapping of name to int, list of names, or int, default=None
         The hidden nodes and their numbers of states (2 where only names are given). An int is the number of states of
         one latent named h0. By default none if a structure is given, else ``{"h0": 2}``.
@@ -121,7 +124,12 @@ class VBDiscreteDAG(LatentNodesEstimator):
     prior_ : dict of node to LabeledTable
         Prior concentrations, as learned if `learn_prior`.
     structure_ : DAG
-        Nodes in the order latents, then columns.
+        Nodes in the order latents, then columns. Of an undirected structure, one directed graph that says the same:
+        nodes with many missing cells have no children as far as possible.
+    cliques_ : tuple of tuple
+        The cliques of the network, if the structure was given as an undirected graph.
+    separators_ : dict of tuple to int
+        The separators between cliques, with their multiplicities, if the structure was undirected.
     network_ : Network
         `structure_`, the states of its nodes and `tables_` as one value, made anew when it is asked for.
     latent_names_ : tuple
@@ -328,6 +336,14 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _check_together(self, X) -> None:
         super()._check_together(X)
         self._inverse_temperatures()
+        if self.learn_prior and is_undirected(self.structure):
+            raise ValueError(
+                f"learn_prior=True of {type(self).__name__} gives each node a prior strength of its own, under which "
+                "the evidence depends on directions that an undirected 'structure' does not have. Leave it False."
+            )
+
+    def _shown(self) -> dict:
+        return {"is_undirected": is_undirected(self.structure)}
 
     def _inverse_temperatures(self) -> tuple[float, ...]:
         return tuple(resolve_annealing(self.annealing, type(self).__name__))
@@ -343,7 +359,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         -------
         CandidateNetwork
         """
-        return CandidateNetwork.of(self, reading.rows.names, reading.columns.n_categories_.tolist())
+        n_categories = reading.columns.n_categories_.tolist()
+        return CandidateNetwork.of(self, reading.rows.names, n_categories, reading.observed_weight)
 
     def complete(self, reading: NetworkReading, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
         """The lower bound of a VB fit to what was read, and the rows completed by its q(x).
@@ -437,6 +454,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
             "categories_": network.encoder.categories_,
             "n_free_parameters_": network.model.prior.n_free_parameters,
             **network.tables(),
+            **network.cliques_and_separators(),
         }
 
     @property

@@ -92,6 +92,8 @@ class FamilySums:
         network = estimator.network(self._reading)
         if network.latents:
             raise NotASum("needs complete data; there are latents")
+        if network.undirected is not None and network.given_prior != "bdeu":
+            raise NotASum("needs prior='bdeu' for undirected structures: tables have to fit each graph")
         score = self._summed(name)
         key = key, score.is_penalized_likelihood, score.penalty_discount
         if key not in self._remembered:
