@@ -18,8 +18,17 @@ from skvbem._show_versions import show_versions
 from skvbem.blocks import Blocks, blocks_of
 from skvbem.estimators import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture, VBNetwork
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.search import StructureSearchCV
-from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
+from skvbem.spaces import (
+    BipartiteSpace,
+    CardinalityGrid,
+    ChordalSpace,
+    DAGSpace,
+    GridSpace,
+    LatentClassSpace,
+    ListSpace,
+)
 from skvbem.tables import LabeledTable
 
 __version__ = "0.1.0.dev0"
@@ -28,6 +37,7 @@ __all__ = [
     "BipartiteSpace",
     "Blocks",
     "CardinalityGrid",
+    "ChordalSpace",
     "DAG",
     "DAGSpace",
     "GridSpace",
@@ -35,6 +45,7 @@ __all__ = [
     "LatentClassSpace",
     "ListSpace",
     "StructureSearchCV",
+    "UndirectedGraph",
     "VBDiscreteDAG",
     "VBFactorAnalysis",
     "VBHMM",

@@ -231,7 +231,7 @@ class DAG:
 
     @classmethod
     def from_chordal(cls, graph, priority: Mapping[Hashable, float] | None = None) -> DAG:
-        """The graph without immoralities that has the edges of a chordal undirected graph, by maximum cardinality search.
+        """The graph with the edges of a chordal undirected graph and no immorality, by maximum cardinality search.
 
         It allows the same distributions as the Markov network of the undirected graph, and so do all graphs that other
         priorities lead to.
@@ -257,7 +257,7 @@ class DAG:
         """
         undirected = UndirectedGraph.coerce(graph)
         place = {node: position for position, node in enumerate(undirected.perfect_order(priority))}
-        ordered = [sorted(edge, key=place.__getitem__) for edge in undirected.edges]
+        ordered = [(a, b) if place[a] < place[b] else (b, a) for a, b in undirected.edges]
         return cls.from_edges(ordered, undirected.nodes)
 
     @classmethod

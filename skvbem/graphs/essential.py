@@ -60,7 +60,9 @@ class EssentialGraph:
         neighbors = {node: {*dag.parents(node), *dag.children(node)} for node in dag.nodes}
         arrows = {(parent, child) for one, child, other in immoralities(dag) for parent in (one, other)}
         lines = {frozenset(edge) for edge in dag.edges if edge not in arrows}
-        while new := {edge for line in lines for edge in permutations(line) if _follows(edge, neighbors, arrows, lines)}:
+        while new := {
+            edge for line in lines for edge in permutations(line) if _follows(edge, neighbors, arrows, lines)
+        }:
             arrows |= new
             lines -= {frozenset(edge) for edge in new}
         return cls(dag.nodes, arrows, map(tuple, lines))
@@ -134,7 +136,7 @@ def immoralities(dag) -> frozenset[tuple]:
 
 
 def _follows(edge: tuple, neighbors: Mapping, arrows: set, lines: set) -> bool:
-    """Whether a line must have this direction, or a cycle would close or an immorality appear [Meek 1995, rules 1-3]."""
+    """Whether a line must have this direction, lest a cycle close or an immorality appear [Meek 1995, rules 1-3]."""
     a, b = edge
     into_b = {c for c in neighbors[b] if (c, b) in arrows}
     if any((c, a) in arrows and c not in neighbors[b] for c in neighbors[a]):

@@ -56,11 +56,13 @@ class UndirectedGraph:
     (True, (('admitted', 'department'), ('department', 'sex')), {('department',): 1})
     >>> print(graph)
     [admitted department][department sex]
-    >>> UndirectedGraph("abcd", ["ab", "bc", "cd", "da"]).chordless_cycle()
-    ('a', 'b', 'c', 'd')
+    >>> UndirectedGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0)]).chordless_cycle()
+    (0, 1, 2, 3)
     """
 
     def __init__(self, nodes: Iterable[Hashable], edges: Iterable[Iterable[Hashable]] = ()):
+        if isinstance(nodes, str):
+            raise TypeError(f"nodes must be an iterable of names. Got the str {nodes!r} instead.")
         names = tuple(nodes)
         neighbors: dict = {node: set() for node in names}
         if len(neighbors) < len(names):
@@ -171,12 +173,12 @@ class UndirectedGraph:
     def separators(self) -> dict[tuple, int]:
         """Separator -> its multiplicity, of a chordal graph; the empty one between unconnected parts is left out."""
         self.check_chordal()
-        found = Counter(
+        counts = Counter(
             self._in_order(separator)
             for _, separator in cliques_and_separators(self._search_order, self._neighbors)
             if separator
         )
-        return {separator: found[separator] for separator in sorted(found, key=self._places)}
+        return {separator: counts[separator] for separator in sorted(counts, key=self._places)}
 
     def with_nodes(self, extra: Iterable[Hashable]) -> UndirectedGraph:
         """The graph with those of the `extra` nodes that it lacks added at the end, without edges."""
@@ -249,7 +251,9 @@ class UndirectedGraph:
         return hash(self._key)
 
     def __str__(self):
-        members = self.cliques if self.is_chordal else (*self.edges, *((n,) for n in self.nodes if not self._neighbors[n]))
+        members = (
+            self.cliques if self.is_chordal else (*self.edges, *((n,) for n in self.nodes if not self._neighbors[n]))
+        )
         return "".join(f"[{' '.join(map(str, clique))}]" for clique in members)
 
     def __repr__(self):
@@ -279,6 +283,6 @@ class _BothWays:
 
 
 def _ends(edge) -> tuple:
-    if isinstance(edge, Set) or not isinstance(edge, Iterable) or len(ends := tuple(edge)) != 2:
+    if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) or len(ends := tuple(edge)) != 2:
         raise TypeError(f"Each edge of an undirected graph must be a pair (node, node). Got {shown(edge)} instead.")
     return ends

@@ -15,7 +15,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.essential import EssentialGraph
 from skvbem.graphs.undirected import UndirectedGraph
+from skvbem.spaces.settings import value_key
 from skvbem.tables import LabeledTable
 
 # Structures of less weight than this are left out of sums over edges.
@@ -119,6 +121,42 @@ def tables_of(
     }
 
 
+@dataclass(frozen=True, eq=False)
+class EquivalenceClass:
+    """Candidates that no data tell apart: directed graphs that allow the same distributions.
+
+    Parameters
+    ----------
+    graph : EssentialGraph or UndirectedGraph
+        What they have in common.
+    probability : float
+        Of all together, by the posterior, or by the weights of scores where there is none.
+    candidates : tuple of int
+        Their positions in `cv_results_`, the most probable first.
+    """
+
+    graph: EssentialGraph | UndirectedGraph
+    probability: float
+    candidates: tuple[int, ...]
+
+
+def equivalence_classes(
+    structure_of: Callable[[Mapping], Hidden], settings: Sequence[Mapping], weights: np.ndarray
+) -> list[EquivalenceClass]:
+    """The classes of candidates with weights, the most probable first; see `EquivalenceClass`."""
+    members: dict = {}
+    for k in np.argsort(-weights, kind="stable").tolist():
+        if weights[k] > _NEGLIGIBLE:
+            hidden, setting = structure_of(settings[k]), settings[k]
+            graph = hidden.dag if isinstance(hidden.dag, UndirectedGraph) else hidden.dag.essential()
+            rest = {name: value for name, value in setting.items() if name not in ("structure", "latents")}
+            kinds = dict(hidden.latents)
+            key = (graph.canonical(kinds) if kinds else graph, frozenset(kinds.items()), value_key(rest))
+            members.setdefault(key, (graph, []))[1].append(k)
+    classes = [EquivalenceClass(graph, float(weights[ks].sum()), tuple(ks)) for graph, ks in members.values()]
+    return sorted(classes, key=lambda each: -each.probability)
+
+
 def edge_table(nodes: Sequence, among: Sequence, edges: np.ndarray) -> LabeledTable:
     """P(parent -> child) of nodes, from that of some `among` them that have edges at all."""
     place = [nodes.index(node) for node in among]
@@ -169,10 +207,7 @@ def _has_parent(structure: Hidden, nodes: Sequence) -> np.ndarray:
     """Whether each of the nodes has each of the latents as a parent, (n_nodes, n_latents) of 0 and 1."""
     known = set(structure.dag.nodes)
     return np.array(
-        [
-            [int(node in known and latent in structure.above(node)) for latent in structure.latents]
-            for node in nodes
-        ],
+        [[int(node in known and latent in structure.above(node)) for latent in structure.latents] for node in nodes],
         dtype=int,
     ).reshape(len(nodes), len(structure.latents))
 

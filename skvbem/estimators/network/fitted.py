@@ -131,7 +131,9 @@ class FittedNetwork(Fitted):
         ]
         joint = queries.joint(self.model, self.point, nothing, clique)[0].reshape(len(rows), -1)
         title = f"clique {', '.join(map(str, clique))}"
-        return ParameterTable(title, rows if above else ["share"], [named(s) for s in self.levels[last].tolist()], joint)
+        return ParameterTable(
+            title, rows if above else ["share"], [named(s) for s in self.levels[last].tolist()], joint
+        )
 
     def network(self) -> Network:
         """Graph, states and tables as a value of their own."""

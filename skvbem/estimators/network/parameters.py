@@ -81,7 +81,9 @@ class CandidateNetwork:
             dag = resolve_structure(estimator.structure, latents, columns, owner)
         cardinalities = {**latents, **dict(zip(columns, n_categories))}
         limits = estimator.max_table_cells, estimator.max_memory, estimator._n_starts()
-        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner, *limits, undirected)
+        return cls(
+            dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner, *limits, undirected
+        )
 
     def prior(self) -> dict:
         """Dirichlet concentrations of every node, axes (*parents, node)."""
@@ -238,13 +240,14 @@ def _check_known(nodes: tuple, latents: Mapping, columns: tuple) -> None:
         )
 
 
-def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
+def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float, *, is_undirected: bool = False) -> None:
     """Warn of latents that cannot explain anything."""
+    why = "has only neighbors that are neighbors of each other" if is_undirected else "has no children"
     for name, n_states in latents.items():
         if n_states > n_samples:
             warn(f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty.")
         if not dag.children(name):
-            warn(f"Latent {name!r} has no children: it does not change the score.")
+            warn(f"Latent {name!r} {why}: it does not change the score.")
 
 
 def resolve_annealing(annealing, owner: str) -> np.ndarray:

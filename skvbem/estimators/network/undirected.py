@@ -12,6 +12,7 @@ C the cliques, S the separators, DM the Dirichlet-multinomial probability of row
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,7 +36,12 @@ def perfect_dag(graph: UndirectedGraph, nodes: tuple, observed: Mapping[Hashable
     observed : mapping of node to float, or None
         Weight of the rows in which a node is observed.
     """
-    return DAG.from_chordal(graph.reorder(nodes), observed)
+    return _perfect_dag(graph, nodes, tuple((observed or {}).items()))
+
+
+@lru_cache(maxsize=4096)  # a search asks for the same ones again and again
+def _perfect_dag(graph: UndirectedGraph, nodes: tuple, observed: tuple) -> DAG:
+    return DAG.from_chordal(graph.reorder(nodes), dict(observed))
 
 
 def check_is_hyper_dirichlet(

@@ -435,7 +435,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         warn_of_one_row(reading.n_rows)
 
     def _warn_of_fit(self, fitted: FittedNetwork, data: Program) -> None:
-        warn_of_oddities(fitted.model.dag, fitted.sizes_of_latents(), data.total_weight)
+        sizes, undirected = fitted.sizes_of_latents(), fitted.is_undirected
+        warn_of_oddities(fitted.model.dag, sizes, data.total_weight, is_undirected=undirected)
 
     def _data_state(self, fitted, reading: NetworkReading, data: Program, *, is_batch: bool = False) -> dict:
         n_before, width = (self.n_rows_all_missing_, self.treewidth_) if is_batch else (0, 0)
