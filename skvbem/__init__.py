@@ -18,6 +18,7 @@ from skvbem._show_versions import show_versions
 from skvbem.blocks import Blocks, blocks_of
 from skvbem.estimators import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture, VBNetwork
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.dynamic import DynamicDAG
 from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.search import StructureSearchCV
 from skvbem.spaces import (
@@ -40,6 +41,7 @@ __all__ = [
     "ChordalSpace",
     "DAG",
     "DAGSpace",
+    "DynamicDAG",
     "GridSpace",
     "LabeledTable",
     "LatentClassSpace",

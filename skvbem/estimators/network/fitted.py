@@ -91,7 +91,13 @@ class FittedNetwork(Fitted):
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """A table per node: a row for each combination of its parents' states, a column for each of its own."""
         tables = []
+        layout, position = self.model.layout, self.model.position
         for node, table in self.named_parameters(self.point)["tables"].items():
+            if not layout.has_own_table(position[node]):
+                continue
+            alike = [
+                other for other, k in position.items() if layout.first_cell[k] == layout.first_cell[position[node]]
+            ]
             *parents, _ = self.model.dag.family(node)
             rows = [
                 ", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, states))
@@ -101,7 +107,7 @@ class FittedNetwork(Fitted):
             ends = None if intervals is None else intervals["tables"][node]
             tables.append(
                 ParameterTable(
-                    f"{node} | {', '.join(map(str, parents))}" if parents else str(node),
+                    " = ".join(map(self._title, [node, *(other for other in alike if other != node)])),
                     rows if parents else ["share"],
                     [named(state) for state in self.levels[node].tolist()],
                     table.reshape(shape),
@@ -109,6 +115,10 @@ class FittedNetwork(Fitted):
                 )
             )
         return tables + (list(map(self._clique_table, self.undirected.cliques)) if self.is_undirected else [])
+
+    def _title(self, node) -> str:
+        parents = self.model.dag.parents(node)
+        return f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
 
     @cached_property
     def undirected(self) -> UndirectedGraph:

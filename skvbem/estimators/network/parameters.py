@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import prod
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.errors import StructureError, TooLargeError
+from skvbem.estimators.network.ties import check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
@@ -43,6 +45,8 @@ class CandidateNetwork:
         How many copies of all tables a fit has.
     undirected : UndirectedGraph or None
         The structure, if an undirected one was given: `dag` is then one of the graphs that say the same.
+    ties : mapping of node to tuple, optional
+        Nodes whose tables are those of others, see `resolve_ties`.
     """
 
     dag: DAG
@@ -55,6 +59,7 @@ class CandidateNetwork:
     max_memory: float
     n_starts: int
     undirected: UndirectedGraph | None = None
+    ties: Mapping = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -80,15 +85,38 @@ class CandidateNetwork:
         else:
             dag = resolve_structure(estimator.structure, latents, columns, owner)
         cardinalities = {**latents, **dict(zip(columns, n_categories))}
+        ties = resolve_ties(estimator.ties, dag, cardinalities, owner)
+        if ties and undirected is not None:
+            raise ValueError(
+                f"The 'ties' parameter of {owner} is for directed structures: tables of an undirected one belong to "
+                "directions that it does not have. Give DAG.from_chordal(structure)."
+            )
         limits = estimator.max_table_cells, estimator.max_memory, estimator._n_starts()
         return cls(
-            dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner, *limits, undirected
+            dag,
+            latents,
+            cardinalities,
+            estimator.prior,
+            estimator.equivalent_sample_size,
+            owner,
+            *limits,
+            undirected,
+            ties,
         )
 
     def prior(self) -> dict:
         """Dirichlet concentrations of every node, axes (*parents, node)."""
         self.check_prior()
-        return {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+        prior = {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+        check_priors_of_ties(self.ties, self.dag, prior, self.owner)
+        return prior
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Cells less one per distribution, over all tables, a tied one counted once."""
+        dag, sizes = self.dag, self.cardinalities
+        own = [node for node in dag.nodes if node not in self.ties]
+        return sum((sizes[node] - 1) * prod(sizes[parent] for parent in dag.parents(node)) for node in own)
 
     def check_prior(self) -> None:
         """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""

@@ -26,6 +26,7 @@ from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
+from skvbem.estimators.network.ties import check_categories_of_ties
 from skvbem.graphs.network import Network
 from skvbem.graphs.undirected import is_undirected
 from skvbem.models import DiscreteDAG
@@ -62,6 +63,10 @@ class VBDiscreteDAG(LatentNodesEstimator):
         table, "per_row" among the cells of each row; an array has axes ``(*structure_.parents(node), node)``.
     equivalent_sample_size : float, default=1.0
         Total of "bdeu" and "per_row" priors, in rows of data.
+    ties : mapping of node to node, or list of groups of nodes, default=None
+        Nodes whose tables are one: of a mapping, each with that of the node it is mapped to, of a group, all with that
+        of the first. They have the same states, and parents that have, which stand for each other in the order of
+        ``structure_``; families ``(*parents, node)`` in the place of nodes say another order. `DynamicDAG` makes ties.
     method : {"vb", "map", "ml"}, default="vb"
         Variational Bayes, the posterior mode, or maximum likelihood.
     map_basis : {"natural", "probability"}, default="natural"
@@ -120,7 +125,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     tables_ : dict of node to LabeledTable
         Conditional probabilities: posterior means (VB) or the point found (MAP, ML).
     counts_ : dict of node to LabeledTable
-        Expected counts.
+        Expected counts; of tied tables, those of all their nodes together.
     prior_ : dict of node to LabeledTable
         Prior concentrations, as learned if `learn_prior`.
     structure_ : DAG
@@ -189,6 +194,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "categories": "no_validation",
         "prior": "no_validation",
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
+        "ties": "no_validation",
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -216,6 +222,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         categories="auto",
         prior=1.0,
         equivalent_sample_size=1.0,
+        ties=None,
         method="vb",
         map_basis="natural",
         n_init=10,
@@ -239,6 +246,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         self.categories = categories
         self.prior = prior
         self.equivalent_sample_size = equivalent_sample_size
+        self.ties = ties
         self.method = method
         self.map_basis = map_basis
         self.n_init = n_init
@@ -360,7 +368,10 @@ class VBDiscreteDAG(LatentNodesEstimator):
         CandidateNetwork
         """
         n_categories = reading.columns.n_categories_.tolist()
-        return CandidateNetwork.of(self, reading.rows.names, n_categories, reading.observed_weight)
+        candidate = CandidateNetwork.of(self, reading.rows.names, n_categories, reading.observed_weight)
+        categories = dict(zip(reading.columns.names_, reading.columns.categories_))
+        check_categories_of_ties(candidate.ties, candidate.dag, categories, type(self).__name__)
+        return candidate
 
     def complete(self, reading: NetworkReading, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
         """The lower bound of a VB fit to what was read, and the rows completed by its q(x).
@@ -377,6 +388,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         completed : CompletedRows
         """
         self._validate_params()
+        if self.ties:
+            raise ValueError(f"A {type(self).__name__} with ties has no q(x) that bounds other structures.")
         model, kept = self._model(reading), reading.kept()
         plan = replace(self._plan(model, None, reading), inverse_temperatures=())
         if start is not None:
@@ -409,7 +422,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _model(self, reading: NetworkReading) -> DiscreteDAG:
         candidate = self.network(reading)
         candidate.check_size()
-        return DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior())
+        return DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior(), candidate.ties)
 
     def _compiled(self, model: DiscreteDAG, reading: NetworkReading, n_starts: int) -> Program:
         return model.compile(reading.rows, n_lanes=n_starts, release=True, **self._limits())
@@ -491,7 +504,9 @@ class VBDiscreteDAG(LatentNodesEstimator):
         """Log predictive probability of each row, nats; what is missing is summed out.
 
         With ``method="vb"`` the exact average of p(row | theta) over q(theta), which sums to one over all rows; with
-        MAP and ML that of the point found. A row that is impossible scores -inf.
+        MAP and ML that of the point found. A row that is impossible scores -inf. With tied tables a row may be in one
+        table several times: then it is p(row | theta) at posterior means, which sums to one as well, but is no exact
+        average.
 
         Parameters
         ----------

@@ -53,6 +53,8 @@ def why_no_bounds(job: Job) -> str:
     """Why no q(x) bounds what a search scores, as what a strategy needs and what to take instead; empty if one does."""
     if not isinstance(job, EvidenceJob) or job.readings.common is None or not hasattr(job.estimator, "complete"):
         return f"{NEEDS_EVIDENCE}. Take 'greedy' for others."
+    if job.estimator.ties:
+        return "needs a table of its own for every node, without 'ties'. Take 'greedy' or 'exhaustive'."
     if job.estimator.learn_prior:
         return (
             "needs learn_prior=False: one q(x) bounds the evidence under one prior. Take 'greedy', or a grid of priors."
