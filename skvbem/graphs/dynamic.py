@@ -52,6 +52,12 @@ class DynamicDAG:
     {('mood_2', 'mood_3'): ('mood_1', 'mood_2')}
     """
 
+    slice: DAG
+    n_slices: int
+    dag: DAG
+    _before: dict[Hashable, tuple]
+    _names: dict[Hashable, tuple]
+
     def __init__(
         self,
         slice: Any,

@@ -248,8 +248,12 @@ def test_states_of_tied_chains_are_relabeled_together():
     many = VBDiscreteDAG(panel(3).dag, latents=panel(3).latents({"h": 7}), ties=panel(3).ties_of("y"), n_init=1)
     network = many.fit(np.repeat(X, 3, axis=0)).fitted.model
     assert len(NetworkRelabelings(network).listed_relabelings(many.latent_names_, 5040)) == 5040
-    with pytest.raises(TooLargeError, match="relabelings of hidden nodes whose tables are tied are too many"):
+    with pytest.raises(TooLargeError, match=r"5040 relabelings of the hidden nodes, more than the 5039"):
         NetworkRelabelings(network).listed_relabelings(many.latent_names_, 5039)
+    more = VBDiscreteDAG(panel(3).dag, latents=panel(3).latents({"h": 9}), ties=panel(3).ties_of("y"), n_init=1)
+    network = more.fit(np.repeat(X, 4, axis=0)).fitted.model
+    with pytest.raises(TooLargeError, match=r"relabelings of hidden nodes whose tables are tied are too many"):
+        NetworkRelabelings(network).log_n_relabelings(more.latent_names_)
 
 
 def test_waves_that_nobody_answered_cost_nothing(rng):

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
-from skvbem import DAG, LabeledTable, VBDiscreteDAG
+from skvbem import DAG, LabeledTable, UndirectedGraph, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma, load_coleman_panel
 from skvbem.errors import UnknownCategoryWarning
 
@@ -688,7 +688,8 @@ def test_published_attributes(cells, fitted):
         if line.startswith("    ") and not line.startswith("     ") and not line.strip().startswith("-"):
             documented |= {name.strip() for name in line.split(" : ")[0].split(",") if name.strip()}
     published = set()
-    for estimator in fitted.values():
+    undirected = VBDiscreteDAG(UndirectedGraph(["x0"]), prior="bdeu").fit([[0], [1]])
+    for estimator in [*fitted.values(), undirected]:
         published |= {name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")}
     assert published == documented
 
