@@ -28,8 +28,18 @@ from skvbem.estimators import (
     write_bif,
 )
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.dynamic import DynamicDAG
+from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.search import StructureSearchCV
-from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace, ListSpace
+from skvbem.spaces import (
+    BipartiteSpace,
+    CardinalityGrid,
+    ChordalSpace,
+    DAGSpace,
+    GridSpace,
+    LatentClassSpace,
+    ListSpace,
+)
 from skvbem.tables import LabeledTable
 
 __version__ = "0.1.0.dev0"
@@ -38,14 +48,17 @@ __all__ = [
     "BipartiteSpace",
     "Blocks",
     "CardinalityGrid",
+    "ChordalSpace",
     "DAG",
     "DAGSpace",
+    "DynamicDAG",
     "GridSpace",
     "LabeledTable",
     "LatentClassSpace",
     "ListSpace",
     "Network",
     "StructureSearchCV",
+    "UndirectedGraph",
     "VBDiscreteDAG",
     "VBFactorAnalysis",
     "VBHMM",

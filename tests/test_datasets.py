@@ -38,6 +38,8 @@ SHAPES = {
     "load_gender_role": (592, 5),
     "load_lsat6": (1000, 5),
     "load_lizards": (409, 3),
+    "load_berkeley_admissions": (4526, 3),
+    "load_titanic": (2201, 4),
     "load_soybean_small": (47, 35),
     "load_soybean_large": (683, 35),
     "load_zoo": (101, 16),
@@ -56,12 +58,15 @@ DTYPES = {
     "load_ability_tests": float,
     "load_co2": float,
     "load_lizards": object,
+    "load_berkeley_admissions": object,
+    "load_titanic": object,
     "load_car": object,
 }
 MEASURED = {"load_faithful", "load_earthquakes", "load_fetal_lamb", "load_ability_tests", "load_nile", "load_co2"}
 SHA256 = {  # first twelve digits
     "ability_tests.csv": "4ebb6974cdd0",
     "alice_27symbols.txt": "8dfb33fbe0b7",
+    "berkeley_admissions.csv": "36c5aceb7219",
     "car.csv": "0023b86e0dd3",
     "carcinoma.csv": "3f356b8dbb34",
     "cheating.csv": "c3a5fce1c0d5",
@@ -77,6 +82,7 @@ SHA256 = {  # first twelve digits
     "soybean_large.csv": "965d41faf0b6",
     "soybean_small.csv": "3896fb390c5b",
     "stouffer_toby.csv": "2044c59f9120",
+    "titanic.csv": "305e2b7c3358",
     "zoo.csv": "f7135b9c059c",
 }
 MISSING = {"load_cheating": 4, "load_co2": 5, "load_soybean_large": 2337}
@@ -268,6 +274,21 @@ def test_lizards_have_the_log_likelihoods_of_bnlearn():
     assert len(scores["model"]) == 4
     for model, expected in zip(scores["model"], scores["loglik"]):
         assert dag_log_likelihood(columns, model) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_as_many_were_admitted_at_berkeley_as_published():
+    """Bickel, Hammel & O'Connell (1975): 1198 of 2691 men and 557 of 1835 women."""
+    admitted, _, sex = datasets.load_berkeley_admissions().data.T
+    assert [int(np.sum(sex == one)) for one in ("male", "female")] == [2691, 1835]
+    assert [int(np.sum(admitted[sex == one] == "yes")) for one in ("male", "female")] == [1198, 557]
+
+
+def test_as_many_survived_the_titanic_as_published():
+    """Dawson (1995): 711 of 2201; 203 of 325 in first class, 57 of 109 children."""
+    which, _, age, survived = datasets.load_titanic().data.T
+    assert int(np.sum(survived == "yes")) == 711
+    assert (int(np.sum(which == "1st")), int(np.sum(survived[which == "1st"] == "yes"))) == (325, 203)
+    assert (int(np.sum(age == "child")), int(np.sum(survived[age == "child"] == "yes"))) == (109, 57)
 
 
 @pytest.mark.parametrize("name", ["earthquakes", "fetal_lamb"])

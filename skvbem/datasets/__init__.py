@@ -11,6 +11,7 @@ from skvbem.datasets._networks import make_bipartite, make_latent_class
 from skvbem.datasets._tables import (
     load_ability_tests,
     load_alice,
+    load_berkeley_admissions,
     load_car,
     load_carcinoma,
     load_cheating,
@@ -26,6 +27,7 @@ from skvbem.datasets._tables import (
     load_soybean_large,
     load_soybean_small,
     load_stouffer_toby,
+    load_titanic,
     load_zoo,
 )
 
@@ -38,6 +40,8 @@ __all__ = [
     "load_gender_role",
     "load_lsat6",
     "load_lizards",
+    "load_berkeley_admissions",
+    "load_titanic",
     # categories, a class given apart
     "load_soybean_small",
     "load_soybean_large",

@@ -22,6 +22,7 @@ class _Table:
     target: str | None = None  # column with the class, kept apart from the data
     index: str | None = None  # column that names the rows
     categorical: bool = True
+    count: str | None = None  # column that says how often each row of the file stands in the table
 
 
 _TABLES = {
@@ -32,6 +33,8 @@ _TABLES = {
     "gender_role": _Table("genderrole.csv"),
     "lsat6": _Table("lsat6.csv"),
     "lizards": _Table("lizards.csv"),
+    "berkeley_admissions": _Table("berkeley_admissions.csv", count="count"),
+    "titanic": _Table("titanic.csv", count="count"),
     "soybean_small": _Table("soybean_small.csv", target="class"),
     "soybean_large": _Table("soybean_large.csv", target="Class"),
     "zoo": _Table("zoo.csv", target="type", index="name"),
@@ -326,6 +329,89 @@ def load_lizards(*, as_frame=False):
     ((409, 3), ['Sagrei', 'narrow', 'low'])
     """
     return _load(load_lizards, as_frame)
+
+
+def load_berkeley_admissions(*, as_frame=False):
+    """4526 applicants to the six largest departments of the University of California, Berkeley, in 1973.
+
+    ========== ==================================
+    admitted   yes or no
+    department A to F
+    sex        male or female
+    ========== ==================================
+
+    Fewer women than men were admitted, and yet in no department are they much behind: they applied to the departments
+    that admit few. No cell is missing.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (4526, 3) of str (dtype object), `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] P. J. Bickel, E. A. Hammel and J. W. O'Connell (1975). Sex bias in graduate admissions: data from Berkeley.
+       Science 187, 398-404.
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_berkeley_admissions
+    >>> X = load_berkeley_admissions().data
+    >>> X.shape, X[0].tolist()
+    ((4526, 3), ['yes', 'A', 'male'])
+    """
+    return _load(load_berkeley_admissions, as_frame)
+
+
+def load_titanic(*, as_frame=False):
+    """2201 people aboard the Titanic in 1912: class, sex, age and whether they survived.
+
+    ======== =======================
+    class    1st, 2nd, 3rd or crew
+    sex      male or female
+    age      child or adult
+    survived no or yes
+    ======== =======================
+
+    No cell is missing.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether `data` is a pandas DataFrame of dtype category instead of an array.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        `data` (2201, 4) of str (dtype object), `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
+        `data_module`.
+
+    Notes
+    -----
+    License: counts of a published table, free to copy; cite the source.
+
+    References
+    ----------
+    .. [1] R. J. MacG. Dawson (1995). The "unusual episode" data revisited. Journal of Statistics Education 3 (3).
+
+    Examples
+    --------
+    >>> from skvbem.datasets import load_titanic
+    >>> X = load_titanic().data
+    >>> X.shape, X[0].tolist()
+    ((2201, 4), ['1st', 'male', 'child', 'yes'])
+    """
+    return _load(load_titanic, as_frame)
 
 
 def load_soybean_small(*, return_X_y=False, as_frame=False):
@@ -804,6 +890,9 @@ def _load(loader, as_frame, return_X_y=False):
     name = loader.__name__.removeprefix("load_")
     table = _TABLES[name]
     columns = _read_columns(table.filename)
+    if table.count:
+        counts = columns.pop(table.count)
+        columns = {name: np.repeat(column, counts) for name, column in columns.items()}
     index = columns.pop(table.index) if table.index else None
     frame = _frame(columns, index, table, loader) if as_frame else None
     target = columns.pop(table.target) if table.target else None

@@ -19,10 +19,12 @@ from skvbem.errors import StructureError
 from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
 from skvbem.graphs.cycles import describe_cycle, find_cycle
+from skvbem.graphs.essential import EssentialGraph, immoralities
 from skvbem.graphs.model_strings import model_string, read_model_string
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.networkx import read_networkx, write_networkx
 from skvbem.graphs.separation import are_separated, markov_blanket
+from skvbem.graphs.undirected import UndirectedGraph
 
 __all__ = ["DAG"]
 
@@ -235,6 +237,37 @@ class DAG:
         return cls._made((root, *leaves), dict.fromkeys(leaves, (root,)))
 
     @classmethod
+    def from_chordal(cls, graph, priority: Mapping[Hashable, float] | None = None) -> DAG:
+        """The graph with the edges of a chordal undirected graph and no immorality, by maximum cardinality search.
+
+        It allows the same distributions as the Markov network of the undirected graph, and so do all graphs that other
+        priorities lead to.
+
+        Parameters
+        ----------
+        graph : UndirectedGraph, undirected networkx graph or iterable of (node, node)
+        priority : mapping of node to float, optional
+            Of nodes that might come next, those of the largest number come first (nodes without one have 0), then
+            those that are named first. Edges lead from earlier to later nodes.
+
+        Raises
+        ------
+        StructureError
+            If the graph is not chordal. The message names a cycle without a chord, and an edge that would break it.
+
+        Examples
+        --------
+        >>> DAG.from_chordal([("a", "b"), ("b", "c")])
+        DAG("[a][b|a][c|b]")
+        >>> DAG.from_chordal([("a", "b"), ("b", "c")], {"c": 1.0})
+        DAG("[a|b][b|c][c]")
+        """
+        undirected = UndirectedGraph.coerce(graph)
+        place = {node: position for position, node in enumerate(undirected.perfect_order(priority))}
+        ordered = [(a, b) if place[a] < place[b] else (b, a) for a, b in undirected.edges]
+        return cls.from_edges(ordered, undirected.nodes)
+
+    @classmethod
     def coerce(cls, structure, nodes: Iterable[Hashable] = ()) -> DAG:
         """The graph that `structure` describes, with those of `nodes` it lacks added at the end, without edges.
 
@@ -419,6 +452,43 @@ class DAG:
         """
         _, count = self._canonical_renaming(hidden)
         return count
+
+    def to_undirected(self) -> UndirectedGraph:
+        """The graph with the same nodes and edges, without directions: the skeleton."""
+        return UndirectedGraph(self._nodes, self.edges)
+
+    @property
+    def is_decomposable(self) -> bool:
+        """Whether no node has two parents without an edge between them: then a Markov network says the same."""
+        return not immoralities(self)
+
+    def skeleton_and_immoralities(self) -> tuple[UndirectedGraph, frozenset]:
+        """What two graphs have in common if and only if they allow the same distributions (Markov equivalence).
+
+        Returns
+        -------
+        skeleton : UndirectedGraph
+        immoralities : frozenset of (node, child, node)
+            Two parents of a child without an edge between them, ordered by name.
+
+        Examples
+        --------
+        >>> DAG.from_string("[a][b][c|a:b]").skeleton_and_immoralities()[1]
+        frozenset({('a', 'c', 'b')})
+        """
+        by_name = frozenset((*sorted((one, other), key=str)[:1], child, *sorted((one, other), key=str)[1:])
+                            for one, child, other in immoralities(self))  # fmt: skip
+        return self.to_undirected(), by_name
+
+    def essential(self) -> EssentialGraph:
+        """The essential graph (CPDAG) of all graphs that allow the same distributions, equal for all of them.
+
+        Examples
+        --------
+        >>> print(DAG.from_string("[a][b][c|a:b][d|c][e|d]").essential())
+        a -> c, b -> c, c -> d, d -> e
+        """
+        return EssentialGraph.of(self)
 
     def to_networkx(self):
         """A networkx.DiGraph with the same nodes and edges. Needs networkx."""

@@ -15,6 +15,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.essential import EssentialGraph
+from skvbem.graphs.undirected import UndirectedGraph
+from skvbem.spaces.settings import value_key
 from skvbem.tables import LabeledTable
 
 # Structures of less weight than this are left out of sums over edges.
@@ -25,11 +28,21 @@ _NEGLIGIBLE = 1e-12
 class Hidden:
     """A structure with the numbers of states of its latents."""
 
-    dag: DAG
+    dag: DAG | UndirectedGraph
     latents: Mapping[Hashable, int]
 
+    def sides(self, node: Hashable) -> tuple[tuple, ...]:
+        """The children and the parents of a node, or, without directions, its neighbors."""
+        if isinstance(self.dag, UndirectedGraph):
+            return (self.dag.neighbors(node),)
+        return self.dag.children(node), self.dag.parents(node)
 
-def matched(structure: Hidden, best: Hidden) -> DAG:
+    def above(self, node: Hashable) -> tuple:
+        """The parents of a node, or, without directions, its neighbors."""
+        return self.sides(node)[-1]
+
+
+def matched(structure: Hidden, best: Hidden) -> DAG | UndirectedGraph:
     """The structure with its latents named like those of the best that they are most alike.
 
     Latents that match none keep their names, with a prime where another bears it.
@@ -40,7 +53,7 @@ def matched(structure: Hidden, best: Hidden) -> DAG:
         theirs = [name for name, size in best.latents.items() if size == n_states]
         if not theirs:
             continue
-        common = np.array([[_n_common(structure.dag, a, best.dag, b) for b in theirs] for a in mine])
+        common = np.array([[_n_common(structure, a, best, b) for b in theirs] for a in mine])
         new.update((mine[i], theirs[j]) for i, j in zip(*linear_sum_assignment(common, maximize=True)))
     taken = {*new.values(), *(node for node in structure.dag.nodes if node not in structure.latents)}
     for name in structure.latents:
@@ -53,10 +66,10 @@ def matched(structure: Hidden, best: Hidden) -> DAG:
     return structure.dag.relabel(new)
 
 
-def _n_common(one: DAG, a, other: DAG, b) -> int:
+def _n_common(one: Hidden, a, other: Hidden, b) -> int:
     """Number of neighbors that two latents share, children and parents apart, less those of one alone."""
     score = 0
-    for mine, theirs in ((one.children(a), other.children(b)), (one.parents(a), other.parents(b))):
+    for mine, theirs in zip(one.sides(a), other.sides(b)):
         score += 2 * len(set(mine) & set(theirs)) - len(set(mine) ^ set(theirs))
     return score
 
@@ -108,6 +121,42 @@ def tables_of(
     }
 
 
+@dataclass(frozen=True, eq=False)
+class EquivalenceClass:
+    """Candidates that no data tell apart: directed graphs that allow the same distributions.
+
+    Parameters
+    ----------
+    graph : EssentialGraph or UndirectedGraph
+        What they have in common.
+    probability : float
+        Of all together, by the posterior, or by the weights of scores where there is none.
+    candidates : tuple of int
+        Their positions in `cv_results_`, the most probable first.
+    """
+
+    graph: EssentialGraph | UndirectedGraph
+    probability: float
+    candidates: tuple[int, ...]
+
+
+def equivalence_classes(
+    structure_of: Callable[[Mapping], Hidden], settings: Sequence[Mapping], weights: np.ndarray
+) -> list[EquivalenceClass]:
+    """The classes of candidates with weights, the most probable first; see `EquivalenceClass`."""
+    members: dict = {}
+    for k in np.argsort(-weights, kind="stable").tolist():
+        if weights[k] > _NEGLIGIBLE:
+            hidden, setting = structure_of(settings[k]), settings[k]
+            graph = hidden.dag if isinstance(hidden.dag, UndirectedGraph) else hidden.dag.essential()
+            rest = {name: value for name, value in setting.items() if name not in ("structure", "latents")}
+            kinds = dict(hidden.latents)
+            key = (graph.canonical(kinds) if kinds else graph, frozenset(kinds.items()), value_key(rest))
+            members.setdefault(key, (graph, []))[1].append(k)
+    classes = [EquivalenceClass(graph, float(weights[ks].sum()), tuple(ks)) for graph, ks in members.values()]
+    return sorted(classes, key=lambda each: -each.probability)
+
+
 def edge_table(nodes: Sequence, among: Sequence, edges: np.ndarray) -> LabeledTable:
     """P(parent -> child) of nodes, from that of some `among` them that have edges at all."""
     place = [nodes.index(node) for node in among]
@@ -125,6 +174,8 @@ def edge_probabilities(structures: Sequence[Hidden], weights: np.ndarray, best: 
     for dag, weight in zip(dags, weights):
         for parent, child in dag.edges:
             probability[position[parent], position[child]] += weight
+            if isinstance(dag, UndirectedGraph):
+                probability[position[child], position[parent]] += weight
     return LabeledTable(probability, ("parent", "child"), (_names(nodes), _names(nodes)))
 
 
@@ -156,10 +207,7 @@ def _has_parent(structure: Hidden, nodes: Sequence) -> np.ndarray:
     """Whether each of the nodes has each of the latents as a parent, (n_nodes, n_latents) of 0 and 1."""
     known = set(structure.dag.nodes)
     return np.array(
-        [
-            [int(node in known and latent in structure.dag.parents(node)) for latent in structure.latents]
-            for node in nodes
-        ],
+        [[int(node in known and latent in structure.above(node)) for latent in structure.latents] for node in nodes],
         dtype=int,
     ).reshape(len(nodes), len(structure.latents))
 

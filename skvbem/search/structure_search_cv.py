@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import (
     N_JOBS,
@@ -25,6 +26,7 @@ from skvbem._compat import (
 )
 from skvbem.errors import SearchWarning
 from skvbem.evidence import EvidenceScorer, scorer
+from skvbem.graphs.dag import DAG
 from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
 from skvbem.search._delegation import BestEstimatorDelegation
@@ -42,6 +44,7 @@ from skvbem.search.strategies.exact.exact import posterior_over_space
 from skvbem.search.strategies.exact.sum_of_dags import GraphPosterior
 from skvbem.spaces import Space, coerce_space
 from skvbem.spaces.priors import coerce_prior
+from skvbem.spaces.settings import hidden_graph, resolve_latents
 
 # What the best estimator knows of its data.
 _ATTRIBUTES_OF_BEST = ("n_features_in_", "feature_names_in_", "classes_")
@@ -128,7 +131,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
     best_index_ : int
         Without `cv`, the most probable candidate; with `score_weights_` alone, under the uniform prior, that with the
         highest score.
-    best_structure_ : DAG
+    best_structure_ : DAG or UndirectedGraph
         If candidates have structures.
     structure_posterior_ : ndarray of shape (n_candidates,)
         p(m | y) [Beal (2.1)], aligned with `cv_results_` (without `cv`), of evidences: by sampling, by scores that are
@@ -145,10 +148,11 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
         ln of exp of the score, averaged over the candidates under the prior, nats (without `cv`): ln p(y) where scores
         are the evidence, below it where they are bounds.
     edge_probabilities_ : LabeledTable
-        P(parent -> child), by the posterior, or by `score_weights_` where there is none; latents bear the names of
-        those of the best structure that they are most alike.
+        P(parent -> child), by the posterior, or by `score_weights_` where there is none; an edge without a direction
+        counts both ways. Latents bear the names of those of the best structure that they are most alike.
     shared_parent_probabilities_ : LabeledTable
-        P(two observed nodes share a hidden parent), free of latents' names; its diagonal, P(a node has one).
+        P(two observed nodes share a hidden parent, or, in undirected structures, neighbor), free of latents' names; its
+        diagonal, P(a node has one).
     hidden_parent_counts_ : LabeledTable
         P(a node has so many hidden parents).
     averaged_ : Average
@@ -459,11 +463,48 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
 
         def structure(setting) -> _posterior.Hidden:
             network = job.network(setting)
-            return _posterior.Hidden(network.dag, network.latents)
+            return _posterior.Hidden(network.undirected or network.dag, network.latents)
 
         settings = state["cv_results_"]["params"]
         best = structure(state["best_params_"])
         return _posterior.tables_of(structure, best, settings, _weights(state), graphs)
+
+    def equivalence_classes(self) -> list[_posterior.EquivalenceClass]:
+        """The candidates in classes that no data tell apart (Markov equivalence), the most probable first.
+
+        Under priors that do not tell members of a class apart, ``prior="bdeu"`` say, the posterior is over classes: how
+        it falls to the directed graphs within one means nothing.
+
+        Returns
+        -------
+        list of EquivalenceClass
+            `graph` (an `EssentialGraph`, or the `UndirectedGraph` of an undirected candidate), `probability` and
+            `candidates`, positions in `cv_results_`.
+
+        Examples
+        --------
+        >>> from skvbem import StructureSearchCV, VBDiscreteDAG
+        >>> from skvbem.datasets import load_lizards
+        >>> from skvbem.spaces import DAGSpace
+        >>> space = DAGSpace(["x0", "x1", "x2"])
+        >>> search = StructureSearchCV(VBDiscreteDAG(prior="bdeu"), space, random_state=0).fit(load_lizards().data)
+        >>> best = search.equivalence_classes()[0]
+        >>> print(best.graph, len(best.candidates), round(best.probability, 3))
+        x0 - x1, x0 - x2 3 0.841
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "best_structure_"):
+            raise AttributeError(f"This {type(self).__name__} has no equivalence classes: candidates are no networks.")
+        given = self.estimator.get_params(deep=False)
+        observed = self.shared_parent_probabilities_.levels[0].tolist()
+
+        def structure(setting) -> _posterior.Hidden:
+            both = {name: {**given, **setting}[name] for name in ("structure", "latents")}
+            graph, latents = hidden_graph(both) or (None, resolve_latents(both["latents"]) or {"h0": 2})
+            graph = DAG.naive_bayes(next(iter(latents)), observed) if graph is None else graph.with_nodes(observed)
+            return _posterior.Hidden(graph, latents)
+
+        return _posterior.equivalence_classes(structure, self.cv_results_["params"], _weights(vars(self)))
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
         fitted: dict = {}

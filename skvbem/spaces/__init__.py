@@ -9,6 +9,7 @@ spaces.
 from skvbem.spaces.base import Space
 from skvbem.spaces.bipartite import BipartiteSpace
 from skvbem.spaces.cardinalities import CardinalityGrid, LatentClassSpace
+from skvbem.spaces.chordal import ChordalSpace
 from skvbem.spaces.coercion import coerce_space
 from skvbem.spaces.combinations import ProductSpace, UnionSpace
 from skvbem.spaces.dags import DAGSpace
@@ -19,6 +20,7 @@ from skvbem.spaces.settings import canonical
 __all__ = [
     "BipartiteSpace",
     "CardinalityGrid",
+    "ChordalSpace",
     "DAGSpace",
     "GridSpace",
     "LatentClassSpace",

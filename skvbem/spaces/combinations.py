@@ -9,6 +9,7 @@ from itertools import chain
 from math import prod
 
 from skvbem.errors import TooLargeError
+from skvbem.graphs.dag import DAG
 from skvbem.spaces.base import Space
 from skvbem.spaces.lists import ListSpace
 from skvbem.spaces.moves import latent_moves, state_moves
@@ -186,7 +187,8 @@ class UnionSpace(Space):
         return next(part for part in self.parts if setting in part).orbit_size(setting)
 
     def _crossings(self, setting):
-        if hidden_graph(setting) is not None:
+        graph, _ = hidden_graph(setting) or (None, {})
+        if isinstance(graph, DAG):
             states = self._states
             moves = latent_moves(setting, self, n_states=states, n_children=_CHILDREN_OF_NEW_LATENTS)
             for _, neighbor in chain(moves, state_moves(setting, self)):

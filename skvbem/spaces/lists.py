@@ -9,6 +9,7 @@ from typing import Any
 
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import shown
+from skvbem.graphs.structures import coerce_structure
 from skvbem.spaces.base import Space
 from skvbem.spaces.settings import canonical, distinct
 
@@ -22,8 +23,8 @@ class ListSpace(Space):
     Parameters
     ----------
     settings : iterable
-        Mappings of parameters to values are settings. Everything else is a structure, in any form that `DAG.coerce`
-        takes, and becomes ``{"structure": dag}``.
+        Mappings of parameters to values are settings. Everything else is a structure, in any form that
+        `coerce_structure` takes, and becomes ``{"structure": dag}``.
 
     Examples
     --------
@@ -71,4 +72,4 @@ class ListSpace(Space):
 
 
 def _as_setting(item) -> dict:
-    return dict(item) if isinstance(item, Mapping) else {"structure": DAG.coerce(item)}
+    return dict(item) if isinstance(item, Mapping) else {"structure": coerce_structure(item)}

@@ -366,11 +366,13 @@ def _ending_within(moves, setting, within):
 
 
 def _parts(setting) -> tuple[DAG, dict]:
-    if (graph_and_latents := hidden_graph(setting)) is None:
+    graph, latents = hidden_graph(setting) or (None, {})
+    if not isinstance(graph, DAG):
         raise StructureError(
-            f"A move needs a setting with a structure and, if it has them, latents. Got {shown(setting)} instead."
+            "A move needs a setting with a directed structure and, if it has them, latents. Got "
+            f"{shown(setting)} instead."
         )
-    return graph_and_latents
+    return graph, latents
 
 
 def _without(dag, edge):

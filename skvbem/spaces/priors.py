@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
+from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.spaces.base import Space
 from skvbem.spaces.settings import hidden_graph
 
@@ -122,7 +123,7 @@ class EdgePrior(StructurePrior):
     ----------
     probability : float or mapping
         The probability of an edge: one for all, or (parent, child) -> probability. In a mapping zero forbids an edge
-        and one demands it.
+        and one demands it; the ends of edges without a direction may stand in either order.
     default : float, default=0.5
         The probability of edges that the mapping does not name.
     labeled : bool, default=False
@@ -178,12 +179,17 @@ class EdgePrior(StructurePrior):
         return super().log_prior(space)
 
     def _log_weight(self, setting, space):
-        dag, latents = _graph(setting)
+        graph, latents = _graph(setting)
         self._check_exchangeable(latents)
+        edges = list(map(self._as_named, graph.edges)) if isinstance(graph, UndirectedGraph) else graph.edges
         demanded = {edge for edge, probability in self._by_edge.items() if probability == 1}
-        if not demanded <= set(dag.edges):
+        if not demanded <= set(edges):
             return -inf
-        return sum(_log_odds(self._of(edge)) for edge in dag.edges if edge not in demanded)
+        return sum(_log_odds(self._of(edge)) for edge in edges if edge not in demanded)
+
+    def _as_named(self, edge: tuple) -> tuple:
+        """An edge without a direction, its ends in the order in which the mapping has them."""
+        return edge[::-1] if edge[::-1] in self._by_edge else edge
 
     @property
     def _by_edge(self) -> Mapping:
@@ -319,7 +325,7 @@ def _class_sizes(prior: ClassPrior, space: Space) -> Counter:
     return sizes
 
 
-def _graph(setting: Mapping) -> tuple[DAG, dict]:
+def _graph(setting: Mapping) -> tuple[DAG | UndirectedGraph, dict]:
     if (graph_and_latents := hidden_graph(setting)) is None:
         raise ValueError(f"A prior over edges needs settings with a structure. Got {shown(setting)}.")
     return graph_and_latents

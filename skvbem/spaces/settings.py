@@ -19,6 +19,8 @@ import numpy as np
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import shown
+from skvbem.graphs.structures import coerce_structure
+from skvbem.graphs.undirected import UndirectedGraph
 
 __all__ = [
     "canonical",
@@ -38,7 +40,7 @@ def canonical(setting: Mapping) -> Hashable:
     ----------
     setting : mapping of str
         Values of an estimator's parameters. `structure` is taken as a graph where it can be read as one (see
-        `DAG.coerce`), and `latents` as its hidden nodes.
+        `coerce_structure`), and `latents` as its hidden nodes.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def distinct(settings: Iterable[Mapping]) -> dict[Hashable, dict]:
     return first_of_key
 
 
-def hidden_graph(setting: Mapping) -> tuple[DAG, dict] | None:
+def hidden_graph(setting: Mapping) -> tuple[DAG | UndirectedGraph, dict] | None:
     """The graph of a setting, with all of its latents as nodes, and latent -> number of states; None without one."""
     if "structure" not in setting:
         return None
@@ -85,7 +87,7 @@ def hidden_graph(setting: Mapping) -> tuple[DAG, dict] | None:
     if latents is None:
         return None
     try:
-        return DAG.coerce(setting["structure"], nodes=latents), latents
+        return coerce_structure(setting["structure"], nodes=latents), latents
     except (StructureError, TypeError):
         return None  # a parameter of that name may mean something else
 
@@ -165,7 +167,7 @@ class _Latent:
     place: int
 
 
-def _model_key(dag: DAG, latents: Mapping[Hashable, int]) -> Hashable:
+def _model_key(dag: DAG | UndirectedGraph, latents: Mapping[Hashable, int]) -> Hashable:
     if not latents:
         return dag
     order = sorted(latents, key=lambda name: (latents[name], isinstance(name, str), str(name)))

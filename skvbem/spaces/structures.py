@@ -20,13 +20,14 @@ from typing import Any
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import shown
+from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.spaces.base import Space
 from skvbem.spaces.counting import count_graphs
 from skvbem.spaces.moves import edge_moves
 from skvbem.spaces.rules import EdgeRules
 from skvbem.spaces.settings import check_latent_names, hidden_graph, resolve_latents
 
-__all__ = ["StructureSpace", "check_latents", "check_nodes", "name_order"]
+__all__ = ["StructureSpace", "check_latents", "check_nodes", "graph_named_as", "name_order"]
 
 # Labeled graphs that are enumerated to count those that differ by more than names.
 _MAX_ENUMERATED_GRAPHS = 1_000_000
@@ -130,19 +131,8 @@ class StructureSpace(Space):
 
     def _graph_of(self, setting) -> DAG | None:
         """The graph of a setting with the names of this space; None if its nodes are others."""
-        if not isinstance(setting, Mapping) or not setting.keys() <= {"structure", "latents"}:
-            return None
-        if (graph_and_latents := hidden_graph(setting)) is None:
-            return None
-        dag, latents = graph_and_latents
-        if set(dag.nodes) - latents.keys() != set(self.observed):
-            return None
-        if latents == self.latents:
-            return dag
-        ours, theirs = (sorted(names, key=names.__getitem__) for names in (self.latents, latents))
-        if [latents[name] for name in theirs] != [self.latents[name] for name in ours]:
-            return None
-        return dag.relabel(dict(zip(theirs, ours)))
+        graph = graph_named_as(setting, self.latents, self.observed)
+        return graph if isinstance(graph, DAG) else None
 
     def _has_children(self, dag):
         return self.childless or all(map(dag.children, self.latents))
@@ -178,6 +168,23 @@ class StructureSpace(Space):
         for latents in self.exchangeable:
             ways.append(list(_dealt(latents, _grouped({name: self._kinds[name] for name in latents}))))
         return [{old: new for part in choice for old, new in part.items()} for choice in product(*ways)]
+
+
+def graph_named_as(setting, latents: Mapping, observed: Iterable[Hashable]) -> DAG | UndirectedGraph | None:
+    """The graph of a setting with its latents named as given; None if nodes or numbers of states are others."""
+    if not isinstance(setting, Mapping) or not setting.keys() <= {"structure", "latents"}:
+        return None
+    if (graph_and_latents := hidden_graph(setting)) is None:
+        return None
+    graph, theirs = graph_and_latents
+    if set(graph.nodes) - theirs.keys() != set(observed):
+        return None
+    if theirs == latents:
+        return graph
+    ours, others = (sorted(names, key=names.__getitem__) for names in (latents, theirs))
+    if [theirs[name] for name in others] != [latents[name] for name in ours]:
+        return None
+    return graph.relabel(dict(zip(others, ours)))
 
 
 def check_latents(latents, owner: str) -> Mapping[Hashable, int]:

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
-from skvbem import DAG, LabeledTable, VBDiscreteDAG
+from skvbem import DAG, LabeledTable, UndirectedGraph, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma, load_coleman_panel
 from skvbem.errors import UnknownCategoryWarning
 
@@ -693,7 +693,8 @@ def test_published_attributes(cells, fitted):
         VBDiscreteDAG(structure, latents=["a", "b"], inference="mean_field", method=method, n_init=1, tol=10.0)
         for method in ("map", "ml")
     ]
-    for estimator in (*fitted.values(), *(each.fit(frame(cells)) for each in in_clusters)):
+    undirected = VBDiscreteDAG(UndirectedGraph(["x0"]), prior="bdeu").fit([[0], [1]])
+    for estimator in (*fitted.values(), *(each.fit(frame(cells)) for each in in_clusters), undirected):
         published |= {name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")}
     assert published == documented
 

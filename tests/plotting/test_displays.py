@@ -2,15 +2,17 @@
 
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skvbem import DAG, VBDiscreteDAG
-from skvbem.datasets import load_coleman_panel
+from skvbem import DAG, ChordalSpace, StructureSearchCV, UndirectedGraph, VBDiscreteDAG
+from skvbem.datasets import load_coleman_panel, load_lizards
 from skvbem.plotting import BoundDisplay, DAGDisplay
 from skvbem.plotting.networks.dag_display import edge_information
+from skvbem.plotting.search.candidates import short_names
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -258,3 +260,42 @@ def test_without_matplotlib_the_error_says_what_to_install(fitted, monkeypatch):
 def test_importing_the_displays_does_not_import_matplotlib():
     code = "import sys, skvbem.plotting; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
+
+
+def test_edges_without_a_direction_are_lines_without_heads():
+    """One patch for each edge, and none that is a triangle; widths may be given by either order of the ends."""
+    graph = UndirectedGraph(["a", "b", "c", "d"], [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
+    strengths = {("b", "a"): 2.0, ("b", "c"): 1.0, ("c", "d"): 0.5, ("a", "d"): 0.25}
+    display = DAGDisplay.from_structure(graph, edge_widths=strengths)
+    kinds = Counter(type(patch).__name__ for patch in display.ax_.patches)
+    assert kinds == {"FancyBboxPatch": 4, "PathPatch": 4}
+    widths = {patch.get_linewidth() for patch in display.ax_.patches if type(patch).__name__ == "PathPatch"}
+    np.testing.assert_allclose(sorted(widths), [0.7, 1.125, 2.25, 4.5])
+    assert "strength of a line" in texts(display.ax_)
+    with pytest.raises(ValueError, match=r"names \('a', 'c'\), which is no edge"):
+        DAGDisplay.from_structure(graph, edge_widths={**strengths, ("a", "c"): 1.0})
+    arrows = DAGDisplay.from_structure("[a][b|a]").ax_.patches
+    assert Counter(type(patch).__name__ for patch in arrows)["Polygon"] == 1
+
+
+def test_networks_and_searches_without_directions_are_drawn_without():
+    """Widths of a fit are what two nodes tell of each other, and of a search how probable an edge is."""
+    X = load_lizards().data
+    graph = UndirectedGraph(["x0", "x1", "x2"], [("x0", "x1"), ("x0", "x2"), ("x1", "x2")])
+    model = VBDiscreteDAG(graph, prior="bdeu", equivalent_sample_size=1e-9, random_state=0).fit(X)
+    display = DAGDisplay.from_estimator(model)
+    assert "Polygon" not in {type(patch).__name__ for patch in display.ax_.patches}
+    for a, b in graph.edges:
+        codes = [np.unique(X[:, int(name[1])], return_inverse=True)[1] for name in (a, b)]
+        joint = np.histogram2d(*codes, bins=2)[0] / len(X)
+        independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+        assert display._width((a, b)) == pytest.approx((joint * np.log(joint / independent)).sum(), abs=1e-9)
+    space = ChordalSpace(["x0", "x1", "x2"])
+    search = StructureSearchCV(VBDiscreteDAG(prior="bdeu"), space, random_state=0).fit(X)
+    display = DAGDisplay.from_search(search, least=0.005)
+    assert set(display.dashed) == {("x1", "x2")}
+    assert display.edge_widths["x0", "x1"] == pytest.approx(0.941707, abs=1e-6)
+    assert "Polygon" not in {type(patch).__name__ for patch in display.ax_.patches}
+    params = dict(enumerate(search.cv_results_["params"]))
+    names = set(short_names(params, search.best_params_, ["structure"]).values())
+    assert {"x0 – x1   x0 – x2", "− x0 – x2", "+ x1 – x2"} <= names

@@ -18,12 +18,22 @@ from skvbem.estimators.network.reports import find_states
 from skvbem.estimators.network.tables import LabeledTables, levels_of
 from skvbem.estimators.reports import LatentStates
 from skvbem.estimators.summary import ParameterTable
+from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.models import DiscreteDAG
+from skvbem.models.network import queries
 
 
 @dataclass(frozen=True, eq=False)
 class FittedNetwork(Fitted):
-    """Categories, a network with its prior, and the expected counts of all data it has seen."""
+    """Categories, a network with its prior, and the expected counts of all data it has seen.
+
+    Parameters
+    ----------
+    is_undirected : bool, default=False
+        Whether the structure was given as an undirected graph, so that directions mean nothing.
+    """
+
+    is_undirected: bool = False
 
     @property
     def encoder(self) -> CategoryEncoder:
@@ -78,7 +88,13 @@ class FittedNetwork(Fitted):
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """A table per node: a row for each combination of its parents' states, a column for each of its own."""
         tables = []
+        layout, position = self.model.layout, self.model.position
         for node, table in self.named_parameters(self.point)["tables"].items():
+            if not layout.has_own_table(position[node]):
+                continue
+            alike = [
+                other for other, k in position.items() if layout.first_cell[k] == layout.first_cell[position[node]]
+            ]
             *parents, _ = self.model.dag.family(node)
             rows = [
                 ", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, states))
@@ -88,14 +104,43 @@ class FittedNetwork(Fitted):
             ends = None if intervals is None else intervals["tables"][node]
             tables.append(
                 ParameterTable(
-                    f"{node} | {', '.join(map(str, parents))}" if parents else str(node),
+                    " = ".join(map(self._title, [node, *(other for other in alike if other != node)])),
                     rows if parents else ["share"],
                     [named(state) for state in self.levels[node].tolist()],
                     table.reshape(shape),
                     None if ends is None else (ends[0].reshape(shape), ends[1].reshape(shape)),
                 )
             )
-        return tables
+        return tables + (list(map(self._clique_table, self.undirected.cliques)) if self.is_undirected else [])
+
+    def _title(self, node) -> str:
+        parents = self.model.dag.parents(node)
+        return f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
+
+    @cached_property
+    def undirected(self) -> UndirectedGraph:
+        """The edges of the network without directions."""
+        return self.model.dag.to_undirected()
+
+    def cliques_and_separators(self) -> dict:
+        """The attributes that tell of an undirected structure."""
+        if not self.is_undirected:
+            return {}
+        return {"cliques_": self.undirected.cliques, "separators_": self.undirected.separators}
+
+    def _clique_table(self, clique: tuple) -> ParameterTable:
+        """The joint probabilities of a clique."""
+        nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
+        *above, last = clique
+        rows = [
+            ", ".join(f"{node}={named(state)}" for node, state in zip(above, states))
+            for states in product(*(self.levels[node].tolist() for node in above))
+        ]
+        joint = queries.joint(self.model, self.point, nothing, clique)[0].reshape(len(rows), -1)
+        title = f"clique {', '.join(map(str, clique))}"
+        return ParameterTable(
+            title, rows if above else ["share"], [named(s) for s in self.levels[last].tolist()], joint
+        )
 
     def network(self) -> Network:
         """Graph, states and tables as a value of their own."""

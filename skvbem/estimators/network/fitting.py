@@ -85,8 +85,11 @@ def point_of(model: DiscreteDAG, tables: Mapping, where: str) -> np.ndarray:
     strange = [node for node in tables if node not in model.position]
     if strange:
         raise ValueError(f"{_capital(where)} names {strange[0]!r}, which is not a node of the structure.")
-    for node, k in model.position.items():
+    own_first = sorted(model.position.items(), key=lambda item: not model.layout.has_own_table(item[1]))
+    for node, k in own_first:
         target = model.layout.table(flat, k)
+        if not model.layout.has_own_table(k) and node not in tables:
+            continue
         table = np.asarray(tables.get(node, np.full(target.shape, 1.0 / target.shape[-1])), dtype=float)
         if table.shape != target.shape:
             raise ValueError(
@@ -98,7 +101,13 @@ def point_of(model: DiscreteDAG, tables: Mapping, where: str) -> np.ndarray:
                 f"The table of node {node!r} in {where} must hold probabilities > 0 that sum to 1 along the last axis. "
                 f"Got {np.array2string(table, threshold=20, separator=', ')} instead. Network.smoothed fills zeros."
             )
-        target[...] = table / table.sum(axis=-1, keepdims=True)
+        table = table / table.sum(axis=-1, keepdims=True)
+        own = model.dag.nodes[model.layout.first_cell.index(model.layout.first_cell[k])]
+        if own != node and own in tables and not np.allclose(target, table, atol=1e-6):
+            raise ValueError(
+                f"The tables of {own!r} and {node!r} in {where} differ; the two are tied. Give one of them."
+            )
+        target[...] = table
     return flat
 
 
@@ -197,6 +206,6 @@ class NetworkMethod(FitMethod):
     def strengthened(self, model: DiscreteDAG, base: DiscreteDAG, statistics: np.ndarray) -> DiscreteDAG:
         """One strength for each node multiplies its tables; see `FitMethod`."""
         layout = model.layout
-        rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities)]
+        rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities) if layout.has_own_table(k)]
         group_starts = np.concatenate([[0], np.cumsum(rows)])
         return model.with_prior(strengthened(model.prior, statistics, base.prior, group_starts))

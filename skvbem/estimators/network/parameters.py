@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import prod
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -11,9 +12,12 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.errors import StructureError, TooLargeError
+from skvbem.estimators.network.ties import check_priors_of_ties, resolve_ties
+from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean
+from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.spaces.settings import check_latent_names
 
 
@@ -39,6 +43,10 @@ class CandidateNetwork:
         Bytes.
     n_starts : int
         How many copies of all tables a fit has.
+    undirected : UndirectedGraph or None
+        The structure, if an undirected one was given: `dag` is then one of the graphs that say the same.
+    ties : mapping of node to tuple, optional
+        Nodes whose tables are those of others, see `resolve_ties`.
     """
 
     dag: DAG
@@ -50,21 +58,65 @@ class CandidateNetwork:
     max_table_cells: int
     max_memory: float
     n_starts: int
+    undirected: UndirectedGraph | None = None
+    ties: Mapping = field(default_factory=dict)
 
     @classmethod
-    def of(cls, estimator, columns: tuple, n_categories: Sequence[int]) -> Self:
-        """The network that the parameters of an estimator describe."""
+    def of(
+        cls, estimator, columns: tuple, n_categories: Sequence[int], observed: Mapping[Hashable, float] | None = None
+    ) -> Self:
+        """The network that the parameters of an estimator describe.
+
+        Parameters
+        ----------
+        estimator : estimator
+        columns : tuple
+        n_categories : sequence of int
+        observed : mapping of column to float, optional
+            Weight of the rows in which a column is observed, by which an undirected structure is given directions.
+        """
         owner = type(estimator).__name__
         latents = resolve_latents(estimator.latents, estimator.structure, owner)
-        dag = resolve_structure(estimator.structure, latents, columns, owner)
+        undirected = None
+        if is_undirected(estimator.structure):
+            undirected = resolve_undirected(estimator.structure, latents, columns, owner)
+            order = None if isinstance(estimator.prior, Mapping) else observed  # tables have axes users must know
+            dag = perfect_dag(undirected, (*latents, *columns), order)
+        else:
+            dag = resolve_structure(estimator.structure, latents, columns, owner)
         cardinalities = {**latents, **dict(zip(columns, n_categories))}
+        ties = resolve_ties(estimator.ties, dag, cardinalities, owner)
+        if ties and undirected is not None:
+            raise ValueError(
+                f"The 'ties' parameter of {owner} is for directed structures: tables of an undirected one belong to "
+                "directions that it does not have. Give DAG.from_chordal(structure)."
+            )
         limits = estimator.max_table_cells, estimator.max_memory, estimator._n_starts()
-        return cls(dag, latents, cardinalities, estimator.prior, estimator.equivalent_sample_size, owner, *limits)
+        return cls(
+            dag,
+            latents,
+            cardinalities,
+            estimator.prior,
+            estimator.equivalent_sample_size,
+            owner,
+            *limits,
+            undirected,
+            ties,
+        )
 
     def prior(self) -> dict:
         """Dirichlet concentrations of every node, axes (*parents, node)."""
         self.check_prior()
-        return {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+        prior = {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
+        check_priors_of_ties(self.ties, self.dag, prior, self.owner)
+        return prior
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Cells less one per distribution, over all tables, a tied one counted once."""
+        dag, sizes = self.dag, self.cardinalities
+        own = [node for node in dag.nodes if node not in self.ties]
+        return sum((sizes[node] - 1) * prod(sizes[parent] for parent in dag.parents(node)) for node in own)
 
     def check_prior(self) -> None:
         """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""
@@ -78,6 +130,12 @@ class CandidateNetwork:
         for node in self.dag.nodes:
             if self.equal_concentration(node) is not None:
                 self.family_prior((node,), self.cardinalities)
+        if self.undirected is not None:
+
+            def concentrations(family: tuple) -> np.ndarray:
+                return self.family_prior(family, self.cardinalities)
+
+            check_is_hyper_dirichlet(self.dag, self.given_prior, concentrations, self.owner)
 
     def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
         """Dirichlet concentrations of one node, the last of any family, axes (*parents, node)."""
@@ -165,12 +223,7 @@ def resolve_latents(latents, structure, owner: str) -> dict:
 
 def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -> DAG:
     """The DAG over latents and columns, nodes in that order; without a structure, one class above all columns."""
-    both = [name for name in latents if name in columns]
-    if both:
-        raise StructureError(
-            f"Latent {both[0]!r} is also a column of X. Rename the latent; a column that is partly observed is no "
-            "latent, its missing cells are summed out."
-        )
+    _check_names(latents, columns)
     if structure is None:
         if len(latents) != 1:
             raise StructureError(
@@ -181,25 +234,48 @@ def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -
         (root,) = latents
         return DAG.naive_bayes(root, columns)
     dag = DAG.coerce(structure, nodes=(*latents, *columns))
+    _check_known(dag.nodes, latents, columns)
+    order = (*latents, *columns)
+    return dag if dag.nodes == order else dag.reorder(order)
+
+
+def resolve_undirected(structure, latents: Mapping, columns: tuple, owner: str) -> UndirectedGraph:
+    """The undirected graph over latents and columns, checked to be chordal."""
+    _check_names(latents, columns)
+    graph = UndirectedGraph.coerce(structure, nodes=(*latents, *columns))
+    _check_known(graph.nodes, latents, columns)
+    graph.check_chordal()
+    return graph
+
+
+def _check_names(latents: Mapping, columns: tuple) -> None:
+    both = [name for name in latents if name in columns]
+    if both:
+        raise StructureError(
+            f"Latent {both[0]!r} is also a column of X. Rename the latent; a column that is partly observed is no "
+            "latent, its missing cells are summed out."
+        )
+
+
+def _check_known(nodes: tuple, latents: Mapping, columns: tuple) -> None:
     known = {*latents, *columns}
-    strange = [node for node in dag.nodes if node not in known]
+    strange = [node for node in nodes if node not in known]
     if strange:
         raise StructureError(
             f"Node {strange[0]!r} of the structure is neither a column of X nor a declared latent."
             f"{did_you_mean(strange[0], known)} Columns: {_some(columns)}; latents: {_some(latents)}. Declare hidden "
             f"nodes with their numbers of states, as in latents={{{strange[0]!r}: 2}}."
         )
-    order = (*latents, *columns)
-    return dag if dag.nodes == order else dag.reorder(order)
 
 
-def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float) -> None:
+def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float, *, is_undirected: bool = False) -> None:
     """Warn of latents that cannot explain anything."""
+    why = "has only neighbors that are neighbors of each other" if is_undirected else "has no children"
     for name, n_states in latents.items():
         if n_states > n_samples:
             warn(f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty.")
         if not dag.children(name):
-            warn(f"Latent {name!r} has no children: it does not change the score.")
+            warn(f"Latent {name!r} {why}: it does not change the score.")
 
 
 def resolve_annealing(annealing, owner: str) -> np.ndarray:

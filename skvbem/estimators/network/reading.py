@@ -61,6 +61,12 @@ class NetworkReading(Reading):
         levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
         return f"{self.of_rows} {levels}"
 
+    @cached_property
+    def observed_weight(self) -> dict:
+        """Column -> weight of the rows in which it is observed."""
+        weight = np.ones(len(self.rows)) if self.rows.weight is None else self.rows.weight
+        return dict(zip(self.rows.names, (weight @ (self.rows.codes >= 0)).tolist()))
+
     @property
     def has_whole_weights(self) -> bool:
         """Whether every row or sequence counts a whole number of times."""

@@ -37,6 +37,8 @@ from skvbem.estimators.network.inference import (
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
+from skvbem.estimators.network.ties import check_categories_of_ties
+from skvbem.graphs.undirected import is_undirected
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
@@ -54,10 +56,12 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
     Parameters
     ----------
-    structure : DAG, (parent, child) edges, mapping child -> parents, networkx.DiGraph, DataFrame or str, default=None
+    structure : DAG, edges (parent, child), mapping child -> parents, networkx graph, UndirectedGraph, frame or str
         The graph over columns of X and latents; a string is a model string such as ``"[h][a|h][b|a:h]"``, a DataFrame
         an adjacency matrix (row = parent). Columns that it does not name are nodes without edges. None means one latent
         class with every column below it. Columns of an array are named x0, x1, ...
+        A `networkx.Graph` or `UndirectedGraph` is the chordal graph of a decomposable Markov network; it needs a prior
+        under which directions do not matter, ``prior="bdeu"``.
     latents : mapping of name to int, list of names, or int, default=None
         The hidden nodes and their numbers of states (2 where only names are given). An int is the number of states of
         one latent named h0. By default none if a structure is given, else ``{"h0": 2}``.
@@ -69,6 +73,10 @@ class VBDiscreteDAG(LatentNodesEstimator):
         table, "per_row" among the cells of each row; an array has axes ``(*structure_.parents(node), node)``.
     equivalent_sample_size : float, default=1.0
         Total of "bdeu" and "per_row" priors, in rows of data.
+    ties : mapping of node to node, or list of groups of nodes, default=None
+        Nodes whose tables are one: of a mapping, each with that of the node it is mapped to, of a group, all with that
+        of the first. They have the same states, and parents that have, which stand for each other in the order of
+        ``structure_``; families ``(*parents, node)`` in the place of nodes say another order. `DynamicDAG` makes ties.
     method : {"vb", "map", "ml"}, default="vb"
         Variational Bayes, the posterior mode, or maximum likelihood.
     map_basis : {"natural", "probability"}, default="natural"
@@ -139,11 +147,16 @@ class VBDiscreteDAG(LatentNodesEstimator):
     tables_ : dict of node to LabeledTable
         Conditional probabilities: posterior means (VB) or the point found (MAP, ML).
     counts_ : dict of node to LabeledTable
-        Expected counts.
+        Expected counts; of tied tables, those of all their nodes together.
     prior_ : dict of node to LabeledTable
         Prior concentrations, as learned if `learn_prior`.
     structure_ : DAG
-        Nodes in the order latents, then columns.
+        Nodes in the order latents, then columns. Of an undirected structure, one directed graph that says the same:
+        nodes with many missing cells have no children as far as possible.
+    cliques_ : tuple of tuple
+        The cliques of the network, if the structure was given as an undirected graph.
+    separators_ : dict of tuple to int
+        The separators between cliques, with their multiplicities, if the structure was undirected.
     network_ : Network
         `structure_`, the states of its nodes and `tables_` as one value, made anew when it is asked for.
     latent_names_ : tuple
@@ -203,6 +216,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "categories": "no_validation",
         "prior": "no_validation",
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
+        "ties": "no_validation",
         "method": [StrOptions({"vb", "map", "ml"})],
         "map_basis": [StrOptions({"natural", "probability"})],
         "inference": [StrOptions({"exact", "structured", "mean_field"}), list, tuple],
@@ -231,6 +245,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         categories="auto",
         prior=1.0,
         equivalent_sample_size=1.0,
+        ties=None,
         method="vb",
         map_basis="natural",
         inference="exact",
@@ -255,6 +270,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         self.categories = categories
         self.prior = prior
         self.equivalent_sample_size = equivalent_sample_size
+        self.ties = ties
         self.method = method
         self.map_basis = map_basis
         self.inference = inference
@@ -353,6 +369,14 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _check_together(self, X) -> None:
         super()._check_together(X)
         self._inverse_temperatures()
+        if self.learn_prior and is_undirected(self.structure):
+            raise ValueError(
+                f"learn_prior=True of {type(self).__name__} gives each node a prior strength of its own, under which "
+                "the evidence depends on directions that an undirected 'structure' does not have. Leave it False."
+            )
+
+    def _shown(self) -> dict:
+        return {"is_undirected": is_undirected(self.structure)}
 
     def _inverse_temperatures(self) -> tuple[float, ...]:
         return tuple(resolve_annealing(self.annealing, type(self).__name__))
@@ -368,7 +392,11 @@ class VBDiscreteDAG(LatentNodesEstimator):
         -------
         CandidateNetwork
         """
-        return CandidateNetwork.of(self, reading.rows.names, reading.columns.n_categories_.tolist())
+        n_categories = reading.columns.n_categories_.tolist()
+        candidate = CandidateNetwork.of(self, reading.rows.names, n_categories, reading.observed_weight)
+        categories = dict(zip(reading.columns.names_, reading.columns.categories_))
+        check_categories_of_ties(candidate.ties, candidate.dag, categories, type(self).__name__)
+        return candidate
 
     def complete(self, reading: NetworkReading, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
         """The lower bound of a VB fit to what was read, and the rows completed by its q(x).
@@ -386,6 +414,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         """
         self._validate_params()
         check_exact(self)
+        if self.ties:
+            raise ValueError(f"A {type(self).__name__} with ties has no q(x) that bounds other structures.")
         model, kept = self._model(reading), reading.kept()
         plan = replace(self._plan(model, None, reading), inverse_temperatures=())
         if start is not None:
@@ -418,7 +448,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _model(self, reading: NetworkReading) -> DiscreteDAG:
         candidate = self.network(reading)
         candidate.check_size()
-        model = DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior())
+        model = DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior(), candidate.ties)
         return in_clusters(model, self.inference, tuple(candidate.latents), reading.rows, candidate)
 
     def _compiled(self, model: DiscreteDAG, reading: NetworkReading, n_starts: int) -> Program:
@@ -445,7 +475,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         warn_of_one_row(reading.n_rows)
 
     def _warn_of_fit(self, fitted: FittedNetwork, data: Program) -> None:
-        warn_of_oddities(fitted.model.dag, fitted.sizes_of_latents(), data.total_weight)
+        sizes, undirected = fitted.sizes_of_latents(), fitted.is_undirected
+        warn_of_oddities(fitted.model.dag, sizes, data.total_weight, is_undirected=undirected)
 
     def _data_state(self, fitted, reading: NetworkReading, data: Program, *, is_batch: bool = False) -> dict:
         n_before, width = (self.n_rows_all_missing_, self.treewidth_) if is_batch else (0, 0)
@@ -473,6 +504,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
             "categories_": network.encoder.categories_,
             "n_free_parameters_": network.model.prior.n_free_parameters,
             **network.tables(),
+            **network.cliques_and_separators(),
         }
 
     @property
@@ -508,8 +540,9 @@ class VBDiscreteDAG(LatentNodesEstimator):
         """Log predictive probability of each row, nats; what is missing is summed out.
 
         With ``method="vb"`` the exact average of p(row | theta) over q(theta), which sums to one over all rows; with
-        MAP and ML that of the point found. A row that is impossible scores -inf. Where `inference_` divides what is
-        hidden in a row, a lower bound of it.
+        MAP and ML that of the point found. A row that is impossible scores -inf. With tied tables a row may be in one
+        table several times: then it is p(row | theta) at posterior means, which sums to one as well, but is no exact
+        average. Where `inference_` divides what is hidden in a row, it is a lower bound.
 
         Parameters
         ----------

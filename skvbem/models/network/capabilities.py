@@ -16,7 +16,8 @@ from skvbem.models.network.sampling import NetworkSampler
 
 
 def capabilities_of(model: DiscreteDAG) -> Capabilities:
-    """The capabilities of a network: all."""
+    """The capabilities of a network: all, but those that need a row to be once in a table, where tables are tied."""
+    is_tied = bool(model.layout.ties)
     sampler = NetworkSampler(model)
     return Capabilities(
         points=sampler,
@@ -24,9 +25,9 @@ def capabilities_of(model: DiscreteDAG) -> Capabilities:
         portions=NetworkPortions(),
         metropolis=sampler,
         relabelings=NetworkRelabelings(model),
-        marginals=NetworkMarginals(model),
+        marginals=None if is_tied else NetworkMarginals(model),
         entropy=partial(latent_entropy, model),
-        information=score_covariance,
+        information=None if is_tied else score_covariance,
         enumeration=partial(log_evidence_by_enumeration, model),
-        dimension=partial(identifiable_dimension, model),
+        dimension=None if is_tied else partial(identifiable_dimension, model),
     )

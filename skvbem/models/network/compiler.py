@@ -131,8 +131,9 @@ class Compiler:
         for hidden, families, factors, tree, sizes, contexts, rows in planned:
             contexts.settle()
             assembly.add_plan(hidden, families, tree, sizes, contexts, [factor.hidden for factor in factors])
+            cells = _cells_at_zero(layout, hidden, families, contexts) if layout.ties else None
             plans.append(
-                Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row, factors)
+                Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row, factors, cells)
             )
         contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
@@ -222,3 +223,14 @@ class Compiler:
                 size = self.layout.table_cells(node)
                 counts[self.layout.first_cell[node] :][:size] += np.bincount(cells, weights=w, minlength=size)
         return counts
+
+
+def _cells_at_zero(layout, hidden, families, contexts) -> np.ndarray:
+    """The cell that each context is in for each family, all hidden nodes in state 0, (n_contexts, n_families)."""
+    cells = np.empty((contexts.n, len(families)), dtype=np.int64)
+    for k, family in enumerate(families):
+        cells[:, k] = layout.first_cell[family]
+        for member, stride in layout.strides[family].items():
+            if member not in hidden:
+                cells[:, k] += contexts.value(member, slice(None)) * stride
+    return cells

@@ -42,13 +42,25 @@ class Completions:
 
 
 def state_offsets(layout: Layout, plan: Plan) -> np.ndarray:
-    """What each joint hidden state adds to cells of a plan's families, (n_states, n_families), in order of cells."""
+    """What each joint hidden state adds to cells of a plan's families, (n_states, n_families).
+
+    Families are in the order of their cells, or, where tables are tied, in that of the plan.
+    """
     digits = np.unravel_index(np.arange(prod(plan.cardinalities)), plan.cardinalities)
     offsets = np.zeros((prod(plan.cardinalities), len(plan.families)), dtype=np.int64)
-    for k, family in enumerate(sorted(plan.families, key=layout.first_cell.__getitem__)):
+    families = plan.families if layout.ties else sorted(plan.families, key=layout.first_cell.__getitem__)
+    for k, family in enumerate(families):
         for node, digit in zip(plan.hidden, digits):
             offsets[:, k] += digit * layout.strides[family].get(node, 0)
     return offsets
+
+
+def cells_at_zero(program: Program, k: int) -> np.ndarray:
+    """The cells of the contexts of a plan, all hidden nodes in state 0, families in the order of `state_offsets`."""
+    plan = program.plans[k]
+    if plan.cells_at_zero is not None:
+        return plan.cells_at_zero
+    return _contexts.hidden_cells(program.contraction, k, len(plan.families))
 
 
 def completions(program: Program, max_terms: int) -> list[Completions]:
@@ -62,10 +74,7 @@ def completions(program: Program, max_terms: int) -> list[Completions]:
     layout, contraction = program.layout, program.contraction
     n_states = [prod(plan.cardinalities) for plan in program.plans]
     _check(program, log(max(n_states, default=1)), max_terms, "at least ")
-    cells = [
-        (_contexts.hidden_cells(contraction, k, len(plan.families)), state_offsets(layout, plan))
-        for k, plan in enumerate(program.plans)
-    ]
+    cells = [(cells_at_zero(program, k), state_offsets(layout, plan)) for k, plan in enumerate(program.plans)]
     weight, group = _contexts.weights(contraction), _groups(layout, cells)
     # w equal rows fall into k states in (w + k - 1 over k - 1) ways
     k = np.repeat(np.array(n_states, dtype=np.int64), [plan.n_contexts for plan in program.plans])

@@ -27,12 +27,16 @@ class Layout:
     n_emissions : int
         So many of the last nodes have an emission in the place of a table. They have no children; their cells, of which
         each joint state of the parents has as many as the node has states here, stand behind all tables.
+    ties : tuple of (int, tuple of int) or None, for each node
+        Of a node whose table is that of another: the other, and for each of its own parents the place of the one that
+        it stands for among the other's parents. Empty where each node has a table of its own.
     """
 
     names: tuple
     cardinalities: tuple[int, ...]
     parents: tuple[tuple[int, ...], ...]
     n_emissions: int = 0
+    ties: tuple[tuple[int, tuple[int, ...]] | None, ...] = ()
     first_cell: tuple[int, ...] = field(init=False)
     strides: tuple[Mapping[int, int], ...] = field(init=False)
     n_cells: int = field(init=False)
@@ -46,10 +50,34 @@ class Layout:
                 stride *= self.cardinalities[member]
             first.append(total)
             strides.append(of_node)
-            total += stride
+            total += stride if self.has_own_table(node) else 0
+        for node, tie in enumerate(self.ties):
+            if tie is not None:
+                other, places = tie
+                first[node] = first[other]
+                of_other = [strides[other][parent] for parent in self.parents[other]]
+                of_parents = {parent: of_other[place] for parent, place in zip(self.parents[node], places)}
+                strides[node] = {node: 1, **of_parents}
         object.__setattr__(self, "first_cell", tuple(first))
         object.__setattr__(self, "strides", tuple(strides))
         object.__setattr__(self, "n_cells", total)
+
+    def has_own_table(self, node: int) -> bool:
+        """Whether a node's table is not that of another."""
+        return not self.ties or self.ties[node] is None
+
+    @cached_property
+    def turned_together(self) -> tuple[tuple[int, ...], ...]:
+        """For each node, those whose states tied tables hold to be the same, itself among them."""
+        label = list(range(len(self.names)))
+        for node, tie in enumerate(self.ties):
+            if tie is not None:
+                other, places = tie
+                pairs = [(node, other), *((p, self.parents[other][k]) for p, k in zip(self.parents[node], places))]
+                for one, like in pairs:
+                    old, new = label[one], label[like]
+                    label = [new if each == old else each for each in label]
+        return tuple(tuple(k for k, each in enumerate(label) if each == mine) for mine in label)
 
     @property
     def n_tables(self) -> int:
@@ -65,7 +93,7 @@ class Layout:
     def row_starts(self) -> np.ndarray:
         """First cell of every distribution of the tables, and the end, (n_rows + 1,)."""
         starts = [np.arange(self.first_cell[j], self.first_cell[j] + self.table_cells(j), self.cardinalities[j])
-                  for j in range(self.n_tables)]  # fmt: skip
+                  for j in range(self.n_tables) if self.has_own_table(j)]  # fmt: skip
         return np.concatenate([*starts, [self.n_table_cells]]).astype(np.int64)
 
     @cached_property
@@ -99,8 +127,13 @@ class Layout:
 
     def table(self, flat: np.ndarray, node: int) -> np.ndarray:
         """The table of one node in a flat array (n_cells, ...), with trailing axes kept."""
-        first = self.first_cell[node]
-        return flat[first : first + self.table_cells(node)].reshape(self.table_shape(node) + flat.shape[1:])
+        first, tie = self.first_cell[node], self.ties[node] if self.ties else None
+        cells = flat[first : first + self.table_cells(node)]
+        if tie is None:
+            return cells.reshape(self.table_shape(node) + flat.shape[1:])
+        other, places = tie
+        whole = cells.reshape(self.table_shape(other) + flat.shape[1:])
+        return whole.transpose(*places, *range(len(places), whole.ndim))
 
 
 def complete_cells(layout: Layout, columns: Mapping[int, np.ndarray], node: int):

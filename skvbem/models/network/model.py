@@ -41,11 +41,21 @@ class DiscreteDAG(LatentModel):
         Number of states of every node.
     prior : mapping of node to ndarray
         Dirichlet concentrations, axes (*parents, node).
+    ties : mapping of node to tuple, optional
+        Node -> the family (*parents, other) of another node, whose table is also its own: parents in the order of its
+        own ones.
     partition : Partition, optional
         Clusters of hidden nodes that q(x) is a product over; by default it is exact.
     """
 
-    def __init__(self, dag: DAG, cardinalities: Mapping, prior: Mapping, partition: Partition | None = None):
+    def __init__(
+        self,
+        dag: DAG,
+        cardinalities: Mapping,
+        prior: Mapping,
+        ties: Mapping | None = None,
+        partition: Partition | None = None,
+    ):
         self.dag, self.partition = dag, partition
         position = {node: k for k, node in enumerate(dag.nodes)}
         self.position = position
@@ -53,9 +63,26 @@ class DiscreteDAG(LatentModel):
             dag.nodes,
             tuple(cardinalities[node] for node in dag.nodes),
             tuple(tuple(position[p] for p in dag.parents(node)) for node in dag.nodes),
+            ties=tuple(self._tie(ties.get(node)) for node in dag.nodes) if ties else (),
         )
-        flat = [np.asarray(prior[node], dtype=float).ravel() for node in dag.nodes]
-        self.prior = Dirichlet(np.concatenate(flat), self.layout.row_starts)
+        self.prior = Dirichlet(self.flat(prior), self.layout.row_starts)
+
+    def _tie(self, family: tuple | None) -> tuple[int, tuple[int, ...]] | None:
+        if family is None:
+            return None
+        *parents, other = family
+        return self.position[other], tuple(self.dag.parents(other).index(parent) for parent in parents)
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why a network with tied tables lacks capabilities that others have, in sentences, by their names."""
+        why = "Some of its tables are tied, so that a row may be in one table several times. Take {}."
+        others = {
+            "information": "'ais', 'importance', 'collapsed', 'cheeseman_stutz' or 'lower_bound'",
+            "dimension": "dimension='free', which counts a tied table once",
+            "marginals": "a score that draws completions",
+        }
+        return {name: why.format(instead) for name, instead in others.items()} if self.layout.ties else {}
 
     def with_partition(self, partition: Partition | None) -> DiscreteDAG:
         """The network with another family of q(x): exact if None."""
@@ -69,7 +96,8 @@ class DiscreteDAG(LatentModel):
 
     def flat(self, tables: Mapping) -> np.ndarray:
         """One table per node as a flat array."""
-        return np.concatenate([np.asarray(tables[node], dtype=float).ravel() for node in self.dag.nodes])
+        own = [node for node, k in self.position.items() if self.layout.has_own_table(k)]
+        return np.concatenate([np.asarray(tables[node], dtype=float).ravel() for node in own])
 
     def columns(self, data: Rows) -> dict[int, np.ndarray]:
         """Codes of the observed nodes by position."""

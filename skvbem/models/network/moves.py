@@ -67,9 +67,9 @@ class StatesSharedOut:
     def _shared_out(self, latent: int, states: np.ndarray, joined: tuple[int, int] | None) -> np.ndarray:
         """Statistics (n_cells,) in which states share their counts, once the second of two joined went to the first."""
         statistics = self.statistics.copy()
-        for node in (latent, *self.layout.children[latent]):
+        for node, member in self._tables_of(latent):
             family = (*self.layout.parents[node], node)
-            table = np.moveaxis(self.layout.table(statistics, node), family.index(latent), 0)
+            table = np.moveaxis(self.layout.table(statistics, node), family.index(member), 0)
             if joined is not None:
                 into, gone = joined
                 table[into] += table[gone]
@@ -77,14 +77,29 @@ class StatesSharedOut:
             pooled = table[states].sum(axis=0)
             share = self._rng.standard_exponential((len(states), *pooled.shape))
             share /= share.sum(axis=0)
-            if self._blur and node != latent:
+            if self._blur and node != member:
                 even = pooled.mean(axis=-1, keepdims=True)
                 pooled = (1.0 - self._blur) * pooled + self._blur * even
             table[states] = pooled * share
         return statistics
 
+    def _tables_of(self, latent: int) -> Iterator[tuple[int, int]]:
+        """Each table that knows a latent, or one whose states are tied to its own, with that member of the family."""
+        seen = set()
+        for member in self.layout.turned_together[latent]:
+            for node in (member, *self.layout.children[member]):
+                key = self.layout.first_cell[node], self.layout.strides[node][member]
+                if key not in seen:
+                    seen.add(key)
+                    yield node, member
+
 
 def _worth_moving(layout: Layout, latents: Sequence[int]) -> list[int]:
     """Latents whose states may change while something hidden stays as it is: the only one of two states is not."""
-    movable = [k for k in latents if layout.cardinalities[k] > 1 and layout.children[k]]
+    movable = [
+        k
+        for k in latents
+        if layout.cardinalities[k] > 1 and layout.children[k] and layout.turned_together[k][0] == k
+        and set(layout.turned_together[k]) <= set(latents)
+    ]  # fmt: skip
     return movable if len(movable) > 1 or any(layout.cardinalities[k] > 2 for k in movable) else []

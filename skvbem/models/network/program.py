@@ -58,6 +58,8 @@ class Plan:
         The nodes whose tables touch the hidden nodes.
     factors : tuple of RowFactor
         Factors of emissions that do. With any, each row is a context.
+    cells_at_zero : ndarray of shape (n_contexts, n_families), optional
+        Where tables are tied, the cell that each context is in for each family, all hidden nodes in state 0.
     """
 
     hidden: tuple[int, ...]
@@ -69,6 +71,7 @@ class Plan:
     context_of_row: np.ndarray | None
     row_of_context: np.ndarray | None
     factors: tuple[RowFactor, ...] = ()
+    cells_at_zero: np.ndarray | None = None
 
     def clique_shape(self, position: int) -> tuple[int, ...]:
         """Number of states of the nodes of one clique."""

@@ -52,7 +52,13 @@ class NetworkRelabelings:
         dag, tables = self.model.dag, self.model.tables(self.prior)
         ancestors = dag.ancestors([node for node in dag.nodes if node not in hidden])
         seen_through = [node for node in hidden if node in ancestors]
-        return log_n_relabelings(dag, tables, seen_through, self.relabelings(hidden))
+        relabelings = self.relabelings(hidden)
+        if relabelings is None and self.model.layout.ties:
+            raise TooLargeError(
+                "The relabelings of hidden nodes whose tables are tied are too many to try one by one. Do without the "
+                "alias correction, or give hidden nodes fewer states."
+            )
+        return log_n_relabelings(dag, tables, seen_through, relabelings)
 
     def listed_relabelings(self, hidden: Sequence, limit: int) -> np.ndarray:
         """Each as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
@@ -82,12 +88,14 @@ def relabelings_of(layout: Layout, prior: np.ndarray, hidden: Collection[int], l
     hidden = sorted(node for node in hidden if children.get(node) and layout.cardinalities[node] > 1)
     if not hidden:
         return ListedRelabelings(np.arange(layout.n_cells)[None])
-    if len(hidden) == 1:
+    if len(hidden) == 1 and not layout.ties:
         cells = _cells_of_states(layout, hidden[0], children)
         if np.all(prior[cells] == prior[cells[0]]):
             return relabelings_of_states(cells)
     alike = _alike(layout, hidden, children)
-    if prod(factorial(layout.cardinalities[node]) for node in hidden) * prod(map(factorial, map(len, alike))) > limit:
+    firsts = [layout.turned_together[node][0] for node in hidden]
+    n_of_states = prod(factorial(layout.cardinalities[node]) for node in dict.fromkeys(firsts))
+    if n_of_states * prod(map(factorial, map(len, alike))) > limit:
         return None
     relabeled = []
     for nodes in _node_permutations(layout, alike, children):
@@ -141,19 +149,35 @@ def _node_permutations(
 def _relabeled_cells(
     layout: Layout, nodes: Mapping[int, int], hidden: Sequence[int], children: Mapping[int, tuple[int, ...]]
 ) -> np.ndarray:
-    """For each permutation of states, each cell's stand-in among the relabeled tables, (n_permutations, n_cells)."""
-    states = {node: np.array(list(permutations(range(layout.cardinalities[node])))) for node in hidden}
-    which = np.indices([len(states[node]) for node in hidden]).reshape(len(hidden), -1)
-    picked = {node: states[node][k] for node, k in zip(hidden, which)}
+    """For each permutation of states, each cell's stand-in among the relabeled tables, (n_permutations, n_cells).
+
+    Nodes whose states tied tables hold to be the same are relabeled together, and not at all if one is observed. A
+    permutation of nodes may contradict ties; what is left are those relabelings that give all tied tables the same.
+    """
+    first_of = {node: layout.turned_together[node][0] for node in hidden}
+    states = {
+        first: np.array(list(permutations(range(layout.cardinalities[first]))))[
+            : None if set(layout.turned_together[first]) <= set(hidden) else 1
+        ]
+        for first in dict.fromkeys(first_of.values())
+    }
+    which = np.indices([len(of) for of in states.values()]).reshape(len(states), -1)
+    of_first = {first: states[first][k] for first, k in zip(states, which)}
+    picked = {node: of_first[first] for node, first in first_of.items()}
     cells = np.tile(np.arange(layout.n_cells), (which.shape[1], 1))
+    kept, filled = np.ones(len(cells), dtype=bool), set()
     for node in children:
         members = (*layout.parents[node], node)
-        digits = dict(zip(members, np.unravel_index(np.arange(layout.table_cells(node)), layout.table_shape(node))))
+        shape = tuple(layout.cardinalities[member] for member in members)
+        digits = dict(zip(members, np.unravel_index(np.arange(prod(shape)), shape)))
         image = nodes.get(node, node)
-        first = layout.first_cell[node]
-        target = cells[:, first : first + layout.table_cells(node)]
-        target[...] = layout.first_cell[image]
+        place = layout.first_cell[node] + sum(layout.strides[node][member] * digit for member, digit in digits.items())
+        target = np.full((len(cells), prod(shape)), layout.first_cell[image])
         for member, digit in digits.items():
             relabeled = picked[member][:, digit] if member in picked else digit
             target += relabeled * layout.strides[image][nodes.get(member, member)]
-    return cells
+        if layout.first_cell[node] in filled:
+            kept &= (cells[:, place] == target).all(axis=1)
+        cells[:, place] = target
+        filled.add(layout.first_cell[node])
+    return cells[kept]

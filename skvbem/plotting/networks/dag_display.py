@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean
+from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.plotting.labels import INK, percent
 from skvbem.plotting.networks.layout import layered_layout
-from skvbem.plotting.networks.probable_edges import with_probable_edges
+from skvbem.plotting.networks.probable_edges import layered, with_probable_edges, with_probable_lines
 from skvbem.plotting.requirements import need_matplotlib
 from skvbem.spaces.settings import resolve_latents
 
@@ -30,7 +31,7 @@ _LINE = "#7b8794"
 
 
 class DAGDisplay:
-    """A directed acyclic graph in layers: latents shaded ellipses, columns boxes, arrows from parent to child.
+    """A graph in layers: latents shaded ellipses, columns boxes, arrows from parent to child, or plain lines.
 
     Make one with :meth:`from_estimator`, :meth:`from_search` or :meth:`from_structure`; the constructor only stores.
 
@@ -49,6 +50,8 @@ class DAGDisplay:
         The number whose arrow is as wide as arrows get; by default the largest there is.
     dashed : collection of (parent, child), default=()
         Edges drawn dashed.
+    undirected : bool, default=False
+        Whether edges have no direction: they are drawn as lines, and their ends may be given in either order.
 
     Attributes
     ----------
@@ -69,13 +72,15 @@ class DAGDisplay:
     {'class': 0, 'x': 1, 'y': 1}
     """
 
-    def __init__(self, dag, *, latents=(), edge_widths=None, edge_widths_title=None, full_width=None, dashed=()):
+    def __init__(self, dag, *, latents=(), edge_widths=None, edge_widths_title=None, full_width=None, dashed=(),
+                 undirected=False):  # fmt: skip
         self.dag = dag
         self.latents = latents
         self.edge_widths = edge_widths
         self.edge_widths_title = edge_widths_title
         self.full_width = full_width
         self.dashed = dashed
+        self.undirected = undirected
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None, edge_widths="mutual_information", node_labels=None):
@@ -101,11 +106,12 @@ class DAGDisplay:
         "mutual_information" is I(child; parent | the child's other parents), in nats per row: what one learns of the
         child from this parent once its other parents are known, with the child's table as fitted and the states of its
         parents as often as expected in the data. It is what the expected log probability of a child loses if the edge
-        is taken out; an edge that changes nothing has zero.
+        is taken out; an edge that changes nothing has zero. Where the structure was given as an undirected graph, it is
+        I(node; other), which has no direction.
         """
         need_matplotlib(cls.__name__)
         check_is_fitted(estimator, "structure_")
-        dag = estimator.structure_
+        dag, undirected = estimator.structure_, hasattr(estimator, "cliques_")
         title = None
         if isinstance(edge_widths, str):
             if edge_widths != "mutual_information":
@@ -113,10 +119,13 @@ class DAGDisplay:
                     "The 'edge_widths' parameter of DAGDisplay must be 'mutual_information', a mapping of (parent, "
                     f"child) to numbers >= 0, or None. Got {edge_widths!r} instead."
                 )
-            edge_widths = edge_information(dag, estimator.tables_, estimator.counts_)
+            information = pair_information if undirected else edge_information
+            edge_widths = information(dag, estimator.tables_, estimator.counts_)
             title = "what a parent tells of its child,\ngiven the other parents (nats per row)"
+            if undirected:
+                title = "what two nodes tell of each other (nats per row)"
         latents = {name: estimator.tables_[name].shape[-1] for name in estimator.latent_names_}
-        return cls(dag, latents=latents, edge_widths=edge_widths, edge_widths_title=title).plot(
+        return cls(dag, latents=latents, edge_widths=edge_widths, edge_widths_title=title, undirected=undirected).plot(
             ax=ax, node_labels=node_labels
         )
 
@@ -148,8 +157,10 @@ class DAGDisplay:
         check_is_fitted(search, "edge_probabilities_")
         table, best = search.edge_probabilities_, search.best_structure_
         probability = dict(zip(product(*(level.tolist() for level in table.levels)), np.ravel(table.values).tolist()))
-        dag, dashed, left_out = with_probable_edges(best, probability, least)
-        title = ["probability of an arrow"]
+        undirected = is_undirected(best)
+        joined = with_probable_lines if undirected else with_probable_edges
+        dag, dashed, left_out = joined(best, probability, least)
+        title = ["probability of an edge" if undirected else "probability of an arrow"]
         if dashed:
             title.append("dashed: not in the best structure")
         if left_out:
@@ -165,6 +176,7 @@ class DAGDisplay:
             edge_widths_title="\n".join(title),
             full_width=1.0,
             dashed=dashed,
+            undirected=undirected,
         ).plot(ax=ax, node_labels=node_labels)
 
     @classmethod
@@ -173,8 +185,8 @@ class DAGDisplay:
 
         Parameters
         ----------
-        structure : DAG, list of (parent, child) edges, mapping child -> parents, networkx.DiGraph or str
-            As for `VBDiscreteDAG`.
+        structure : DAG, list of (parent, child) edges, mapping child -> parents, networkx graph, UndirectedGraph or str
+            As for `VBDiscreteDAG`; an undirected graph need not be chordal.
         latents : mapping of node to int, or collection of nodes, default=()
             The hidden nodes, with their numbers of states if these are to be shown.
         ax : matplotlib Axes, default=None
@@ -188,8 +200,10 @@ class DAGDisplay:
         -------
         DAGDisplay
         """
-        dag = DAG.coerce(structure)
-        return cls(dag, latents=latents, edge_widths=edge_widths).plot(ax=ax, node_labels=node_labels)
+        undirected = is_undirected(structure)
+        dag = layered(UndirectedGraph.coerce(structure)) if undirected else DAG.coerce(structure)
+        display = cls(dag, latents=latents, edge_widths=edge_widths, undirected=undirected)
+        return display.plot(ax=ax, node_labels=node_labels)
 
     def plot(self, ax=None, *, node_labels=None):
         """Draw the graph.
@@ -234,7 +248,8 @@ class DAGDisplay:
         ax.set_axis_off()
         widths = self._widths()
         for edge, line in layout.lines.items():
-            _draw_arrow(ax, line, widths[edge], scale, "dashed" if edge in self.dashed else "solid")
+            style = "dashed" if edge in self.dashed else "solid"
+            _draw_arrow(ax, line, widths[edge], scale, style, has_head=not self.undirected)
         for node in self.dag.nodes:
             _draw_node(ax, layout.centers[node], sizes[node], labels[node], node in n_states, n_states.get(node), scale)
         if self.edge_widths is not None and self.dag.edges:
@@ -267,35 +282,44 @@ class DAGDisplay:
                 "The 'edge_widths' parameter of DAGDisplay must be a mapping of (parent, child) to numbers >= 0. Got "
                 f"{self.edge_widths!r} instead."
             )
-        strange = [edge for edge in self.edge_widths if edge not in self.dag.edges]
+        edges = {*self.dag.edges, *((b, a) for a, b in self.dag.edges if self.undirected)}
+        strange = [edge for edge in self.edge_widths if edge not in edges]
         if strange:
             raise ValueError(
                 f"The 'edge_widths' parameter of DAGDisplay names {strange[0]!r}, which is no edge (parent, child)."
             )
         for edge in self.dag.edges:
-            value = self.edge_widths.get(edge)
+            value = self._width(edge)
             if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
                 raise ValueError(
                     "The 'edge_widths' parameter of DAGDisplay must give each edge (parent, child) a finite number "
                     f">= 0. Got {value!r} for {edge!r} instead."
                 )
 
+    def _width(self, edge: tuple):
+        """The number of an edge, whose ends may be given in either order if it has no direction."""
+        return self.edge_widths.get(edge, self.edge_widths.get(edge[::-1]) if self.undirected else None)
+
     def _widths(self) -> dict:
         if self.edge_widths is None:
             return dict.fromkeys(self.dag.edges, 1.2)
         most = self._strongest()
-        return {edge: max(_THIN, _THICK * self.edge_widths[edge] / most if most else 0.0) for edge in self.dag.edges}
+        return {edge: max(_THIN, _THICK * self._width(edge) / most if most else 0.0) for edge in self.dag.edges}
 
     def _strongest(self) -> float:
         if self.full_width is not None:
             return self.full_width
-        return max((self.edge_widths[edge] for edge in self.dag.edges), default=0.0)
+        return max((self._width(edge) for edge in self.dag.edges), default=0.0)
 
     def _key_height(self) -> float:
         return 0.43 + 0.16 * (self._key_title().count("\n") + 1)
 
     def _key_title(self) -> str:
-        return "strength of an arrow" if self.edge_widths_title is None else self.edge_widths_title
+        return (
+            f"strength of {'a line' if self.undirected else 'an arrow'}"
+            if self.edge_widths_title is None
+            else self.edge_widths_title
+        )
 
     def _draw_key(self, ax, middle: float, bottom: float, scale: float) -> None:
         """Draw two sample lines with their strengths, and say what the widths mean."""
@@ -363,8 +387,8 @@ def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | No
         ax.text(x, y - above / 2, _note(n_states), size=0.75 * _FONT_SIZE * scale, **font)
 
 
-def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str) -> None:
-    """Draw a line that ends in a triangle; a thicker line has a larger one."""
+def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str, *, has_head: bool) -> None:
+    """Draw a line that ends in a triangle, if it has a head; a thicker line has a larger one."""
     from matplotlib.patches import PathPatch, Polygon
     from matplotlib.path import Path
 
@@ -373,7 +397,7 @@ def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str) ->
     head = min(head, 0.8 * run[-1])
     neck = run[-1] - head
     base = np.array([np.interp(neck, run, line[:, k]) for k in (0, 1)])
-    shaft = np.vstack([line[run < neck], base])
+    shaft = np.vstack([line[run < neck], base]) if has_head else line
     along = (line[-1] - base) / max(np.linalg.norm(line[-1] - base), 1e-12)
     across = np.array([-along[1], along[0]]) * (0.035 + 0.9 * width / 72)
     ax.add_patch(
@@ -388,7 +412,22 @@ def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str) ->
             zorder=1,
         )
     )
-    ax.add_patch(Polygon([base + across, line[-1], base - across], facecolor=_LINE, linewidth=0, zorder=1))
+    if has_head:
+        ax.add_patch(Polygon([base + across, line[-1], base - across], facecolor=_LINE, linewidth=0, zorder=1))
+
+
+def pair_information(dag, tables: Mapping, counts: Mapping) -> dict:
+    """I(child; parent) of every edge, nats, where the parents' states occur as counted."""
+    information = {}
+    for child in dag.nodes:
+        given = np.asarray(counts[child]).sum(axis=-1, keepdims=True)
+        given = given / given.sum() if given.sum() > 0 else np.full_like(given, 1.0 / given.size)
+        joint = given * np.asarray(tables[child])
+        for axis, parent in enumerate(dag.parents(child)):
+            pair = joint.sum(axis=tuple(k for k in range(joint.ndim - 1) if k != axis))
+            independent = pair.sum(axis=0, keepdims=True) * pair.sum(axis=1, keepdims=True)
+            information[parent, child] = max(float((xlogy(pair, pair) - xlogy(pair, independent)).sum()), 0.0)
+    return information
 
 
 def edge_information(dag, tables: Mapping, counts: Mapping) -> dict:

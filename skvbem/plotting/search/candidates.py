@@ -7,6 +7,7 @@ from itertools import permutations, product
 from math import factorial, prod
 
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.spaces.settings import hidden_graph, value_key
 
 # Ways to name latents that are tried, and letters of a name.
@@ -34,7 +35,7 @@ def _short_name(setting: Mapping, best: Mapping, differing: Iterable[str]) -> st
     if graph_and_latents is not None and of_best is not None:
         is_best = value_key(setting) == value_key(best)
         parts = (
-            [_families(graph_and_latents[0].edges) or "no edges"]
+            [_told(graph_and_latents[0].edges, is_undirected(graph_and_latents[0])) or "no edges"]
             if is_best
             else _differences(*graph_and_latents, *of_best)
         )
@@ -43,20 +44,32 @@ def _short_name(setting: Mapping, best: Mapping, differing: Iterable[str]) -> st
     return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1].rstrip()}…"
 
 
-def _differences(dag: DAG, latents: Mapping, best: DAG, of_best: Mapping) -> list[str]:
+def _differences(
+    dag: DAG | UndirectedGraph, latents: Mapping, best: DAG | UndirectedGraph, of_best: Mapping
+) -> list[str]:
     """Edges that a graph has more and less than the best, with exchangeable latents named so that these are fewest."""
-    theirs, place = set(best.edges), {node: k for k, node in enumerate(dict.fromkeys((*best.nodes, *dag.nodes)))}
-    ours = min(
-        (_renamed(dag.edges, naming) for naming in _namings(latents, of_best)), key=lambda ours: len(ours ^ theirs)
-    )
+    place = {node: k for k, node in enumerate(dict.fromkeys((*best.nodes, *dag.nodes)))}
+    lines = is_undirected(dag) and is_undirected(best)
+
+    def in_order(edge: tuple) -> tuple:
+        return tuple(sorted(edge, key=place.__getitem__)) if lines and set(edge) <= place.keys() else edge
+
+    theirs = set(map(in_order, best.edges))
+    all_ours = (set(map(in_order, _renamed(dag.edges, naming))) for naming in _namings(latents, of_best))
+    ours = min(all_ours, key=lambda ours: len(ours ^ theirs))
     parts = [
-        told if len(told := f"{sign} {_families(edges)}") < _MAX_LETTERS else f"{sign} {len(edges)} edges"
+        told if len(told := f"{sign} {_told(edges, lines)}") < _MAX_LETTERS else f"{sign} {len(edges)} edges"
         for sign, differing in (("+", ours - theirs), ("−", theirs - ours))
         if (edges := sorted(differing, key=lambda edge: (place[edge[0]], place[edge[1]])))
     ]
     if sorted(latents.values()) != sorted(of_best.values()):
         parts.append(f"{' and '.join(map(str, latents.values()))} states" if latents else "nothing hidden")
     return parts or ["the same edges"]
+
+
+def _told(edges: Iterable[tuple], lines: bool) -> str:
+    """Edges in words: without directions one by one, else every parent with its children."""
+    return "   ".join(f"{a} – {b}" for a, b in edges) if lines else _families(edges)
 
 
 def _families(edges: Iterable[tuple]) -> str:

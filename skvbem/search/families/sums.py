@@ -67,7 +67,7 @@ class FamilySums:
         return {
             "values": values,
             "errors": {name: 0.0 for name, scorer in self._scorers.items() if SCORES[scorer.kind].random},
-            "n_free_parameters": network.dag.n_free_parameters(network.cardinalities),
+            "n_free_parameters": network.n_free_parameters,
         }
 
     @cached_property
@@ -92,6 +92,10 @@ class FamilySums:
         network = estimator.network(self._reading)
         if network.latents:
             raise NotASum("needs complete data; there are latents")
+        if network.ties:
+            raise NotASum("needs a table of its own for every node; some are tied")
+        if network.undirected is not None and network.given_prior != "bdeu":
+            raise NotASum("needs prior='bdeu' for undirected structures: tables have to fit each graph")
         score = self._summed(name)
         key = key, score.is_penalized_likelihood, score.penalty_discount
         if key not in self._remembered:

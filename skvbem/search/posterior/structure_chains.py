@@ -99,6 +99,8 @@ def graphs_of(job: Job, settings: Sequence[Mapping]) -> Graphs:
     if len({rest(setting) for setting in settings}) > 1:
         raise NoChains("candidates differ in more than their graphs")
     networks = [job.network(setting) for setting in settings]
+    if any(network.ties for network in networks):
+        raise NoChains("tables are tied")
     sizes: dict[Hashable, set[int]] = {}
     for network in networks:
         for name, n_states in network.latents.items():

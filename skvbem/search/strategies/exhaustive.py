@@ -135,8 +135,7 @@ class Ceiling:
     def __call__(self, setting: Mapping) -> float:
         """The ceiling of one setting, nats."""
         network = self.job.network(setting)
-        n_free_parameters = network.dag.n_free_parameters(network.cardinalities)
-        return self.log_likelihood - self.per_parameter * n_free_parameters + _ROUNDING
+        return self.log_likelihood - self.per_parameter * network.n_free_parameters + _ROUNDING
 
 
 def highest_log_likelihood(rows: Rows) -> float:

@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 
 from skvbem.errors import TooLargeError
+from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import shown
 from skvbem.spaces import Space
 from skvbem.spaces.moves import possible_edge_moves
@@ -79,14 +80,10 @@ def edge_moves_within(space: Space, setting: Mapping) -> list:
 
     A setting that one leads to may still be outside of the space, with a latent that has no child.
     """
-    graph_and_latents = hidden_graph(setting)
-    if (
-        not isinstance(space, StructureSpace)
-        or graph_and_latents is None
-        or not space.rules.allow(graph_and_latents[0])
-    ):
+    graph, _ = hidden_graph(setting) or (None, {})
+    if not isinstance(space, StructureSpace) or not isinstance(graph, DAG) or not space.rules.allow(graph):
         return []
-    return list(possible_edge_moves(graph_and_latents[0], space.rules))
+    return list(possible_edge_moves(graph, space.rules))
 
 
 def _n_edges(setting: Mapping) -> int | None:

@@ -55,6 +55,8 @@ def why_no_bounds(job: Job) -> str:
         return f"{NEEDS_EVIDENCE}. Take 'greedy' for others."
     if getattr(job.estimator, "inference", "exact") != "exact":
         return "needs inference='exact': it completes rows by q(x). Take 'greedy'."
+    if job.estimator.ties:
+        return "needs a table of its own for every node, without 'ties'. Take 'greedy' or 'exhaustive'."
     if job.estimator.learn_prior:
         return (
             "needs learn_prior=False: one q(x) bounds the evidence under one prior. Take 'greedy', or a grid of priors."
