@@ -25,7 +25,6 @@ from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.network.asking import AskedNetwork
 from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
-from skvbem.estimators.network.network import Network
 from skvbem.estimators.network.inference import (
     check_exact,
     clusters_of_latents,
@@ -34,6 +33,7 @@ from skvbem.estimators.network.inference import (
     row_gap,
     with_clusters,
 )
+from skvbem.estimators.network.network import Network
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
