@@ -22,20 +22,19 @@ from skvbem._compat import (
     Options,
     StrOptions,
     fit_context,
-    warn,
 )
-from skvbem.errors import SearchWarning
 from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.graphs.dag import DAG
 from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
 from skvbem.search._delegation import BestEstimatorDelegation
 from skvbem.search._progress import Progress
-from skvbem.search._results import describe, results_table
+from skvbem.search._results import results_table
 from skvbem.search._scoring import scorer_for, scorings_by_name
+from skvbem.search._telling import tell_of_doubts, tell_of_failures, tell_of_inference
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
-from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, Record
+from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.posterior.candidates import EVIDENCE, MAX_SAMPLED, Ranker, Ranking
@@ -305,7 +304,7 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             if not tried:
                 none = "there is none" if space.n_settings == 0 else f"the strategy {strategy!r} tried none"
                 raise ValueError(f"{type(self).__name__} has no candidate: {none} in {space!r}.")
-            self._refuse_if_all_failed(tried)
+            tell_of_failures(tried, self.error_score, type(self).__name__)
             log_priors = np.array([prior.log_weight(setting, space) for setting, _ in tried], dtype=float)
             graphs = None
             if not isinstance(rescoring, EvidenceScorer):
@@ -322,8 +321,8 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
             "timed_out_": runner.over == "time_limit",
             "n_splits_": _n_splits(job),
         }
-        self._tell_of_doubts(state["cv_results_"], state["best_index_"])
-        self._tell_of_inference(state["cv_results_"]["inference"], job)
+        tell_of_doubts(state["cv_results_"], state["best_index_"])
+        tell_of_inference(state["cv_results_"]["inference"], job.scorers)
         state |= self._structures(job, state, graphs)
         state |= self._refitted(job, state, report)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
@@ -373,44 +372,6 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
                 f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
             )
         return AllRowsJob(estimator, X, y, params, names, self.error_score, readings)
-
-    def _refuse_if_all_failed(self, tried: list[tuple[dict, Record]]) -> None:
-        failures = [(setting, record.failure) for setting, record in tried if record.failure]
-        if len(failures) == len(tried):
-            reasons = dict.fromkeys(failure for _, failure in failures)
-            raise ValueError(
-                f"All {len(tried)} candidates of {type(self).__name__} failed, with these errors:\n"
-                + "\n".join(reasons)
-            )
-        if failures:
-            warn(
-                f"{len(failures)} of {len(tried)} candidates failed and have the score {self.error_score}. The first: "
-                f"{describe(failures[0][0])}: {failures[0][1]} See cv_results_['failure'].",
-                SearchWarning,
-            )
-
-    def _tell_of_doubts(self, table: dict, best: int) -> None:
-        doubted = np.flatnonzero(table["doubts"] != "")
-        if len(doubted):
-            one = best if table["doubts"][best] else int(doubted[0])
-            which = "the best of them" if one == best else "not the best"
-            warn(
-                f"{len(doubted)} of {len(table['doubts'])} candidates, {which}, have scores that should not be "
-                f"trusted. {describe(table['params'][one])}: {table['doubts'][one]} See cv_results_['doubts'].",
-                SearchWarning,
-            )
-
-    @staticmethod
-    def _tell_of_inference(inference: np.ndarray, job: Job) -> None:
-        looser = np.flatnonzero(inference != "exact")
-        kinds = {getattr(score, "kind", None) for score in job.scorers.values()}
-        if 0 < len(looser) < len(inference) and not kinds <= {"collapsed", "collapsed_ascent"}:
-            warn(
-                f"{len(looser)} of {len(inference)} candidates have bounds by a q(x) in clusters, the others by an "
-                "exact one: the looser bounds make them look worse. Give all the same 'inference', or take "
-                "scoring='collapsed', which closes most of the difference. See cv_results_['inference'].",
-                SearchWarning,
-            )
 
     def _rescoring(self, score: Callable) -> EvidenceScorer | str | None:
         """What candidates are scored by again: "evidence", a score, or nothing."""
