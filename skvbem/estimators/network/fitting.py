@@ -102,10 +102,11 @@ def point_of(model: DiscreteDAG, tables: Mapping, where: str) -> np.ndarray:
                 f"Got {np.array2string(table, threshold=20, separator=', ')} instead. Network.smoothed fills zeros."
             )
         table = table / table.sum(axis=-1, keepdims=True)
-        own = model.dag.nodes[model.layout.first_cell.index(model.layout.first_cell[k])]
-        if own != node and own in tables and not np.allclose(target, table, atol=1e-6):
+        tie = model.layout.ties[k] if model.layout.ties else None
+        shared = node if tie is None else model.dag.nodes[tie[0]]
+        if shared != node and shared in tables and not np.allclose(target, table, atol=1e-6):
             raise ValueError(
-                f"The tables of {own!r} and {node!r} in {where} differ; the two are tied. Give one of them."
+                f"The tables of {shared!r} and {node!r} in {where} differ; the two are tied. Give one of them."
             )
         target[...] = table
     return flat

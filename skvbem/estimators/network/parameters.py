@@ -115,8 +115,8 @@ class CandidateNetwork:
     def n_free_parameters(self) -> int:
         """Cells less one per distribution, over all tables, a tied one counted once."""
         dag, sizes = self.dag, self.cardinalities
-        own = [node for node in dag.nodes if node not in self.ties]
-        return sum((sizes[node] - 1) * prod(sizes[parent] for parent in dag.parents(node)) for node in own)
+        with_table = [node for node in dag.nodes if node not in self.ties]
+        return sum((sizes[node] - 1) * prod(sizes[parent] for parent in dag.parents(node)) for node in with_table)
 
     def check_prior(self) -> None:
         """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""

@@ -96,8 +96,8 @@ class DiscreteDAG(LatentModel):
 
     def flat(self, tables: Mapping) -> np.ndarray:
         """One table per node as a flat array."""
-        own = [node for node, k in self.position.items() if self.layout.has_own_table(k)]
-        return np.concatenate([np.asarray(tables[node], dtype=float).ravel() for node in own])
+        with_table = [node for node, k in self.position.items() if self.layout.has_own_table(k)]
+        return np.concatenate([np.asarray(tables[node], dtype=float).ravel() for node in with_table])
 
     def columns(self, data: Rows) -> dict[int, np.ndarray]:
         """Codes of the observed nodes by position."""

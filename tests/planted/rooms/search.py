@@ -67,7 +67,7 @@ ERRORS = {
         )
     ],
     "candidates are pruned by twice their penalty": [
-        ("self.per_parameter * n_free_parameters", "2.0 * self.per_parameter * n_free_parameters")
+        ("self.per_parameter * network.n_free_parameters", "2.0 * self.per_parameter * network.n_free_parameters")
     ],
     "candidates that read in their own ways share a reading": [
         ("key = content([(name, params.get(name)) for name in sorted(self._varied)])", 'key = "any"')
