@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import check_feature_names_in
 from skvbem.estimators.reporting import ReportingEstimator
+from skvbem.graphs.dag import DAG
 
 
 class LatentNodesEstimator(ReportingEstimator):
@@ -22,6 +24,21 @@ class LatentNodesEstimator(ReportingEstimator):
         """How each latent's states are used, a dict of latent to LatentStates."""
         check_is_fitted(self)
         return {name: self._fitted_.states_of(name) for name in self.latent_names_}
+
+    @abstractmethod
+    def graph(self, reading: Any) -> tuple[DAG, dict]:
+        """The graph that this estimator fits to what was read, with its latents, for searches.
+
+        Parameters
+        ----------
+        reading : Reading
+
+        Returns
+        -------
+        structure : DAG
+        latents : dict of latent to int
+            Numbers of states.
+        """
 
     @abstractmethod
     def _latent_marginals(self, X) -> list[np.ndarray]:

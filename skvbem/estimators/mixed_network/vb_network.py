@@ -224,11 +224,28 @@ class VBNetwork(LatentNodesEstimator):
     def _learns_prior(self) -> bool:
         return False
 
+    def graph(self, reading: MixedReading) -> tuple[DAG, dict]:
+        """The graph that this estimator fits to what was read, with its latents, for searches.
+
+        Parameters
+        ----------
+        reading : MixedReading
+
+        Returns
+        -------
+        structure : DAG
+        latents : dict of latent to int
+            Numbers of states.
+        """
+        owner = type(self).__name__
+        latents = resolve_latents(self.latents, self.structure, owner)
+        nodes, _ = nodes_of(reading.columns)
+        return resolve_structure(self.structure, latents, nodes, owner), latents
+
     def _model(self, reading: MixedReading) -> MixedNetwork:
         owner = type(self).__name__
         nodes, n_categories = nodes_of(reading.columns)
-        latents = resolve_latents(self.latents, self.structure, owner)
-        dag = resolve_structure(self.structure, latents, nodes, owner)
+        dag, latents = self.graph(reading)
         self._check_tables(reading.columns)
         with_emission = [node for node in nodes if node not in n_categories]
         self._check_structure(dag, with_emission)
@@ -272,7 +289,8 @@ class VBNetwork(LatentNodesEstimator):
                 raise StructureError(
                     f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
                     f"{type(self).__name__}. Nodes with an emission have no children here: there is no conjugate prior "
-                    "for what depends on numbers. Turn the edge round, or cut the numbers into categories."
+                    "for what depends on numbers. Turn the edge round, or cut the numbers into categories; in a "
+                    "search, DAGSpace(leaves=...) has no such graphs."
                 )
         if len(with_emission) == len(dag.nodes):
             raise StructureError(

@@ -26,6 +26,7 @@ from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
+from skvbem.graphs.dag import DAG
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
@@ -344,6 +345,22 @@ class VBDiscreteDAG(LatentNodesEstimator):
         CandidateNetwork
         """
         return CandidateNetwork.of(self, reading.rows.names, reading.columns.n_categories_.tolist())
+
+    def graph(self, reading: NetworkReading) -> tuple[DAG, dict]:
+        """The graph that this estimator fits to what was read, with its latents, for searches.
+
+        Parameters
+        ----------
+        reading : NetworkReading
+
+        Returns
+        -------
+        structure : DAG
+        latents : dict of latent to int
+            Numbers of states.
+        """
+        network = self.network(reading)
+        return network.dag, network.latents
 
     def complete(self, reading: NetworkReading, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
         """The lower bound of a VB fit to what was read, and the rows completed by its q(x).
