@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import check_feature_names_in
+from skvbem.estimators.named_states import nodes_asked
 from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.graphs.dag import DAG
+from skvbem.tables import LabeledTable
 
 
 class LatentNodesEstimator(ReportingEstimator):
@@ -73,6 +76,65 @@ class LatentNodesEstimator(ReportingEstimator):
         ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """
         return as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
+
+    @abstractmethod
+    def _joint_modes(self, X) -> list[np.ndarray]:
+        """Codes (n_samples,) of the latents at the joint mode of each row, in the order of `latent_names_`."""
+
+    def decode(self, X):
+        """Most probable joint state of all latents (and of missing categories that bear on them) given each row.
+
+        `predict` has the most probable state of each latent, one by one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        """
+        return as_columns(self._joint_modes(X))
+
+    @abstractmethod
+    def _joint_given(self, fitted: Any, evidence: Mapping, targets: tuple) -> np.ndarray | None:
+        """Joint probability of nodes with a table given states of others; None where these have probability 0."""
+
+    def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
+        """Joint probability of some nodes given values of others, under the predictive distribution of a new row.
+
+        Parameters
+        ----------
+        targets : node or list of nodes
+            Latents, or columns of categories.
+        evidence : mapping of node to state, default=None
+            Categories of columns, numbers of latents' states; of a `VBNetwork` also numbers that its columns hold.
+
+        Returns
+        -------
+        LabeledTable
+            One axis per target; sums to one.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> X = [["rain", "wet"], ["rain", "wet"], ["sun", "dry"], ["sun", "wet"]]
+        >>> model = VBDiscreteDAG([("x0", "x1")], random_state=0).fit(X)
+        >>> round(model.query("x0", {"x1": "wet"})["x0":"rain"], 3)
+        0.6
+        """
+        check_is_fitted(self)
+        fitted = self._fitted_
+        targets = nodes_asked(targets, fitted.levels, fitted.numbers)
+        given = {} if evidence is None else evidence
+        if not isinstance(given, Mapping):
+            raise TypeError(f"The evidence of a query must be a mapping of nodes to states. Got {evidence!r} instead.")
+        if not targets or len(set(targets)) < len(targets) or set(targets) & set(given):
+            raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
+        joint = self._joint_given(fitted, given, targets)
+        if joint is None:
+            raise ValueError(f"The evidence {evidence!r} has probability 0 under this fit: nothing follows from it.")
+        return LabeledTable(joint, targets, tuple(fitted.levels[node] for node in targets))
 
     def transform(self, X):
         """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.

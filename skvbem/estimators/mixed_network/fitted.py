@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,9 @@ import numpy as np
 from skvbem.emissions.profiles import named
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.mixed_network.reading import emission_groups, rows_of
+from skvbem.estimators.named_states import code_of
 from skvbem.estimators.reports import LatentStates
 from skvbem.estimators.summary import ParameterTable
 from skvbem.models.mixed_network.data import MixedRows
@@ -57,6 +61,12 @@ class FittedMixedNetwork(Fitted):
         observed = {name for group in self.groups.groups for name in (group.name, *group.names)}
         return tuple(node for node in self.with_tables if node not in observed)
 
+    @property
+    def numbers(self) -> frozenset:
+        """Nodes and columns that hold numbers."""
+        of_numbers = [group for group in self.groups.groups if group.encoder is None]
+        return frozenset(name for group in of_numbers for name in (group.name, *group.names))
+
     def continues(self, columns: ColumnGroups, model: MixedNetwork) -> bool:
         """Whether another model is of the same network over the same columns, read in the same way."""
         return self.model.layout == model.layout and self.columns.meaning() == columns.meaning()
@@ -74,6 +84,20 @@ class FittedMixedNetwork(Fitted):
     def rows(self, values: list[np.ndarray]) -> MixedRows:
         """Values of groups of columns as the network takes them."""
         return rows_of(self.groups, self.model.emissions, values)
+
+    def evidence(self, given: Mapping) -> MixedRows:
+        """States of some nodes and numbers of some columns as one row."""
+        numbers = {name for name in self.groups.names if name in self.numbers}
+        cells = [given.get(name) if name in numbers else None for name in self.groups.names]
+        for name in numbers & given.keys():
+            if not isinstance(given[name], Real) or isinstance(given[name], bool) or not np.isfinite(given[name]):
+                raise ValueError(
+                    f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
+                )
+        unnamed = read_table(np.array([cells], dtype=object), self.groups.owner)
+        row = self.rows(self.groups.values(Table(self.groups.names, 1, unnamed.column)))
+        codes = {node: code_of(node, state, self.levels) for node, state in given.items() if node not in numbers}
+        return replace(row, names=tuple(codes), codes=np.array([[*codes.values()]], dtype=np.int32).reshape(1, -1))
 
     def named_parameters(self, point: tuple) -> Parameters:
         """Tables (*parents, node), and what each emission holds in each joint state of its parents, (n_states, ...)."""

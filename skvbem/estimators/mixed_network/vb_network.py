@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.errors import StructureError
-from skvbem.estimators.base import check_count, warn_of_one_row
+from skvbem.estimators.base import check_count, check_flag, warn_of_one_row
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.numbers import are_observed
@@ -25,7 +25,7 @@ from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedSta
 from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, emission_groups, nodes_of
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
 from skvbem.graphs.dag import DAG
-from skvbem.models.mixed_network.data import MixedData
+from skvbem.models.mixed_network.data import MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
 
 
@@ -381,31 +381,53 @@ class VBNetwork(LatentNodesEstimator):
         fitted, values = self._asked(X)
         return fitted.predictive.log_densities(fitted.rows(values), **self._limits())
 
-    def _latent_marginals(self, X) -> list[np.ndarray]:
+    def _about_latents(self, X) -> tuple[FittedMixedNetwork, MixedRows]:
+        """What was fitted, and rows whose latents are asked for."""
         fitted, values = self._asked(X)
         if not fitted.latents:
             raise ValueError(f"This {type(self).__name__} has no latents to predict. Declare some, or use 'impute'.")
-        rows = fitted.rows(values)
-        return [fitted.predictive.posteriors(rows, [latent], **self._limits()) for latent in fitted.latents]
+        return fitted, fitted.rows(values)
 
-    def impute(self, X):
+    def _latent_marginals(self, X) -> list[np.ndarray]:
+        fitted, rows = self._about_latents(X)
+        return fitted.predictive.all_posteriors(rows, [[latent] for latent in fitted.latents], **self._limits())
+
+    def _joint_modes(self, X) -> list[np.ndarray]:
+        fitted, rows = self._about_latents(X)
+        return list(fitted.predictive.joint_modes(rows, fitted.latents, **self._limits()).values())
+
+    def _joint_given(self, fitted: FittedMixedNetwork, evidence: Mapping, targets: tuple) -> np.ndarray | None:
+        row, limits = fitted.evidence(evidence), self._limits()
+        if not np.isfinite(fitted.predictive.log_densities(row, **limits)[0]):
+            return None
+        sizes = [len(fitted.levels[node]) for node in targets]
+        return fitted.predictive.posteriors(row, targets, **limits)[0].reshape(sizes)
+
+    def impute(self, X, *, return_proba=False):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        return_proba : bool, default=False
+            Whether to return the posterior of cells of categories as well.
 
         Returns
         -------
-        ndarray or DataFrame
+        completed : ndarray or DataFrame
             X in its own container; observed cells are untouched.
+        proba : dict of column to ndarray of shape (n_samples, n_categories)
+            Only if `return_proba`: probabilities of categories; an observed cell is certain.
         """
+        check_flag("return_proba", "impute", return_proba)
         fitted, values = self._asked(X)
-        rows, limits = fitted.rows(values), self._limits()
-        codes = {name: fitted.predictive.posteriors(rows, [name], **limits).argmax(axis=1) for name in rows.names}
-        columns = [fitted.predictive.imputed(rows, k, **limits) for k in range(len(fitted.with_emission))]
+        rows = fitted.rows(values)
+        asked = [name for name, codes in zip(rows.names, rows.codes.T) if return_proba or (codes < 0).any()]
+        proba, columns = fitted.predictive.completed(rows, asked, **self._limits())
+        codes = dict(zip(rows.names, rows.codes.T)) | {name: of.argmax(axis=1) for name, of in proba.items()}
         of_groups = values_of(fitted.groups, codes, columns)
-        return filled(X, fitted.groups.missing(values), fitted.groups.columns_of(of_groups))
+        completed = filled(X, fitted.groups.missing(values), fitted.groups.columns_of(of_groups))
+        return (completed, proba) if return_proba else completed
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,14 +15,13 @@ from skvbem.emissions.profiles import named
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.tables import Table
+from skvbem.estimators.named_states import code_of
 from skvbem.estimators.network.reports import find_states
 from skvbem.estimators.network.tables import LabeledTables, levels_of
 from skvbem.estimators.reports import LatentStates
 from skvbem.estimators.summary import ParameterTable
-from skvbem.graphs.names import did_you_mean
 from skvbem.graphs.network import Network
 from skvbem.models import DiscreteDAG
-from skvbem.tables import state_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,9 @@ class FittedNetwork(Fitted):
         if list(map(len, self.encoder.categories_)) != list(sizes):
             return "the categories of its columns are not as many as its tables have states"
         return super().damage()
+
+    #: Nodes and columns that hold numbers: none.
+    numbers: ClassVar[frozenset] = frozenset()
 
     def sizes_of_latents(self) -> dict:
         """Latent -> number of states."""
@@ -119,28 +122,7 @@ class FittedNetwork(Fitted):
             np.array_equal(ours, theirs) for ours, theirs in zip(self.encoder.categories_, columns.categories_)
         )
 
-    def nodes(self, targets) -> tuple:
-        """Targets of a query, one node or several, as a tuple of nodes."""
-        one = isinstance(targets, str) or not isinstance(targets, Iterable)
-        targets = (targets,) if one or (isinstance(targets, Hashable) and targets in self.levels) else tuple(targets)
-        for node in targets:
-            self._check_node(node)
-        return targets
-
     def evidence(self, given: Mapping) -> Rows:
         """States of some nodes as one row of codes."""
-        if not isinstance(given, Mapping):
-            raise TypeError(f"The evidence of a query must be a mapping of nodes to states. Got {given!r} instead.")
-        codes = []
-        for node, state in given.items():
-            self._check_node(node)
-            code = state_code(state, self.levels[node])
-            if code is None:
-                states = ", ".join(map(repr, self.levels[node].tolist()))
-                raise ValueError(f"{state!r} is not a state of {node!r}, whose states are {states}.")
-            codes.append(code)
+        codes = [code_of(node, state, self.levels) for node, state in given.items()]
         return Rows(tuple(given), np.array(codes, dtype=np.int32).reshape(1, len(codes)))
-
-    def _check_node(self, node) -> None:
-        if not isinstance(node, Hashable) or node not in self.levels:
-            raise ValueError(f"{node!r} is not a node of this network.{did_you_mean(node, self.levels)}")

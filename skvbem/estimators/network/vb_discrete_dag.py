@@ -32,7 +32,6 @@ from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
 from skvbem.models.network.program import Program
-from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 
 
@@ -504,20 +503,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _latent_marginals(self, X) -> list[np.ndarray]:
         return list(self._ask(queries.marginals, X, self._need_latents()).values())
 
-    def decode(self, X):
-        """Most probable joint state of all latents (and of missing cells that bear on them) given each row.
-
-        `predict` has the most probable state of each latent, one by one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
-        """
-        return as_columns(list(self._ask(queries.joint_mode, X, self._need_latents()).values()))
+    def _joint_modes(self, X) -> list[np.ndarray]:
+        return list(self._ask(queries.joint_mode, X, self._need_latents()).values())
 
     def impute(self, X, *, return_proba=False):
         """X with each missing cell replaced by its most probable category given its row.
@@ -543,39 +530,11 @@ class VBDiscreteDAG(LatentNodesEstimator):
         completed = filled(X, data.codes < 0, modes)
         return (completed, probabilities) if return_proba else completed
 
-    def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
-        """Joint probability of some nodes given states of others, under the predictive distribution of a new row.
-
-        Parameters
-        ----------
-        targets : node or list of nodes
-            Columns or latents.
-        evidence : mapping of node to state, default=None
-            Categories of columns, numbers of latents' states.
-
-        Returns
-        -------
-        LabeledTable
-            One axis per target; sums to one.
-
-        Examples
-        --------
-        >>> from skvbem import VBDiscreteDAG
-        >>> X = [["rain", "wet"], ["rain", "wet"], ["sun", "dry"], ["sun", "wet"]]
-        >>> model = VBDiscreteDAG([("x0", "x1")], random_state=0).fit(X)
-        >>> round(model.query("x0", {"x1": "wet"})["x0":"rain"], 3)
-        0.6
-        """
-        check_is_fitted(self)
-        network = self._fitted_
-        targets, row = network.nodes(targets), network.evidence({} if evidence is None else evidence)
-        if not targets or len(set(targets)) < len(targets) or set(targets) & set(row.names):
-            raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
-        asked = (network.model, network.point, row)
+    def _joint_given(self, network: FittedNetwork, evidence: Mapping, targets: tuple) -> np.ndarray | None:
+        asked = network.model, network.point, network.evidence(evidence)
         if not np.isfinite(queries.log_likelihood(*asked, **self._limits())[0]):
-            raise ValueError(f"The evidence {evidence!r} has probability 0 under this fit: nothing follows from it.")
-        joint = queries.joint(*asked, targets, **self._limits())[0]
-        return LabeledTable(joint, targets, tuple(network.levels[node] for node in targets))
+            return None
+        return queries.joint(*asked, targets, **self._limits())[0]
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.

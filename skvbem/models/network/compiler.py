@@ -69,8 +69,8 @@ class Compiler:
             Whether plans remember which rows they serve.
         wanted : iterable of int
             Nodes not to prune where they are hidden, since their posterior is asked for.
-        together : sequence of int
-            Nodes that must share a clique where they are hidden, since their joint posterior is asked for.
+        together : sequence of sequence of int
+            Groups of nodes that must share a clique where they are hidden, since their joint posterior is asked for.
 
         Raises
         ------
@@ -79,10 +79,10 @@ class Compiler:
         """
         layout = self.layout
         latents = tuple(node for node in range(len(layout.names)) if node not in columns)
-        wanted = frozenset(wanted) | frozenset(together)
+        wanted = frozenset(wanted).union(*together)
         components: dict[tuple, list] = {}
         for rows, observed in self._patterns(columns, n_rows):
-            for component in self._components(observed, wanted, frozenset(together)):
+            for component in self._components(observed, wanted, together):
                 components.setdefault(component, []).append(rows)
         # the driver keeps a few points of each start, the workspace parameters and their exponentials
         bytes_planned = 8.0 * layout.n_table_cells * (10 * self.n_lanes + 8)
@@ -138,7 +138,8 @@ class Compiler:
         groups: list[tuple[set[int], list[int]]] = []
         scopes = [({m for m in layout.strides[node] if m not in observed}, [node])
                   for node in range(len(kept)) if kept[node]]  # fmt: skip
-        for scope, families in [*scopes, ({node for node in together if node not in observed}, [])]:
+        asked = [({node for node in group if node not in observed}, list[int]()) for group in together]
+        for scope, families in [*scopes, *asked]:
             if not scope:
                 continue
             disjoint = []
@@ -167,7 +168,7 @@ class Compiler:
         cardinalities = tuple(layout.cardinalities[node] for node in hidden)
         scopes = [tuple(variable[m] for m in layout.strides[f] if m in variable) for f in families]
         scopes += [tuple(variable[m] for m in factor.hidden) for factor in factors]
-        scopes.append(tuple(variable[node] for node in together if node in variable))
+        scopes += [tuple(variable[node] for node in group if node in variable) for group in together]
         tree = junction_tree(cardinalities, scopes)
         for clique in tree.cliques:
             cells = prod(cardinalities[v] for v in clique)

@@ -87,7 +87,7 @@ class DiscreteDAG(LatentModel):
             data.weight,
             keep_rows=keep_rows,
             wanted=[self.position[node] for node in wanted],
-            together=[self.position[node] for node in together],
+            together=[[self.position[node] for node in together]],
         )
 
     def expect(self, natural: np.ndarray, data: Program, n_threads: int = 1) -> Expectation:

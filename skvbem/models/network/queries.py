@@ -6,7 +6,7 @@ posterior mean of q(theta) a probability of a row is the exact average over q(th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,17 +87,23 @@ def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequenc
     """
     program = model.compile(data, keep_rows=True, wanted=nodes, **limits)
     log_point, columns = safe_log(point), model.columns(data)
-    positions = {model.position[node]: node for node in nodes}
-    modes = {}
-    for k, node in positions.items():
-        modes[node] = columns[k].astype(np.int64) if k in columns else np.zeros(len(data), dtype=np.int64)
-    for plan in program.plans:
-        states = _max_product(model, plan, log_point, columns)
+    states = ((plan, max_product(model, plan, log_point, columns)) for plan in program.plans)
+    return modes_of(states, {node: model.position[node] for node in nodes}, columns, len(data))
+
+
+def modes_of(
+    states: Iterable[tuple[Plan, list[np.ndarray]]], positions: Mapping, columns: Mapping[int, np.ndarray], n_rows: int
+) -> dict:
+    """Codes (n_rows,) of nodes at some positions, hidden ones from the codes of all that plans hide."""
+    modes = {
+        k: columns[k].astype(np.int64) if k in columns else np.zeros(n_rows, dtype=np.int64) for k in positions.values()
+    }
+    for plan, of_hidden in states:
         rows = slice(None) if plan.rows is None else plan.rows
-        for variable, k in enumerate(plan.hidden):
-            if k in positions:
-                modes[positions[k]][rows] = states[variable][plan.context_of_row]
-    return modes
+        for k, codes in zip(plan.hidden, of_hidden):
+            if k in modes:
+                modes[k][rows] = codes[plan.context_of_row]
+    return {node: modes[k] for node, k in positions.items()}
 
 
 def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator) -> dict:
@@ -154,8 +160,33 @@ def of_clique(plan: Plan, beliefs: np.ndarray, targets: tuple[int, ...]) -> np.n
     raise LookupError(f"no clique holds {targets}")
 
 
-def _max_product(model: DiscreteDAG, plan: Plan, log_point: np.ndarray, columns) -> list[np.ndarray]:
-    """Codes (n_contexts,) of each hidden node of a plan, at the joint mode of each context."""
+def max_product(
+    model: Any, plan: Plan, log_point: np.ndarray, columns: Mapping[int, np.ndarray], factors: Sequence[np.ndarray] = ()
+) -> list[np.ndarray]:
+    """Codes (n_contexts,) of each hidden node of a plan, at the joint mode of each context.
+
+    Parameters
+    ----------
+    model : DiscreteDAG or MixedNetwork
+    plan : Plan
+    log_point : ndarray of shape (n_table_cells,)
+    columns : mapping of int to ndarray
+        Codes of the observed nodes, by position.
+    factors : sequence of ndarray of shape (n_cells, n_contexts)
+        What emissions say of the cells of each factor of the plan, nats.
+    """
+    potentials = _potentials(model, plan, log_point, columns)
+    for factor, home, log_cells in zip(plan.factors, plan.tree.homes[len(plan.families) :], factors):
+        nodes = [plan.hidden[v] for v in plan.tree.cliques[home]]
+        sizes = {node: model.layout.cardinalities[node] for node in factor.hidden}
+        order = sorted(range(len(factor.hidden)), key=lambda axis: nodes.index(factor.hidden[axis]))
+        by_axis = log_cells.T.reshape(-1, *sizes.values()).transpose(0, *(1 + axis for axis in order))
+        potentials[home] = potentials[home] + by_axis.reshape(-1, *(sizes.get(node, 1) for node in nodes))
+    return _joint_mode(plan, potentials)
+
+
+def _potentials(model: Any, plan: Plan, log_point: np.ndarray, columns) -> list[np.ndarray]:
+    """What tables say of each clique, nats, (n_contexts, *states of its nodes)."""
     layout, tree, n = model.layout, plan.tree, plan.n_contexts
     potentials = []
     for position, clique in enumerate(tree.cliques):
@@ -179,6 +210,12 @@ def _max_product(model: DiscreteDAG, plan: Plan, log_point: np.ndarray, columns)
                     cell = cell + values.reshape((n,) + (1,) * len(shape)) * stride
             potential = potential + log_point[cell]
         potentials.append(potential)
+    return potentials
+
+
+def _joint_mode(plan: Plan, potentials: list[np.ndarray]) -> list[np.ndarray]:
+    """Codes (n_contexts,) of each hidden node where the sum of all potentials is highest."""
+    tree, n = plan.tree, plan.n_contexts
     for position, clique in enumerate(tree.cliques[:-1]):
         separator, parent = tree.separator(position), tree.parents[position]
         axes = tuple(1 + a for a, v in enumerate(clique) if v not in separator)
