@@ -200,7 +200,7 @@ def test_a_fit_can_be_kept_and_gone_on_with(network, data):
 
 def test_reports_tell_of_tables_and_emissions(network, data):
     text = str(network.summary())
-    for words in ("group | kind", "size | kind", "visits | group", "6 nodes, 5 edges", "rates"):
+    for words in ("group | kind", "size | kind", "visits | group", "6 nodes, 5 edges", "visits mean", "size s.d."):
         assert words in text
     few = data[0].iloc[:30]
     draws = clone(network).set_params(n_init=1).fit(few).sample_posterior(few, 20, n_chains=2, random_state=0)

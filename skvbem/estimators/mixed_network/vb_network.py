@@ -94,6 +94,8 @@ class VBNetwork(LatentNodesEstimator):
     parameters_ : dict
         Tables of nodes under "tables", axes parents and node, and parameters of emissions by node, those of each joint
         state of the parents along the first axis.
+    tables_, counts_ : dict of node to LabeledTable
+        Probabilities of each node with a table, and how many rows are expected in each of its cells.
     structure_ : DAG
         Nodes in the order latents, then nodes of columns.
     latent_names_ : tuple
@@ -340,6 +342,7 @@ class VBNetwork(LatentNodesEstimator):
             "groups_": {group.name: list(group.names) for group in groups if group.encoder is None},
             "categories_": {name: levels for group in groups for name, levels in zip(group.names, group.levels)},
             "n_free_parameters_": fitted.model.n_free_parameters,
+            **fitted.tables(),
         }
 
     def log_point(self, tables: Mapping) -> np.ndarray:
