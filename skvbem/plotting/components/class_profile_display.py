@@ -239,7 +239,8 @@ class ClassProfileDisplay:
             ax.set(xlim=(-reach, reach), ylim=(len(profiles) - 0.5, -0.75))
             ax.xaxis.set_major_locator(_integer_ticks())
             _label_rows(ax, [label for profile in profiles for label in _labels(profile)], position)
-        _label_middle(axes, "standard deviations from the mean of all rows")
+        between = " " if len(axes) > 2 else "\n"  # two pictures are too narrow for one line
+        _label_middle(axes, f"standard deviations{between}from the mean of all rows")
 
 
 def _draw_intervals(ax, at, low, high, width: float) -> None:
