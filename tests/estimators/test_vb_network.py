@@ -249,3 +249,16 @@ def test_tables_have_their_prior_from_the_network(data):
         ValueError, match=r"gives columns \('color',\) a prior of their own.* as in prior=\{'color': 2.0\}"
     ):
         VBNetwork(latents=2, emission=emission).fit(data[0][["color", "size"]])
+
+
+def test_second_derivatives_serve_scores_and_intervals(network, data):
+    """Laplace above the bound, as many dimensions as parameters, and intervals of all of them."""
+    laplace = network.log_evidence(data[0], kind="laplace")
+    assert network.lower_bound_ < laplace.value < network.lower_bound_ + 15
+    plain, identifiable = (network.log_evidence(data[0], kind="bic", dimension=d) for d in ("free", "identifiable"))
+    assert identifiable.value == approx(plain.value, abs=1e-9)
+    intervals = network.credible_intervals(data[0], method="linear_response")
+    for group, parameters in network.parameters_.items():
+        for name, values in parameters.items():
+            low, high = intervals[group][name]
+            assert np.all((low <= values) & (values <= high)), (group, name)
