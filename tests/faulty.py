@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skvbem import StructureSearchCV
+from skvbem import BipartiteSpace, StructureSearchCV, VBDiscreteDAG, VBNetwork
 
 DATA = np.arange(12.0).reshape(6, 2)
 
@@ -111,6 +111,22 @@ def search_over(n, *, faults=None, log=None, seconds=0.0, **options):
     model = Faulty(faults=faults, log=log, seconds=seconds)
     options = {"scoring": value, "refit": False, "random_state": 0} | options
     return StructureSearchCV(model, {"x": range(n)}, **options)
+
+
+def search_over_networks(kind, **options):
+    """A search over the structures of a kind of network, and its data."""
+    rng = np.random.default_rng(0)
+    states = rng.integers(2, size=(40, 2))
+    X = np.where(rng.random((40, 3)) < 0.9, states[:, [0, 1, 1]], 1 - states[:, [0, 1, 1]]).astype(float)
+    emission, model = {"categorical": [0], "gaussian": [1], "poisson": [2]}, {"n_init": 2}
+    if kind == "mixed":
+        X[:, 1:] = 5 * X[:, 1:] + rng.poisson(3.0, size=(40, 2))
+        estimator = VBNetwork(emission=emission, init="random", **model)
+    else:
+        estimator = VBDiscreteDAG(**model)
+    space = BipartiteSpace({"h0": 2, "h1": 2}, ["x0", "x1", "x2"])
+    options = {"scoring": "lower_bound", "rescoring": False, "refit": False, "random_state": 0} | options
+    return StructureSearchCV(estimator, space, **options), X
 
 
 def table_of(search):
@@ -215,7 +231,9 @@ def nursery():
         found.close()
 
 
-def _run(out=None, long_journal=None, most_bytes=None, n=40, faults=None, eager=True, config=None, **options):
+def _run(
+    out=None, long_journal=None, most_bytes=None, n=40, faults=None, eager=True, config=None, networks=None, **options
+):
     """One search; what came of it goes to a file."""
     import joblib
 
@@ -228,12 +246,15 @@ def _run(out=None, long_journal=None, most_bytes=None, n=40, faults=None, eager=
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     if eager:
         runner.Runner._workers_pay = lambda self, n_waiting, n_here: self._workers.n > 1
-    search = search_over(n, faults={int(x): fault for x, fault in (faults or {}).items()}, **options)
+    if networks is None:
+        search, X = search_over(n, faults={int(x): fault for x, fault in (faults or {}).items()}, **options), DATA
+    else:
+        search, X = search_over_networks(networks, **options)
     told = {}
     with warnings.catch_warnings(record=True) as caught, joblib.parallel_config(**(config or {})):
         warnings.simplefilter("always")
         try:
-            search.fit(DATA)
+            search.fit(X)
             told = {"table": table_of(search), "over": search.stopped_by_}
         except BaseException as error:
             told = {"error": f"{type(error).__name__}: {error}", "workers": len(workers_below(os.getpid()))}

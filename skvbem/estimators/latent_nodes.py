@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import check_feature_names_in
 from skvbem.estimators.reporting import ReportingEstimator
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.undirected import UndirectedGraph
 
 
 class LatentNodesEstimator(ReportingEstimator):
@@ -22,6 +25,21 @@ class LatentNodesEstimator(ReportingEstimator):
         """How each latent's states are used, a dict of latent to LatentStates."""
         check_is_fitted(self)
         return {name: self._fitted_.states_of(name) for name in self.latent_names_}
+
+    @abstractmethod
+    def graph(self, reading: Any) -> tuple[DAG | UndirectedGraph, dict]:
+        """The graph that this estimator fits to what was read, with its latents, for searches.
+
+        Parameters
+        ----------
+        reading : Reading
+
+        Returns
+        -------
+        structure : DAG or UndirectedGraph
+        latents : dict of latent to int
+            Numbers of states.
+        """
 
     @abstractmethod
     def _latent_marginals(self, X) -> list[np.ndarray]:
@@ -56,6 +74,25 @@ class LatentNodesEstimator(ReportingEstimator):
         ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """
         return as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
+
+    @abstractmethod
+    def _joint_modes(self, X) -> list[np.ndarray]:
+        """Codes (n_samples,) of the latents at the joint mode of each row, in the order of `latent_names_`."""
+
+    def decode(self, X):
+        """Most probable joint state of all latents (and of missing categories that bear on them) given each row.
+
+        `predict` has the most probable state of each latent, one by one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        """
+        return as_columns(self._joint_modes(X))
 
     def transform(self, X):
         """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.

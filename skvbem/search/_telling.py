@@ -54,8 +54,8 @@ def tell_of_inference(inference: np.ndarray, scorers: Mapping) -> None:
     kinds = {getattr(score, "kind", None) for score in scorers.values()}
     if 0 < len(looser) < len(inference) and not kinds <= _NEARLY_ALIKE:
         warn(
-            f"{len(looser)} of {len(inference)} candidates have bounds by a q(x) in clusters, the others by an exact one: the "
-            "looser bounds make them look worse. Give all the same 'inference', or take scoring='collapsed', which "
+            f"{len(looser)} of {len(inference)} candidates have bounds by a q(x) in clusters, the others exact ones. "
+            "The looser bounds make them look worse. Give all the same 'inference', or take scoring='collapsed', which "
             "closes most of the difference. See cv_results_['inference'].",
             SearchWarning,
         )

@@ -419,12 +419,11 @@ class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstim
 
     def _structures(self, job: Job, state: dict, graphs: GraphPosterior | None) -> dict:
         """What the posterior says of edges, if candidates are graphs with latents."""
-        if not (isinstance(job, EvidenceJob) and hasattr(job.estimator, "network")):
+        if not (isinstance(job, EvidenceJob) and job.fits_graphs):
             return {}
 
         def structure(setting) -> _posterior.Hidden:
-            network = job.network(setting)
-            return _posterior.Hidden(network.undirected or network.dag, network.latents)
+            return _posterior.Hidden(*job.graph(setting))
 
         settings = state["cv_results_"]["params"]
         best = structure(state["best_params_"])

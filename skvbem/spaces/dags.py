@@ -9,8 +9,10 @@ from itertools import combinations, pairwise
 from operator import or_
 from typing import Any
 
+from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
-from skvbem.spaces.rules import EdgeRules, edge_pairs, make_rules, tier_members
+from skvbem.graphs.names import did_you_mean, shown
+from skvbem.spaces.rules import EdgeRules, edge_pairs, make_rules, one_or_more, tier_members
 from skvbem.spaces.structures import StructureSpace, check_latents, check_nodes, name_order
 
 __all__ = ["DAGSpace"]
@@ -37,12 +39,14 @@ class DAGSpace(StructureSpace):
     childless : bool, default=False
         Whether a latent may be without children. Such a latent leaves the evidence as it is, so that by default it is
         left out: a smaller space says the same.
+    leaves : iterable of hashable, optional
+        Nodes that have no children in any graph, such as those of measurements and counts in a `VBNetwork`.
 
     Raises
     ------
     StructureError
-        If a node is both latent and observed, if an edge or a tier names an unknown node, if required edges close a
-        cycle or break another rule.
+        If a node is both latent and observed, if an edge, a tier or a leaf names an unknown node, if required edges
+        close a cycle or break another rule.
     ValueError
         If no graph is left.
 
@@ -65,6 +69,8 @@ class DAGSpace(StructureSpace):
     ['[age][smoker|age][cancer|age]', '[age][smoker|age][cancer|smoker]']
     >>> DAGSpace(["x", "y"], latents={"h": 2}, required=[("h", "x")], max_parents=1).to_list()[0]
     {'structure': DAG("[h][x|h][y]"), 'latents': {'h': 2}}
+    >>> [str(setting["structure"]) for setting in DAGSpace(["drug", "weight"], leaves=["weight"])]
+    ['[drug][weight]', '[drug][weight|drug]']
     """
 
     nodes: Any
@@ -74,6 +80,7 @@ class DAGSpace(StructureSpace):
     required: Any = ()
     forbidden: Any = ()
     childless: bool = False
+    leaves: Any = ()
 
     def __post_init__(self):
         object.__setattr__(self, "latents", check_latents(self.latents, "DAGSpace"))
@@ -81,6 +88,7 @@ class DAGSpace(StructureSpace):
         for name in ("required", "forbidden"):
             object.__setattr__(self, name, edge_pairs(getattr(self, name), name))
         object.__setattr__(self, "tiers", tier_members(self.tiers))
+        object.__setattr__(self, "leaves", self._checked_leaves())
         self.check_not_empty()
 
     @property
@@ -91,13 +99,22 @@ class DAGSpace(StructureSpace):
     @cached_property
     def rules(self) -> EdgeRules:
         """The rule for the parents of every node: latents first, then observed nodes."""
+        nodes = (*self.latents, *self.nodes)
         return make_rules(
-            (*self.latents, *self.nodes),
+            nodes,
             tiers=self.tiers,
             required=self.required,
-            forbidden=self.forbidden,
+            forbidden=(*self.forbidden, *((leaf, node) for leaf in self.leaves for node in nodes if node != leaf)),
             max_parents=self.max_parents,
         )
+
+    def _checked_leaves(self) -> tuple:
+        """The nodes without children, in the order of the nodes."""
+        leaves, nodes = one_or_more(self.leaves), (*self.latents, *self.nodes)
+        for leaf in leaves:
+            if leaf not in nodes:
+                raise StructureError(f"leaves name {shown(leaf)}, which is not a node.{did_you_mean(leaf, nodes)}")
+        return tuple(node for node in nodes if node in leaves)
 
     def _graphs(self) -> Iterator[DAG]:
         nodes = self.rules.nodes

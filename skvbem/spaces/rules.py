@@ -15,7 +15,7 @@ from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
 
-__all__ = ["EdgeRules", "ParentRule", "check_count", "edge_pairs", "make_rules", "tier_members"]
+__all__ = ["EdgeRules", "ParentRule", "check_count", "edge_pairs", "make_rules", "one_or_more", "tier_members"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def make_rules(
     StructureError
         If an edge or a tier names an unknown node, if required edges close a cycle or break another rule.
     """
-    nodes = _names(nodes)
+    nodes = one_or_more(nodes)
     most = len(nodes) - 1 if max_parents is None else check_count(max_parents, "max_parents")
     tier = _tier_of_each(nodes, tier_members(tiers))
     must, never = _edges(required, "required", nodes), _edges(forbidden, "forbidden", nodes)
@@ -153,7 +153,7 @@ def edge_pairs(edges, name: str) -> tuple[tuple[Hashable, Hashable], ...]:
         return edges.edges
     if isinstance(edges, Mapping):
         families = edges.items()
-        return tuple((parent, child) for child, parents in families for parent in _names(parents))
+        return tuple((parent, child) for child, parents in families for parent in one_or_more(parents))
     pairs = []
     for edge in edges if isinstance(edges, Iterable) and not isinstance(edges, str) else [edges]:
         pair = () if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) else tuple(edge)
@@ -165,7 +165,7 @@ def edge_pairs(edges, name: str) -> tuple[tuple[Hashable, Hashable], ...]:
 
 def tier_members(tiers) -> tuple[tuple, ...] | None:
     """The nodes of each tier; a str or an int stands for a tier of one."""
-    return None if tiers is None else tuple(map(_names, tiers))
+    return None if tiers is None else tuple(map(one_or_more, tiers))
 
 
 def _tier_of_each(nodes, tiers):
@@ -198,5 +198,6 @@ def _edges(edges, what, nodes):
     return parents
 
 
-def _names(value) -> tuple:
+def one_or_more(value) -> tuple:
+    """Nodes as a tuple; a str or an int stands for one."""
     return (value,) if isinstance(value, (str, Integral)) else tuple(value)

@@ -12,6 +12,7 @@ from skvbem.datasets import load_carcinoma, load_faithful
 from skvbem.emissions import Categorical, FactorGaussian, Gaussian, Poisson
 from skvbem.errors import StructureError
 from skvbem.families import Gamma
+from skvbem.models.mixed_network.model import MixedNetwork
 
 approx = pytest.approx
 
@@ -127,6 +128,58 @@ def test_missing_cells_are_filled(network, data):
     assert np.abs(filled["size"].to_numpy()[missing] - 5.0 * kind[missing]).mean() < 1.5
 
 
+def test_rows_are_read_through_once_for_all_nodes(network, data, monkeypatch):
+    n_compiled, compile = [], MixedNetwork.compile
+    monkeypatch.setattr(MixedNetwork, "compile", lambda *args, **more: n_compiled.append(1) or compile(*args, **more))
+    for question in (network.impute, network.predict_proba, network.decode):
+        n_compiled.clear()
+        question(data[0])
+        assert len(n_compiled) == 1
+
+
+def test_probabilities_of_missing_categories(network, data):
+    filled, proba = network.impute(data[0], return_proba=True)
+    missing, levels = data[0]["color"].isna().to_numpy(), network.categories_["color"]
+    assert [*proba] == ["color"]
+    assert np.array_equal(levels[proba["color"].argmax(axis=1)], filled["color"].to_numpy())
+    assert proba["color"].sum(axis=1) == approx(1.0)
+    assert (proba["color"][~missing].max(axis=1) == 1).all()
+    assert (proba["color"][missing].max(axis=1) < 1).any()
+
+
+def test_queries_are_posteriors_of_rows(network, data):
+    """Evidence on measurements, counts and categories: a row of these; on latents: a part of the joint."""
+    X = data[0].iloc[:20]
+    joint_modes = network.decode(X)
+    for k, (of_kind, of_group) in enumerate(zip(*network.predict_proba(X))):
+        given = X.iloc[k].dropna().to_dict()
+        joint = network.query(["kind", "group"], given)
+        assert joint.values.sum(axis=1) == approx(of_kind, rel=1e-9)
+        assert joint.values.sum(axis=0) == approx(of_group, rel=1e-9)
+        assert joint["kind" : joint_modes[k, 0], "group" : joint_modes[k, 1]] == joint.values.max()
+        of_group_one = network.query("kind", given | {"group": 1})
+        assert of_group_one.values == approx(joint["group":1] / joint["group":1].sum(), rel=1e-9)
+    prior, posterior = (network.query("color", given) for given in (None, {"size": float(data[0]["size"].max())}))
+    assert prior.values.sum() == approx(1.0)
+    assert np.abs(prior.values - posterior.values).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("targets", "evidence", "message"),
+    [
+        ("size", None, "'size' holds numbers: 'query' has no table of them"),
+        ("kind", {"size": "large"}, "Column 'size' holds numbers: as evidence it takes a finite one. Got 'large'"),
+        ("kind", {"visits": 1.5}, "Column 'visits' of X holds 1.5, but for 'poisson' counts are whole numbers"),
+        ("kind", {"color": "pink"}, "'pink' is not a state of 'color'"),
+        ("kind", {"sise": 3.0}, "'sise' is not a node of this network"),
+        ("kind", {"kind": 1}, "each named once and not also in the evidence"),
+    ],
+)
+def test_queries_that_make_no_sense(network, targets, evidence, message):
+    with pytest.raises(ValueError, match=message):
+        network.query(targets, evidence)
+
+
 def test_samples_have_the_columns_of_the_data(network, data):
     drawn, states = network.sample(400, random_state=3)
     assert states.shape == (400, 2)
@@ -147,7 +200,7 @@ def test_a_fit_can_be_kept_and_gone_on_with(network, data):
 
 def test_reports_tell_of_tables_and_emissions(network, data):
     text = str(network.summary())
-    for words in ("group | kind", "size | kind", "visits | group", "6 nodes, 5 edges", "rates"):
+    for words in ("group | kind", "size | kind", "visits | group", "6 nodes, 5 edges", "visits mean", "size s.d."):
         assert words in text
     few = data[0].iloc[:30]
     draws = clone(network).set_params(n_init=1).fit(few).sample_posterior(few, 20, n_chains=2, random_state=0)
@@ -196,3 +249,16 @@ def test_tables_have_their_prior_from_the_network(data):
         ValueError, match=r"gives columns \('color',\) a prior of their own.* as in prior=\{'color': 2.0\}"
     ):
         VBNetwork(latents=2, emission=emission).fit(data[0][["color", "size"]])
+
+
+def test_second_derivatives_serve_scores_and_intervals(network, data):
+    """Laplace above the bound, as many dimensions as parameters, and intervals of all of them."""
+    laplace = network.log_evidence(data[0], kind="laplace")
+    assert network.lower_bound_ < laplace.value < network.lower_bound_ + 15
+    plain, identifiable = (network.log_evidence(data[0], kind="bic", dimension=d) for d in ("free", "identifiable"))
+    assert identifiable.value == approx(plain.value, abs=1e-9)
+    intervals = network.credible_intervals(data[0], method="linear_response")
+    for group, parameters in network.parameters_.items():
+        for name, values in parameters.items():
+            low, high = intervals[group][name]
+            assert np.all((low <= values) & (values <= high)), (group, name)

@@ -307,6 +307,18 @@ class TestDAGs:
         assert len(space) == 136
         assert set(graphs(space)) == set(graphs(BG))
 
+    def test_leaves_have_no_children(self):
+        """Whoever else has, and wherever moves of edges lead."""
+        space = DAGSpace([*"xyz"], ["g", "h"], leaves=["z", "x"])
+        every = {dag for dag in graphs(DAGSpace([*"xyz"], ["g", "h"])) if not dag.children("x") + dag.children("z")}
+        assert space.leaves == ("x", "z")
+        assert set(graphs(space)) == every
+        assert space.n_settings == len(every) > 100
+        moved = [after["structure"] for setting in islice(space, 0, None, 20) for after in space.neighbors(setting)]
+        assert len(moved) > 100
+        assert not any(dag.children("x") + dag.children("z") for dag in moved)
+        assert DAGSpace([*"xy"], leaves="y").n_settings == 2
+
     def test_it_is_lazy_and_counts_what_it_cannot_list(self):
         space = DAGSpace(range(30), {"a": 2, "b": 2, "c": 2}, max_parents=3)
         assert len(list(islice(space, 10))) == 10
@@ -554,6 +566,7 @@ class TestAlgebra:
 SPACES = [
     BG,
     DAGSpace([*"xy"], {"h": 2}, tiers=["h", ["x", "y"]], required=[("h", "x")]),
+    DAGSpace([*"xy"], {"h": 2}, leaves=["y"]),
     CardinalityGrid({"h": [2, 3]}, "[h][x|h]"),
     LatentClassSpace([1, 2], [*"xy"]),
     GridSpace({"a": [1, 2]}),
@@ -601,6 +614,8 @@ class TestErrors:
             ({"tiers": [["x"]]}, "tiers must name every node. They lack 'y'."),
             ({"tiers": [["x", "y"], ["x"]]}, "tiers name 'x' twice."),
             ({"tiers": [["x", "Y"]]}, "tiers name 'Y', which is not a node."),
+            ({"leaves": ["z"]}, "leaves name 'z', which is not a node."),
+            ({"leaves": ["x"], "required": [("x", "y")]}, "The required edge x -> y is forbidden too."),
         ],
     )
     def test_rules_that_do_not_fit(self, options, message):

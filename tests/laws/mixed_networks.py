@@ -146,8 +146,6 @@ class MixedNetworkCase(ModelCase):
             "row_posteriors": "several nodes may be hidden in a row",
             "one_by_one": "rows may share contexts, whose weights count them",
             "marginals": "collapsed bounds draw all statistics",
-            "information": "covariances of scores across tables and emissions are not known",
-            "dimension": "the rank is known for tables alone",
         }
         if set(emissions) & {"full", "diag", "spherical"}:
             self.lacks["maximum_likelihood"] = NO_MAXIMUM

@@ -27,10 +27,9 @@ def test_what_families_lack():
     of_paths = {"counted", "marginals", "information", "enumeration", "exact", "log_evidence"}
     of_states = {"map_probability", "maximum_likelihood", "row_posteriors", "finite_cells", "complete", "regular"}
     assert lacks.pop("linear dynamical system") == of_paths | of_states
-    of_nodes = {"one_by_one", "row_posteriors", "finite_cells", "map_probability"}
-    not_yet = {"marginals", "information", "dimension"}
-    assert lacks.pop("mixed network of counts") == of_nodes | not_yet
-    assert lacks.pop("mixed network of measurements") == of_nodes | not_yet | {"maximum_likelihood"}
+    of_nodes = {"marginals", "one_by_one", "row_posteriors", "finite_cells", "map_probability"}
+    assert lacks.pop("mixed network of counts") == of_nodes
+    assert lacks.pop("mixed network of measurements") == of_nodes | {"maximum_likelihood"}
     for name, lacking in lacks.items():
         emission = name.split(" of ")[1]
         finite = emission in ("categorical", "bernoulli")

@@ -22,7 +22,7 @@ from skvbem.models.mixture.weights import FiniteWeights
 #: The capabilities that each model lacks.
 LACKS = {
     "network": set(),
-    "mixed_network": {"marginals", "information", "dimension"},
+    "mixed_network": {"marginals"},
     "mixture": set(),
     "hmm": {"marginals"},
     "linear_dynamical_system": {"marginals", "information", "enumeration"},

@@ -260,11 +260,44 @@ def test_posteriors_of_several_nodes_are_the_joint_ones(rng):
         assert np.array_equal(predictive.posteriors(rows, ["c"])[seen], np.eye(3)[instance.codes[seen]])
 
 
+def test_joint_modes_are_those_of_joint_posteriors(rng):
+    """Of all hidden nodes and missing cells that bear on them, under a posterior and at a point."""
+    case, n_apart = MixedNetworkCase("measurements", "full", "diag"), 0
+    for k in range(8):
+        instance = case.dozens(rng, k)
+        model, rows = instance.model, instance.compile().source
+        predictive = Predictive(model, model.prior) if k % 2 else Predictive(model, None, model.prior.mode())
+        nodes = [node for node in ("h", "g", "c") if node in instance.parents]
+        modes = predictive.joint_modes(rows, nodes)
+        joint = predictive.posteriors(rows, nodes)
+        sizes = [3 if node == "c" else 2 for node in nodes]
+        chosen = np.ravel_multi_index([modes[node] for node in nodes], sizes)
+        assert joint[np.arange(len(rows)), chosen] == approx(joint.max(axis=1), rel=1e-9)
+        one_by_one = [predictive.posteriors(rows, [node]).argmax(axis=1) for node in nodes]
+        n_apart += sum(np.any(modes[node] != alone) for node, alone in zip(nodes, one_by_one))
+    assert n_apart
+
+
+def test_one_pass_answers_for_all_groups_of_nodes(rng):
+    """As passes of their own do, also of nodes that nothing observed is below."""
+    case = MixedNetworkCase("counts", "poisson", "bernoulli")
+    for k in range(4):
+        instance = case.dozens(rng, k)
+        for each in instance.rows.values():
+            each.values[::3] = -1 if each.values.dtype.kind == "i" else np.nan
+        rows = instance.compile().source
+        predictive = Predictive(instance.model, instance.model.prior)
+        groups = [["h"], ["c"], ["c", "h"], []]
+        for group, posterior in zip(groups, predictive.all_posteriors(rows, groups)):
+            assert posterior == approx(predictive.posteriors(rows, group), rel=1e-9, abs=1e-12)
+
+
 def test_missing_cells_are_filled_from_the_class_of_their_row(fitted_groups):
     network, rows, label, values, _, best = fitted_groups
     predictive = Predictive(network, network.prior + best)
-    for k, columns in enumerate(values):
-        filled, missing = predictive.imputed(rows, k), np.isnan(columns)
+    _, completed = predictive.completed(rows, ["category"])
+    for k, (filled, columns) in enumerate(zip(completed, values)):
+        missing = np.isnan(columns)
         assert np.array_equal(filled[~missing], columns[~missing])
         of_class = np.broadcast_to(label[:, None], columns.shape)[missing]
         wanted = np.where(of_class, (6.0, 20.0)[k], (0.0, 3.0)[k])

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture
+from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import make_bipartite
 from skvbem.errors import SearchWarning
 from skvbem.estimators.input.tables import Table, read_table
@@ -18,10 +18,18 @@ approx = pytest.approx
 NUMBERS = np.random.default_rng(0).normal(size=(40, 2)) + 4 * (np.arange(40) % 2)[:, None]
 CATEGORIES = make_bipartite(60, random_state=0).data[:, :3]
 NETWORKS = [[], [("x0", "x1")], [("x1", "x2")], [("x0", "x1"), ("x1", "x2")]]
+BOTH = np.column_stack([NUMBERS, np.arange(40) // 2 % 2])
+BELOW_A_CLASS = [("h0", "x0"), ("h0", "x1")]
 CASES = {
     "mixture": (VBMixture(init="random", n_init=1, random_state=0), NUMBERS, {"n_components": [1, 2, 3, 4]}),
     "hmm": (VBHMM(init="random", n_init=1, random_state=0), NUMBERS, {"n_components": [1, 2, 3, 4]}),
     "network": (VBDiscreteDAG(n_init=2, random_state=0), CATEGORIES, NETWORKS),
+    "mixed network": (
+        VBNetwork(emission={"gaussian": [0, 1], "categorical": [2]}, init="random", n_init=1, random_state=0),
+        BOTH,
+        [{"structure": BELOW_A_CLASS, "latents": n} for n in (1, 2, 3)]
+        + [{"structure": [("x2", "x0")], "latents": {}}],
+    ),
 }
 EACH = pytest.mark.parametrize("case", CASES)
 

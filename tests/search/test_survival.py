@@ -3,6 +3,7 @@
 import os
 import pickle
 import random
+import re
 import shutil
 import signal
 import threading
@@ -11,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from faulty import DATA, lives, noted, nursery, search_over, table_of, within, workers_below
+from faulty import DATA, lives, noted, nursery, search_over, search_over_networks, table_of, within, workers_below
 
 from skvbem.search.execution.deadlines import end_with
 
@@ -99,6 +100,27 @@ def test_killed_and_resumed_until_it_ends(searches, tmp_path, expected):
 def test_workers_end_with_their_parent(searches, tmp_path, expected):
     """Also one that had nothing to do yet."""
     kill_at(0.1, searches, tmp_path, expected, 2)
+
+
+@pytest.mark.parametrize("networks", [pytest.param("discrete", marks=pytest.mark.slow), "mixed"])
+def test_networks_go_on_where_two_workers_were_killed(networks, searches, tmp_path):
+    """The table is that of a search that nothing happened to, and records that were kept are in it as they were."""
+    undisturbed, X = search_over_networks(networks)
+    what = {
+        "networks": networks,
+        "n_jobs": 2,
+        "checkpoint": str(tmp_path / "search.json"),
+        "out": str(tmp_path / "out"),
+    }
+    pid, journal = searches.begin(**what), tmp_path / "search.json.journal"
+    assert within(PATIENCE, lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 5)
+    os.kill(pid, signal.SIGKILL)
+    searches.ended(pid)
+    kept = journal.read_bytes().splitlines()[1:-1]
+    assert searches.run(**what) == 0
+    assert told(tmp_path)["table"] == table_of(undisturbed.fit(X))
+    at_last = (tmp_path / "search.json").read_bytes()
+    assert all(re.search(rb'"fit_seconds": [^]]*', line).group() in at_last for line in kept)
 
 
 def test_only_workers_watch_their_parents():

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.emissions import Emission, Numbers
+from skvbem.emissions import Emission
 from skvbem.emissions.outside import parts_of
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups, Group
+from skvbem.estimators.profile_rows import rows_of_profiles
 from skvbem.estimators.summary import ParameterTable
 from skvbem.families import NormalPoint, Product
 
@@ -106,25 +107,8 @@ class FittedEmissions(Fitted):
         ]
 
     def _group_report(self, group: Group, parameters: Mapping, intervals: Mapping | None) -> ParameterTable:
-        ends = None
-        if intervals is not None:
-            lower, upper = ({name: pair[side] for name, pair in intervals.items()} for side in (0, 1))
-            ends = lower, upper
-        rows: list[tuple] = []
-        for profile in group.specification.profiles(group.names, parameters, ends, group.levels):
-            if isinstance(profile, Numbers):
-                rows.append((f"{profile.name} mean", profile.values, profile.intervals))
-                if len(parameters) > 1:  # else it is a function of the mean
-                    rows.append((f"{profile.name} s.d.", profile.deviations, profile.of_deviations))
-                continue
-            for k, level in enumerate(profile.labels):
-                label = level if k == 0 else f"{profile.name} = {level}"
-                pair = None if profile.intervals is None else tuple(end[:, k] for end in profile.intervals)
-                rows.append((label, profile.values[:, k], pair))
-        unknown = np.full(self.model.n_components, np.nan)
-        low, high = (np.stack([unknown if pair is None else pair[side] for *_, pair in rows]) for side in (0, 1))
-        names, values = [name for name, *_ in rows], np.stack([of_row for _, of_row, _ in rows])
-        return ParameterTable(group.name, names, self._numbers, values, (low, high))
+        names, values, ends = rows_of_profiles(group, parameters, intervals)
+        return ParameterTable(group.name, names, self._numbers, values, ends)
 
     @property
     def _numbers(self) -> list[str]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from skvbem.emissions.profiles import named
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.mixed_network.reading import emission_groups, rows_of
+from skvbem.estimators.named_states import code_of
+from skvbem.estimators.network.tables import LabeledTables
+from skvbem.estimators.profile_rows import rows_of_profiles
 from skvbem.estimators.reports import LatentStates
 from skvbem.estimators.summary import ParameterTable
 from skvbem.models.mixed_network.data import MixedRows
@@ -57,6 +64,12 @@ class FittedMixedNetwork(Fitted):
         observed = {name for group in self.groups.groups for name in (group.name, *group.names)}
         return tuple(node for node in self.with_tables if node not in observed)
 
+    @property
+    def numbers(self) -> frozenset:
+        """Nodes and columns that hold numbers."""
+        of_numbers = [group for group in self.groups.groups if group.encoder is None]
+        return frozenset(name for group in of_numbers for name in (group.name, *group.names))
+
     def continues(self, columns: ColumnGroups, model: MixedNetwork) -> bool:
         """Whether another model is of the same network over the same columns, read in the same way."""
         return self.model.layout == model.layout and self.columns.meaning() == columns.meaning()
@@ -75,6 +88,20 @@ class FittedMixedNetwork(Fitted):
         """Values of groups of columns as the network takes them."""
         return rows_of(self.groups, self.model.emissions, values)
 
+    def evidence(self, given: Mapping) -> MixedRows:
+        """States of some nodes and numbers of some columns as one row."""
+        numbers = {name for name in self.groups.names if name in self.numbers}
+        cells = [given.get(name) if name in numbers else None for name in self.groups.names]
+        for name in numbers & given.keys():
+            if not isinstance(given[name], Real) or isinstance(given[name], bool) or not np.isfinite(given[name]):
+                raise ValueError(
+                    f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
+                )
+        unnamed = read_table(np.array([cells], dtype=object), self.groups.owner)
+        row = self.rows(self.groups.values(Table(self.groups.names, 1, unnamed.column)))
+        codes = {node: code_of(node, state, self.levels) for node, state in given.items() if node not in numbers}
+        return replace(row, names=tuple(codes), codes=np.array([[*codes.values()]], dtype=np.int32).reshape(1, -1))
+
     def named_parameters(self, point: tuple) -> Parameters:
         """Tables (*parents, node), and what each emission holds in each joint state of its parents, (n_states, ...)."""
         emissions = zip(self.with_emission, self.model.emissions, point[1:])
@@ -92,39 +119,60 @@ class FittedMixedNetwork(Fitted):
 
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """A table per node: a row for each combination of its parents' states."""
-        reports = []
-        for group, of_group in self.named_parameters(self.point).items():
-            for name, values in of_group.items():
-                node = name if group == TABLES else group
-                rows = self._states_of_parents(node)
-                if values.ndim == 0 or values.size % len(rows):
-                    continue  # of all states together
-                flat = values.reshape(len(rows), -1)
-                ends = None if intervals is None else intervals[group].get(name)
-                columns = self._columns_of(node, name, flat.shape[1])
-                parents = self.model.dag.parents(node)
-                title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
-                reports.append(
-                    ParameterTable(
-                        title,
-                        rows,
-                        columns,
-                        flat,
-                        None if ends is None else (ends[0].reshape(flat.shape), ends[1].reshape(flat.shape)),
-                    )
-                )
+        parameters, reports = self.named_parameters(self.point), []
+        numbers = {group.name: group for group in self.groups.groups if group.encoder is None}
+        for node in self.model.dag.nodes:
+            parents = self.model.dag.parents(node)
+            title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
+            if node in numbers:
+                of_node = None if intervals is None else intervals[node]
+                columns, values, (low, high) = rows_of_profiles(numbers[node], parameters[node], of_node)
+                rows = self._states_of(parents) or ["all rows"]
+                reports.append(ParameterTable(title, rows, columns, values.T, (low.T, high.T)))
+                continue
+            table = parameters[TABLES][node]
+            table = table.reshape(-1, table.shape[-1])
+            ends = None if intervals is None else tuple(end.reshape(table.shape) for end in intervals[TABLES][node])
+            states = [named(state) for state in self.levels[node].tolist()]
+            reports.append(ParameterTable(title, self._states_of(parents) or ["share"], states, table, ends))
         return reports
 
-    def _states_of_parents(self, node) -> list[str]:
-        parents = self.model.dag.parents(node)
+    def _states_of(self, parents: tuple) -> list[str]:
+        """Each combination of states of some parents, in words; none without parents."""
         states = product(*(self.levels[parent].tolist() for parent in parents))
-        rows = [", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, each)) for each in states]
-        return rows if parents else ["share" if node in self.with_tables else "all rows"]
+        return [
+            ", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, each)) for each in states if parents
+        ]
 
-    def _columns_of(self, node, name, n: int) -> list[str]:
-        if node in self.with_tables:
-            return [named(state) for state in self.levels[node].tolist()]
-        return [name] if n == 1 else [f"{name} {k}" for k in range(n)]
+    def tables(self) -> dict[str, LabeledTables]:
+        """The attributes that hold a table for each node with one."""
+        n = self.model.layout.n_table_cells
+        flat = {"tables_": self.point[0], "counts_": self.statistics[:n]}
+        return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
+
+    def edge_information(self, node, n_draws: int = 2000) -> dict:
+        """I(node; parent | other parents), nats per row, of each parent of a node with an emission, from draws of it.
+
+        Parents are in their states as often as in new rows. As many numbers are drawn in each joint state of them, the
+        same ones every time.
+        """
+        parents, k = self.model.dag.parents(node), self.with_emission.index(node)
+        emission, point, block = self.model.emissions[k], self.point[1 + k], self.model.prior.blocks[1 + k]
+        sizes = [len(self.levels[parent]) for parent in parents]
+        states = np.repeat(np.arange(np.prod(sizes, dtype=int)), n_draws)
+        table = emission.prepare(emission.sample(point, states, np.random.default_rng(0)))
+        log_density = emission.expected_log_likelihood(table, block.natural(point)).reshape(-1, *sizes)
+        joint = self.predictive.posteriors(self.evidence({}), parents)[0]
+        weight, joint = joint[states] / n_draws, joint.reshape(sizes)
+        given_all = log_density.reshape(len(states), -1)[np.arange(len(states)), states]
+        information = {}
+        for axis, parent in enumerate(parents):
+            share = joint / joint.sum(axis=axis, keepdims=True)
+            others = logsumexp(log_density + np.log(share), axis=1 + axis, keepdims=True)
+            given_others = np.broadcast_to(others, log_density.shape).reshape(len(states), -1)
+            told = given_all - given_others[np.arange(len(states)), states]
+            information[parent] = max(float(weight @ told), 0.0)
+        return information
 
     def states_of(self, latent) -> LatentStates:
         """Expected rows in each state of a latent; whether states are alike is not asked."""

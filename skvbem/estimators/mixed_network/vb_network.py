@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.errors import StructureError
-from skvbem.estimators.base import check_count, warn_of_one_row
+from skvbem.estimators.base import check_count, check_flag, warn_of_one_row
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.numbers import are_observed
@@ -23,10 +23,12 @@ from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork, values_of
 from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts
 from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, emission_groups, nodes_of
+from skvbem.estimators.named_states import nodes_asked
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
 from skvbem.graphs.dag import DAG
-from skvbem.models.mixed_network.data import MixedData
+from skvbem.models.mixed_network.data import MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.tables import LabeledTable
 
 
 class VBNetwork(LatentNodesEstimator):
@@ -94,6 +96,8 @@ class VBNetwork(LatentNodesEstimator):
     parameters_ : dict
         Tables of nodes under "tables", axes parents and node, and parameters of emissions by node, those of each joint
         state of the parents along the first axis.
+    tables_, counts_ : dict of node to LabeledTable
+        Probabilities of each node with a table, and how many rows are expected in each of its cells.
     structure_ : DAG
         Nodes in the order latents, then nodes of columns.
     latent_names_ : tuple
@@ -224,11 +228,28 @@ class VBNetwork(LatentNodesEstimator):
     def _learns_prior(self) -> bool:
         return False
 
+    def graph(self, reading: MixedReading) -> tuple[DAG, dict]:
+        """The graph that this estimator fits to what was read, with its latents, for searches.
+
+        Parameters
+        ----------
+        reading : MixedReading
+
+        Returns
+        -------
+        structure : DAG
+        latents : dict of latent to int
+            Numbers of states.
+        """
+        owner = type(self).__name__
+        latents = resolve_latents(self.latents, self.structure, owner)
+        nodes, _ = nodes_of(reading.columns)
+        return resolve_structure(self.structure, latents, nodes, owner), latents
+
     def _model(self, reading: MixedReading) -> MixedNetwork:
         owner = type(self).__name__
         nodes, n_categories = nodes_of(reading.columns)
-        latents = resolve_latents(self.latents, self.structure, owner)
-        dag = resolve_structure(self.structure, latents, nodes, owner)
+        dag, latents = self.graph(reading)
         self._check_tables(reading.columns)
         with_emission = [node for node in nodes if node not in n_categories]
         self._check_structure(dag, with_emission)
@@ -272,7 +293,8 @@ class VBNetwork(LatentNodesEstimator):
                 raise StructureError(
                     f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
                     f"{type(self).__name__}. Nodes with an emission have no children here: there is no conjugate prior "
-                    "for what depends on numbers. Turn the edge round, or cut the numbers into categories."
+                    "for what depends on numbers. Turn the edge round, or cut the numbers into categories; in a "
+                    "search, DAGSpace(leaves=...) has no such graphs."
                 )
         if len(with_emission) == len(dag.nodes):
             raise StructureError(
@@ -322,6 +344,7 @@ class VBNetwork(LatentNodesEstimator):
             "groups_": {group.name: list(group.names) for group in groups if group.encoder is None},
             "categories_": {name: levels for group in groups for name, levels in zip(group.names, group.levels)},
             "n_free_parameters_": fitted.model.n_free_parameters,
+            **fitted.tables(),
         }
 
     def log_point(self, tables: Mapping) -> np.ndarray:
@@ -363,31 +386,86 @@ class VBNetwork(LatentNodesEstimator):
         fitted, values = self._asked(X)
         return fitted.predictive.log_densities(fitted.rows(values), **self._limits())
 
-    def _latent_marginals(self, X) -> list[np.ndarray]:
+    def _about_latents(self, X) -> tuple[FittedMixedNetwork, MixedRows]:
+        """What was fitted, and rows whose latents are asked for."""
         fitted, values = self._asked(X)
         if not fitted.latents:
             raise ValueError(f"This {type(self).__name__} has no latents to predict. Declare some, or use 'impute'.")
-        rows = fitted.rows(values)
-        return [fitted.predictive.posteriors(rows, [latent], **self._limits()) for latent in fitted.latents]
+        return fitted, fitted.rows(values)
 
-    def impute(self, X):
+    def _latent_marginals(self, X) -> list[np.ndarray]:
+        fitted, rows = self._about_latents(X)
+        return fitted.predictive.all_posteriors(rows, [[latent] for latent in fitted.latents], **self._limits())
+
+    def _joint_modes(self, X) -> list[np.ndarray]:
+        fitted, rows = self._about_latents(X)
+        return list(fitted.predictive.joint_modes(rows, fitted.latents, **self._limits()).values())
+
+    def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
+        """Joint probability of some nodes given values of others, under the predictive distribution of a new row.
+
+        Parameters
+        ----------
+        targets : node or list of nodes
+            Latents, or columns of categories.
+        evidence : mapping of node to state, default=None
+            Categories of columns, numbers that columns hold, and numbers of latents' states.
+
+        Returns
+        -------
+        LabeledTable
+            One axis per target; sums to one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBNetwork
+        >>> X = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 1.0], [5.1, 1.0]])
+        >>> options = {"emission": {"gaussian": [0], "categorical": [1]}, "random_state": 0}
+        >>> model = VBNetwork([("x1", "x0")], latents=None, **options).fit(X)
+        >>> model.query("x1", {"x0": 4.9})["x1":1.0] > 0.7
+        True
+        """
+        check_is_fitted(self)
+        fitted = self._fitted_
+        targets = nodes_asked(targets, fitted.levels, fitted.numbers)
+        given = {} if evidence is None else evidence
+        if not isinstance(given, Mapping):
+            raise TypeError(f"The evidence of a query must be a mapping of nodes to states. Got {evidence!r} instead.")
+        if not targets or len(set(targets)) < len(targets) or set(targets) & set(given):
+            raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
+        row, limits = fitted.evidence(given), self._limits()
+        if not np.isfinite(fitted.predictive.log_densities(row, **limits)[0]):
+            raise ValueError(f"The evidence {evidence!r} has probability 0 under this fit: nothing follows from it.")
+        joint = fitted.predictive.posteriors(row, targets, **limits)[0]
+        levels = tuple(fitted.levels[node] for node in targets)
+        return LabeledTable(joint.reshape([len(states) for states in levels]), targets, levels)
+
+    def impute(self, X, *, return_proba=False):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        return_proba : bool, default=False
+            Whether to return the posterior of cells of categories as well.
 
         Returns
         -------
-        ndarray or DataFrame
+        completed : ndarray or DataFrame
             X in its own container; observed cells are untouched.
+        proba : dict of column to ndarray of shape (n_samples, n_categories)
+            Only if `return_proba`: probabilities of categories; an observed cell is certain.
         """
+        check_flag("return_proba", "impute", return_proba)
         fitted, values = self._asked(X)
-        rows, limits = fitted.rows(values), self._limits()
-        codes = {name: fitted.predictive.posteriors(rows, [name], **limits).argmax(axis=1) for name in rows.names}
-        columns = [fitted.predictive.imputed(rows, k, **limits) for k in range(len(fitted.with_emission))]
+        rows = fitted.rows(values)
+        asked = [name for name, codes in zip(rows.names, rows.codes.T) if return_proba or (codes < 0).any()]
+        proba, columns = fitted.predictive.completed(rows, asked, **self._limits())
+        codes = dict(zip(rows.names, rows.codes.T)) | {name: of.argmax(axis=1) for name, of in proba.items()}
         of_groups = values_of(fitted.groups, codes, columns)
-        return filled(X, fitted.groups.missing(values), fitted.groups.columns_of(of_groups))
+        completed = filled(X, fitted.groups.missing(values), fitted.groups.columns_of(of_groups))
+        return (completed, proba) if return_proba else completed
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -11,12 +11,13 @@ import numpy as np
 from skvbem._compat import warn
 from skvbem.data import Rows
 from skvbem.errors import PosteriorWarning
+from skvbem.estimators.named_states import code_of, nodes_asked
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.identification import is_identified
-from skvbem.graphs.names import did_you_mean, shown
+from skvbem.graphs.names import shown
 from skvbem.models.network import queries
 from skvbem.models.network.model import DiscreteDAG
-from skvbem.tables import LabeledTable, state_code
+from skvbem.tables import LabeledTable
 
 
 @dataclass(frozen=True)
@@ -77,17 +78,15 @@ class AskedNetwork:
 
     def asked(self, targets, evidence: Mapping | None, do: Mapping | None) -> Asked:
         """What a user asks, checked."""
-        nodes = self.nodes(targets)
+        nodes = nodes_asked(targets, self.levels)
         seen, likelihoods, actions = {}, {}, {}
         for node, what in _mapping("evidence", evidence).items():
-            self._check_node(node)
             if isinstance(what, (Mapping, list, np.ndarray)):
                 likelihoods[node] = self._likelihood(node, what)
             else:
-                seen[node] = self._code(node, what)
+                seen[node] = code_of(node, what, self.levels)
         for node, state in _mapping("do", do).items():
-            self._check_node(node)
-            actions[node] = self._code(node, state)
+            actions[node] = code_of(node, state, self.levels)
         named = [*nodes, *seen, *likelihoods.keys() - set(nodes), *actions]
         if not nodes or len(set(named)) < len(named):
             raise ValueError(
@@ -95,14 +94,6 @@ class AskedNetwork:
                 "do; likelihoods alone may be of a target."
             )
         return Asked(nodes, seen, likelihoods, actions)
-
-    def nodes(self, given) -> tuple:
-        """One node or several, checked, as a tuple."""
-        one = isinstance(given, str) or not isinstance(given, Iterable)
-        nodes = (given,) if one or (isinstance(given, Hashable) and given in self.levels) else tuple(given)
-        for node in nodes:
-            self._check_node(node)
-        return nodes
 
     def under(self, asked: Asked) -> tuple[AskedNetwork, Rows]:
         """The network once nodes are set, with a child for each likelihood, and its row of observations.
@@ -138,20 +129,14 @@ class AskedNetwork:
                 PosteriorWarning,
             )
 
-    def _code(self, node, state) -> int:
-        code = state_code(state, self.levels[node])
-        if code is None:
-            states = ", ".join(map(repr, self.levels[node].tolist()))
-            raise ValueError(f"{shown(state)} is not a state of {node!r}, whose states are {states}.")
-        return code
-
     def _likelihood(self, node, given) -> np.ndarray:
         """Likelihoods of a node's states, from a mapping of states or a number for each."""
+        nodes_asked([node], self.levels)
         n_states = len(self.levels[node])
         if isinstance(given, Mapping):
             likelihood = np.zeros(n_states)
             for state, number in given.items():
-                likelihood[self._code(node, state)] = number
+                likelihood[code_of(node, state, self.levels)] = number
         else:
             likelihood = np.asarray(given, dtype=float)
         right = likelihood.shape == (n_states,) and np.isfinite(likelihood).all() and (likelihood >= 0).all()
@@ -161,10 +146,6 @@ class AskedNetwork:
                 f"states to such. Got {shown(given)} instead."
             )
         return likelihood
-
-    def _check_node(self, node) -> None:
-        if not isinstance(node, Hashable) or node not in self.levels:
-            raise ValueError(f"{node!r} is not a node of this network.{did_you_mean(node, self.levels)}")
 
 
 def _mapping(what: str, given: Mapping | None) -> Mapping:

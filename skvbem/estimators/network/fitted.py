@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,6 +52,9 @@ class FittedNetwork(Fitted):
         if list(map(len, self.encoder.categories_)) != list(sizes):
             return "the categories of its columns are not as many as its tables have states"
         return super().damage()
+
+    #: Nodes and columns that hold numbers: none.
+    numbers: ClassVar[frozenset] = frozenset()
 
     def sizes_of_latents(self) -> dict:
         """Latent -> number of states."""

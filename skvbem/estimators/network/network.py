@@ -13,6 +13,7 @@ import numpy as np
 from skvbem.data import Rows
 from skvbem.errors import StructureError
 from skvbem.estimators.base import check_count
+from skvbem.estimators.named_states import nodes_asked
 from skvbem.estimators.network.asking import AskedNetwork
 from skvbem.estimators.network.states import read_states, state_array
 from skvbem.graphs.dag import DAG
@@ -325,7 +326,7 @@ class Network:
         rows = read_states(X, self.states)
         if nodes is None:
             return rows, tuple(node for node in self.dag.nodes if node not in rows.names)
-        return rows, self._asked.nodes(nodes)
+        return rows, nodes_asked(nodes, self._asked.levels)
 
     def __eq__(self, other):
         if not isinstance(other, Network):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -20,18 +21,18 @@ def levels_of(model: DiscreteDAG, encoder: CategoryEncoder) -> dict:
 
 
 class LabeledTables(Mapping):
-    """One `LabeledTable` per node of a network, made when it is asked for.
+    """One `LabeledTable` per node with a table, made when it is asked for.
 
     Parameters
     ----------
-    model : DiscreteDAG
+    model : DiscreteDAG or MixedNetwork
     flat : ndarray of shape (n_cells,)
         The cells of all tables.
     levels : mapping of node to ndarray
-        The states of each node.
+        The states of each node with a table.
     """
 
-    def __init__(self, model: DiscreteDAG, flat: np.ndarray, levels: Mapping):
+    def __init__(self, model: Any, flat: np.ndarray, levels: Mapping):
         self._model, self._flat, self._levels = model, flat, levels
 
     def __getitem__(self, node) -> LabeledTable:
@@ -43,10 +44,10 @@ class LabeledTables(Mapping):
         return LabeledTable(table, axes, tuple(self._levels[axis] for axis in axes))
 
     def __iter__(self) -> Iterator:
-        return iter(self._model.dag.nodes)
+        return iter(self._levels)
 
     def __len__(self) -> int:
-        return len(self._model.dag.nodes)
+        return len(self._levels)
 
     __eq__, __hash__ = object.__eq__, object.__hash__
 

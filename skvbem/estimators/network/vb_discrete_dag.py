@@ -38,7 +38,8 @@ from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annea
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
 from skvbem.estimators.network.ties import check_categories_of_ties
-from skvbem.graphs.undirected import is_undirected
+from skvbem.graphs.dag import DAG
+from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
@@ -398,6 +399,22 @@ class VBDiscreteDAG(LatentNodesEstimator):
         check_categories_of_ties(candidate.ties, candidate.dag, categories, type(self).__name__)
         return candidate
 
+    def graph(self, reading: NetworkReading) -> tuple[DAG | UndirectedGraph, dict]:
+        """The graph that this estimator fits to what was read, with its latents, for searches.
+
+        Parameters
+        ----------
+        reading : NetworkReading
+
+        Returns
+        -------
+        structure : DAG or UndirectedGraph
+        latents : dict of latent to int
+            Numbers of states.
+        """
+        network = self.network(reading)
+        return network.undirected or network.dag, network.latents
+
     def complete(self, reading: NetworkReading, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
         """The lower bound of a VB fit to what was read, and the rows completed by its q(x).
 
@@ -557,20 +574,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _latent_marginals(self, X) -> list[np.ndarray]:
         return list(self._ask(queries.marginals, X, self._need_latents()).values())
 
-    def decode(self, X):
-        """Most probable joint state of all latents (and of missing cells that bear on them) given each row.
-
-        `predict` has the most probable state of each latent, one by one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
-        """
-        return as_columns(list(self._ask(queries.joint_mode, X, self._need_latents()).values()))
+    def _joint_modes(self, X) -> list[np.ndarray]:
+        return list(self._ask(queries.joint_mode, X, self._need_latents()).values())
 
     def impute(self, X, *, return_proba=False):
         """X with each missing cell replaced by its most probable category given its row.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from skvbem.emissions import Step
-from skvbem.models.network.program import Program
+from skvbem.models.network.layout import Layout
+from skvbem.models.network.program import Program, RowFactor
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +115,27 @@ class FactorRows:
         if self.states is None:
             return np.ascontiguousarray(of_states)
         return np.take_along_axis(of_states, self.states[None, :, rows], axis=1)
+
+    def components(self, of_plan: RowFactor, digits: Mapping[int, np.ndarray], layout: Layout) -> np.ndarray:
+        """The joint state of all parents in each row, under each joint state of what the plan hides.
+
+        Parameters
+        ----------
+        of_plan : RowFactor
+            The factor as the plan has it.
+        digits : mapping of int to ndarray of shape (n_hidden_states,)
+            The state of each hidden node.
+        layout : Layout
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows, n_hidden_states)
+        """
+        sizes = [layout.cardinalities[p] for p in of_plan.hidden]
+        of_cells = np.ravel_multi_index([digits[p] for p in of_plan.hidden], sizes)
+        if self.states is None:
+            return np.broadcast_to(of_cells, (len(self.tables[0]), len(of_cells)))
+        return self.states[of_cells].T
 
     def spread(self, of_cells: np.ndarray, rows: slice) -> np.ndarray:
         """Counts of the cells of the factor, as counts of all states: 0 of states that others were observed than."""

@@ -102,14 +102,7 @@ def _choices(model: MixedNetwork, data: MixedData) -> list[tuple[np.ndarray, flo
         log_base = np.zeros(plan.n_contexts)
         digits = dict(zip(plan.hidden, np.unravel_index(np.arange(n_states), plan.cardinalities)))
         for factor, of_plan in zip(factors, plan.factors):
-            of_cells = np.ravel_multi_index(
-                [digits[p] for p in of_plan.hidden], [layout.cardinalities[p] for p in of_plan.hidden]
-            )
-            components = (
-                np.broadcast_to(of_cells, (plan.n_contexts, n_states))
-                if factor.states is None
-                else factor.states[of_cells].T
-            )
+            components = factor.components(of_plan, digits, layout)
             for k, table in zip(factor.emissions, factor.tables):
                 of_rows, emission = steps[k].of_rows(table), model.emissions[k]
                 component_of_cell = emission.component_of_cell(factor.n_states)

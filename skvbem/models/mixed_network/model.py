@@ -133,7 +133,7 @@ class MixedNetwork(LatentModel):
         wanted=(),
         together=(),
     ) -> MixedData:
-        """Rows made ready for many E steps; see `Compiler`. `wanted` and `together` are names of nodes with a table."""
+        """Rows made ready for many E steps; see `Compiler`. `wanted` names nodes with a table, `together` groups."""
         layout, counting = self.layout, rows.counting()
         columns = self.columns(counting)
         for node, seen in zip(range(layout.n_tables, len(layout.names)), counting.observed):
@@ -145,7 +145,7 @@ class MixedNetwork(LatentModel):
             counting.weight,
             keep_rows=True,
             wanted=[self.position[node] for node in wanted],
-            together=[self.position[node] for node in together],
+            together=[[self.position[node] for node in group] for group in together],
         )
         sizes = (
             each.size_of_terms(table, np.where(seen, counting.weight, 0.0))

@@ -16,10 +16,11 @@ import numpy as np
 from skvbem._numerics import safe_log
 from skvbem.families import Dirichlet, Product
 from skvbem.models.mixed_network.beliefs import beliefs
-from skvbem.models.mixed_network.data import MixedData, MixedRows
+from skvbem.models.mixed_network.data import FactorRows, MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.network import queries as of_tables
-from skvbem.models.network.program import Plan
+from skvbem.models.network.max_product import max_product
+from skvbem.models.network.program import Plan, of_clique
 
 # Draws of the parameters behind the rows of one sample.
 _MAX_DRAWS_OF_PARAMETERS = 1000
@@ -68,43 +69,59 @@ class Predictive:
 
         What is observed is certain. A row that is impossible gets the posterior of an empty row.
         """
-        model, layout = self.model, self.model.layout
-        data = model.compile(rows.each_once(), together=nodes, **limits)
-        positions = [model.position[node] for node in nodes]
-        sizes = [layout.cardinalities[p] for p in positions]
+        (posterior,) = self.all_posteriors(rows, [nodes], **limits)
+        return posterior
+
+    def all_posteriors(self, rows: MixedRows, groups: Sequence[Sequence], **limits) -> list[np.ndarray]:
+        """`posteriors` of several groups of nodes, in one pass over the rows."""
+        model = self.model
+        data = model.compile(rows.each_once(), together=groups, **limits)
         columns = model.columns(rows)
-        codes = np.stack([columns.get(p, np.full(len(rows), -1)) for p in positions]).astype(np.int64)
-        posterior = np.zeros((len(rows), prod(sizes)))
-        certain = np.flatnonzero((codes >= 0).all(axis=0))
-        posterior[certain, np.ravel_multi_index(codes[:, certain], sizes)] = 1.0
+        asked = [_Asked.of([model.position[node] for node in group], model, columns, len(rows)) for group in groups]
         impossible = ~np.isfinite(self._log_of_known(data))
         for plan, contexts, log_z, of_cliques in self._beliefs(data):
             at, context = of_tables.rows_of(plan, contexts)
             at = np.arange(len(rows))[at]
             impossible[at] |= ~np.isfinite(log_z[context])
-            hidden = tuple(p for p in positions if p in plan.hidden)
-            if not hidden:
-                continue
-            of_hidden = of_tables.of_clique(plan, of_cliques, hidden)
-            states = np.indices(of_hidden.shape[1:]).reshape(len(hidden), 1, -1)
-            digits = [
-                states[hidden.index(p)] if p in hidden else of_node[at][:, None] for p, of_node in zip(positions, codes)
-            ]
-            joint = np.ravel_multi_index(np.broadcast_arrays(*digits), sizes)
-            posterior[at[:, None], joint] = of_hidden.reshape(len(of_hidden), -1)[context]
-        impossible &= (codes < 0).any(axis=0)
+            for group in asked:
+                group.fill(plan, at, context, of_cliques)
         if impossible.any():
-            nothing = rows.taken(np.flatnonzero(impossible), np.ones(int(impossible.sum()))).without_cells()
-            posterior[impossible] = self.posteriors(nothing, nodes, **limits)
-        return posterior
+            nothing = rows.taken(np.flatnonzero(impossible)[:1], np.ones(1)).without_cells()
+            for group, of_nothing in zip(asked, self.all_posteriors(nothing, groups, **limits)):
+                group.posterior[impossible & ~group.is_certain] = of_nothing
+        return [group.posterior for group in asked]
 
-    def imputed(self, rows: MixedRows, k: int, **limits) -> np.ndarray:
-        """The columns of emission k with missing cells filled, as the emission has them."""
-        model, emission = self.model, self.model.emissions[k]
-        parents = [model.layout.names[p] for p in model.layout.parents[model.layout.n_tables + k]]
-        of_states = self.posteriors(rows, parents, **limits) if parents else np.ones((len(rows), 1))
-        point = self.point[1 + k] if self.posterior is None else emission.predictive_point(self.posterior.blocks[1 + k])
-        return emission.impute(rows.tables[k], point, of_states)
+    def joint_modes(self, rows: MixedRows, nodes: Sequence, **limits) -> dict:
+        """The most probable joint state of each row's hidden part: codes (n_rows,) of each node asked for."""
+        model = self.model
+        data = model.compile(rows.each_once(), wanted=nodes, **limits)
+        log_tables, columns = safe_log(self.tables), model.columns(rows)
+
+        def states():
+            for plan, factors in zip(data.program.plans, data.factors):
+                of_cells = [
+                    factor.cells(self._log_of_states(factor, slice(None)), slice(None))[0] for factor in factors
+                ]
+                yield plan, max_product(model.layout, plan, log_tables, columns, of_cells)
+
+        positions = {node: model.position[node] for node in nodes}
+        return of_tables.modes_of(states(), positions, columns, len(rows))
+
+    def completed(self, rows: MixedRows, names: Sequence, **limits) -> tuple[dict[Any, np.ndarray], list[np.ndarray]]:
+        """Marginals (n_rows, n_states) of nodes with a table, and the columns of all emissions without gaps."""
+        model, layout = self.model, self.model.layout
+        parents = [[layout.names[p] for p in of_node] for of_node in layout.parents[layout.n_tables :]]
+        groups = [*([name] for name in names), *parents]
+        posteriors = self.all_posteriors(rows, groups, **limits)
+        columns = []
+        for k, of_states in enumerate(posteriors[len(names) :]):
+            emission = model.emissions[k]
+            if self.posterior is None:
+                point = self.point[1 + k]
+            else:
+                point = emission.predictive_point(self.posterior.blocks[1 + k])
+            columns.append(emission.impute(rows.tables[k], point, of_states))
+        return dict(zip(names, posteriors)), columns
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[dict, list[np.ndarray]]:
         """Rows drawn: codes (n_rows,) of every node with a table, and the columns of every emission.
@@ -123,6 +140,11 @@ class Predictive:
     def _beliefs(self, data: MixedData) -> Iterator[tuple[Plan, slice, np.ndarray, np.ndarray]]:
         return beliefs(self.model, safe_log(self.tables), self.log_densities_of, data)
 
+    def _log_of_states(self, factor: FactorRows, rows: slice) -> np.ndarray:
+        """Log densities of rows under all states of a factor, nats, (1, n_states, n_rows)."""
+        tables = zip(factor.emissions, factor.tables)
+        return np.sum([self.log_densities_of(k, table[rows]) for k, table in tables], axis=0).T[None]
+
     def _log_of_known(self, data: MixedData) -> np.ndarray:
         """ln p of what has no hidden parent, of every row, nats, (n_rows,)."""
         total = of_tables.log_of_complete_families(self.model, safe_log(self.tables), data.source)
@@ -130,6 +152,57 @@ class Predictive:
             log_density = self.log_densities_of(known.emission, known.table)
             total[known.rows] += np.take_along_axis(log_density, known.states[:, None], axis=1)[:, 0]
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The joint posterior of some nodes with a table, as it is filled plan by plan.
+
+    Parameters
+    ----------
+    positions : list of int
+    sizes : tuple of int
+        Their numbers of states.
+    codes : ndarray of int, shape (n_nodes, n_rows)
+        Negative where they are hidden.
+    posterior : ndarray of shape (n_rows, n_joint_states)
+    """
+
+    positions: list[int]
+    sizes: tuple[int, ...]
+    codes: np.ndarray
+    posterior: np.ndarray
+
+    @classmethod
+    def of(cls, positions: list[int], model: MixedNetwork, columns: dict[int, np.ndarray], n_rows: int) -> _Asked:
+        """The posterior of rows in which all the nodes are observed; 0 in all others."""
+        sizes = tuple(model.layout.cardinalities[p] for p in positions)
+        hidden = np.full(n_rows, -1)
+        codes = np.array([columns.get(p, hidden) for p in positions], dtype=np.int64).reshape(len(positions), n_rows)
+        posterior = np.zeros((n_rows, prod(sizes)))
+        asked = cls(positions, sizes, codes, posterior)
+        certain = np.flatnonzero(asked.is_certain)
+        posterior[certain, np.ravel_multi_index(codes[:, certain], sizes) if positions else 0] = 1.0
+        return asked
+
+    @property
+    def is_certain(self) -> np.ndarray:
+        """Whether all the nodes are observed in each row, (n_rows,)."""
+        return (self.codes >= 0).all(axis=0)
+
+    def fill(self, plan: Plan, at: np.ndarray, context: np.ndarray, of_cliques: np.ndarray) -> None:
+        """Fill in rows of some contexts of a plan, if that hides any of the nodes."""
+        hidden = tuple(p for p in self.positions if p in plan.hidden)
+        if not hidden:
+            return
+        of_hidden = of_clique(plan, of_cliques, hidden)
+        states = np.indices(of_hidden.shape[1:]).reshape(len(hidden), 1, -1)
+        digits = [
+            states[hidden.index(p)] if p in hidden else of_node[at][:, None]
+            for p, of_node in zip(self.positions, self.codes)
+        ]
+        joint = np.ravel_multi_index(np.broadcast_arrays(*digits), self.sizes)
+        self.posterior[at[:, None], joint] = of_hidden.reshape(len(of_hidden), -1)[context]
 
 
 def drawn_at(model: MixedNetwork, point: tuple, n_rows: int, rng: np.random.Generator) -> tuple[dict, list[np.ndarray]]:

@@ -68,7 +68,7 @@ class Compiler:
         *,
         keep_rows: bool = False,
         wanted: Iterable[int] = (),
-        together: Sequence[int] = (),
+        together: Sequence[Sequence[int]] = (),
         partition: Partition | None = None,
         source: Rows | None = None,
     ) -> Any:
@@ -87,8 +87,8 @@ class Compiler:
             Whether plans remember which rows they serve.
         wanted : iterable of int
             Nodes not to prune where they are hidden, since their posterior is asked for.
-        together : sequence of int
-            Nodes that must share a clique where they are hidden, since their joint posterior is asked for.
+        together : sequence of sequence of int
+            Groups of nodes that must share a clique where they are hidden, since their joint posterior is asked for.
         partition : Partition, optional
             Clusters of hidden nodes that q(x) is a product over; by default it is exact.
         source : Rows, optional
@@ -101,10 +101,10 @@ class Compiler:
         """
         layout = self.layout
         latents = tuple(node for node in range(len(layout.names)) if node not in columns)
-        wanted = frozenset(wanted) | frozenset(together)
+        wanted = frozenset(wanted).union(*together)
         components: dict[tuple, list] = {}
         for rows, observed in self._patterns(columns, n_rows):
-            for component in self._components(observed, wanted, frozenset(together)):
+            for component in self._components(observed, wanted, together):
                 components.setdefault(component, []).append(rows)
         shared = [] if partition is None else divided(self, components, partition, together, n_rows)
         of_shared = dict(columns) if shared else {}
@@ -167,7 +167,8 @@ class Compiler:
         groups: list[tuple[int, list[int]]] = []  # hidden nodes as bits
         unseen = sum(1 << node for node in range(len(kept)) if node not in observed)
         scopes = [(mask & unseen, [node]) for node, mask in enumerate(self._scopes) if kept[node]]
-        for scope, families in [*scopes, (sum(1 << node for node in together) & unseen, [])]:
+        asked = [(sum(1 << node for node in group) & unseen, list[int]()) for group in together]
+        for scope, families in [*scopes, *asked]:
             if not scope:
                 continue
             disjoint = []
@@ -200,7 +201,7 @@ class Compiler:
         cardinalities = tuple(layout.cardinalities[node] for node in hidden)
         scopes = [tuple(variable[m] for m in layout.strides[f] if m in variable) for f in families]
         scopes += [tuple(variable[m] for m in factor.hidden) for factor in factors]
-        scopes.append(tuple(variable[node] for node in together if node in variable))
+        scopes += [tuple(variable[node] for node in group if node in variable) for group in together]
         tree = junction_tree(cardinalities, scopes)
         for clique in tree.cliques:
             cells = prod(cardinalities[v] for v in clique)

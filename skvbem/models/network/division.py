@@ -61,7 +61,7 @@ def divided(
     compiler: Any,
     components: dict[tuple, list],
     partition: Partition,
-    together: Sequence[int],
+    together: Sequence[Sequence[int]],
     n_rows: int,
 ) -> list[_Shared]:
     """Take the hidden parts out of `components` that a partition divides, rows with the same hidden nodes together."""
@@ -72,7 +72,8 @@ def divided(
     for hidden, of_hidden in sorted(by_hidden.items()):
         families = tuple(sorted({family for _, members in of_hidden for family in members}))
         scopes = [{m for m in layout.strides[family] if m in hidden} for family in families]
-        parts = partition.parts([*scopes, {m for m in together if m in hidden}], hidden)
+        asked = [{m for m in group if m in hidden} for group in together]
+        parts = partition.parts([*scopes, *asked], hidden)
         if len(parts) == 1:
             continue
         cells = largest_clique(layout.cardinalities, scopes, hidden)
@@ -90,7 +91,7 @@ def structured_program(
     exact: Program,
     columns: Mapping[int, np.ndarray],
     weight: np.ndarray | None,
-    together: Sequence[int],
+    together: Sequence[Sequence[int]],
     source: Rows,
     n_bytes: float,
 ) -> StructuredProgram:

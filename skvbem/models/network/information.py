@@ -38,7 +38,7 @@ def score_covariance(
     involved = np.flatnonzero(np.diff(marginals.starts)[n_cells:])
     if joint:
         blocks = [involved] if len(involved) else []
-        _check_states(data, max_states)
+        check_states(data, max_states)
     else:
         counts = _expected_counts(marginals)
         node_of = np.searchsorted(layout.first_cell, layout.row_starts[:-1], side="right") - 1
@@ -59,7 +59,8 @@ def score_covariance(
     return covariances
 
 
-def _check_states(data: Program, max_states: int) -> None:
+def check_states(data: Program, max_states: int) -> None:
+    """Refuse sums over more than so many joint states of what a row hides."""
     for plan in data.plans:
         if prod(plan.cardinalities) > max_states:
             names = ", ".join(str(data.layout.names[node]) for node in plan.hidden[:6])
@@ -109,7 +110,7 @@ def _joint_products(data: Program, point: np.ndarray, marginals: RowMarginals, f
         offsets = state_offsets(layout, plan)
         step = max(1, _BLOCK // len(offsets))
         for at in range(0, len(beliefs), step):
-            joint = _joint(plan, beliefs[at : at + step])
+            joint = joint_posterior(plan, beliefs[at : at + step])
             joint *= marginals.weight[first : first + len(joint), None]
             of_joint = np.ascontiguousarray(cells[at : at + step])
             _contexts.add_score_products(
@@ -119,7 +120,7 @@ def _joint_products(data: Program, point: np.ndarray, marginals: RowMarginals, f
     return np.tril(products) + np.tril(products, -1).T
 
 
-def _joint(plan: Plan, beliefs: np.ndarray) -> np.ndarray:
+def joint_posterior(plan: Plan, beliefs: np.ndarray) -> np.ndarray:
     """Posterior of all hidden nodes together, (n_contexts, n_states): cliques over separators."""
     joint, at = np.ones((len(beliefs), *plan.cardinalities)), 0
     for position, clique in enumerate(plan.tree.cliques):

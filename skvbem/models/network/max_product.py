@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,14 +15,32 @@ _MAX_ROUNDS = 100
 
 
 def max_product(
-    layout: Layout, plan: Plan, log_point: np.ndarray, columns: Mapping[int, np.ndarray]
+    layout: Layout,
+    plan: Plan,
+    log_point: np.ndarray,
+    columns: Mapping[int, np.ndarray],
+    factors: Sequence[np.ndarray] = (),
 ) -> list[np.ndarray]:
-    """Codes (n_contexts,) of each hidden node of a plan, at the joint mode of each context."""
+    """Codes (n_contexts,) of each hidden node of a plan, at the joint mode of each context.
+
+    Parameters
+    ----------
+    layout : Layout
+    plan : Plan
+    log_point : ndarray of shape (n_table_cells,)
+    columns : mapping of int to ndarray
+        Codes of the observed nodes, by position.
+    factors : sequence of ndarray of shape (n_cells, n_contexts)
+        What emissions say of the cells of each factor of the plan, nats.
+    """
 
     def values_at(node: int) -> np.ndarray:
         return columns[node][plan.row_of_context]
 
-    return _mode(plan, _potentials(layout, plan, log_point, values_at, plan.n_contexts))
+    potentials = _potentials(layout, plan, log_point, values_at, plan.n_contexts)
+    for factor, logs in enumerate(factors):
+        _add(potentials, plan, factor, logs.T)
+    return _mode(plan, potentials)
 
 
 def modes_of_clusters(
@@ -66,13 +84,8 @@ def _ascended(
             for member in group.members:
                 to = next((j for j, (other, _) in enumerate(member.places) if other == k), None)
                 if to is not None:
-                    _add(
-                        potentials,
-                        group,
-                        k,
-                        member.places[to][1],
-                        member.given(log_point, rows, _codes(group, member, states), to),
-                    )
+                    given = member.given(log_point, rows, _codes(group, member, states), to)
+                    _add(potentials, part.plan, member.places[to][1], given)
             for node, codes in zip(part.plan.hidden, _mode(part.plan, potentials)):
                 has_moved |= bool((codes != states[node]).any())
                 states[node] = codes
@@ -92,13 +105,14 @@ def _codes(group: Group, member: Member, states: Mapping[int, np.ndarray]) -> li
     return codes
 
 
-def _add(potentials: list[np.ndarray], group: Group, k: int, factor: int, logs: np.ndarray) -> None:
-    """Add a factor (n_contexts, n_states) of a part to the potential of the clique that is its home."""
-    plan = group.parts[k].plan
+def _add(potentials: list[np.ndarray], plan: Plan, factor: int, logs: np.ndarray) -> None:
+    """Add a factor (n_contexts, n_states) of a plan to the potential of the clique that is its home."""
     home = plan.tree.homes[len(plan.families) + factor]
-    nodes = plan.factors[factor].hidden
-    spread = [plan.cardinalities[v] if plan.hidden[v] in nodes else 1 for v in plan.tree.cliques[home]]
-    potentials[home] = potentials[home] + logs.reshape(len(logs), *spread)
+    nodes, of_factor = [plan.hidden[v] for v in plan.tree.cliques[home]], plan.factors[factor].hidden
+    sizes = {node: plan.cardinalities[plan.hidden.index(node)] for node in of_factor}
+    order = sorted(range(len(of_factor)), key=lambda axis: nodes.index(of_factor[axis]))
+    by_axis = logs.reshape(-1, *sizes.values()).transpose(0, *(1 + axis for axis in order))
+    potentials[home] = potentials[home] + by_axis.reshape(-1, *(sizes.get(node, 1) for node in nodes))
 
 
 def _potentials(layout: Layout, plan: Plan, log_point: np.ndarray, values_at: Callable, n: int) -> list[np.ndarray]:

@@ -130,7 +130,7 @@ class DiscreteDAG(LatentModel):
             data.weight,
             keep_rows=keep_rows,
             wanted=[self.position[node] for node in wanted],
-            together=[self.position[node] for node in together],
+            together=[[self.position[node] for node in together]],
             partition=self.partition,
             source=source,
         )

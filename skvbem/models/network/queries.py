@@ -6,7 +6,7 @@ posterior mean of q(theta) a probability of a row is the exact average over q(th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,20 +98,26 @@ def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequenc
     """
     program = model.compile(data, keep_rows=True, wanted=nodes, **limits)
     log_point, columns = safe_log(point), model.columns(data)
-    positions = {model.position[node]: node for node in nodes}
-    modes = {}
-    for k, node in positions.items():
-        modes[node] = columns[k].astype(np.int64) if k in columns else np.zeros(len(data), dtype=np.int64)
     exact = program if program.is_exact else program.exact
-    modes_of_plans = [(plan, max_product(model.layout, plan, log_point, columns)) for plan in exact.plans]
+    states = [(plan, max_product(model.layout, plan, log_point, columns)) for plan in exact.plans]
     if not program.is_exact:
-        modes_of_plans += modes_of_clusters(model.layout, program, log_point, columns)
-    for plan, states in modes_of_plans:
+        states += modes_of_clusters(model.layout, program, log_point, columns)
+    return modes_of(states, {node: model.position[node] for node in nodes}, columns, len(data))
+
+
+def modes_of(
+    states: Iterable[tuple[Plan, list[np.ndarray]]], positions: Mapping, columns: Mapping[int, np.ndarray], n_rows: int
+) -> dict:
+    """Codes (n_rows,) of nodes at some positions, hidden ones from the codes of all that plans hide."""
+    modes = {
+        k: columns[k].astype(np.int64) if k in columns else np.zeros(n_rows, dtype=np.int64) for k in positions.values()
+    }
+    for plan, of_hidden in states:
         rows = slice(None) if plan.rows is None else plan.rows
-        for variable, k in enumerate(plan.hidden):
-            if k in positions:
-                modes[positions[k]][rows] = states[variable][plan.context_of_row]
-    return modes
+        for k, codes in zip(plan.hidden, of_hidden):
+            if k in modes:
+                modes[k][rows] = codes[plan.context_of_row]
+    return {node: modes[k] for node, k in positions.items()}
 
 
 def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator) -> dict:

@@ -9,7 +9,7 @@ from skvbem.emissions import Numbers, Probabilities
 from skvbem.plotting.choice import column_positions, shortened, shown_components
 from skvbem.plotting.intervals import check_mass, intervals_to_draw
 from skvbem.plotting.labels import FAINT, INK, percent, plain_axes, series
-from skvbem.plotting.profiles import classes_of_mixture, classes_of_network
+from skvbem.plotting.profiles import classes_of_latent, classes_of_mixture, classes_of_network
 from skvbem.plotting.requirements import need_matplotlib
 from skvbem.plotting.states import state_color
 
@@ -71,15 +71,18 @@ class ClassProfileDisplay:
         self.note = note
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, *, features=None, level=0.95, draws=None, axes=None):
+    def from_estimator(cls, estimator, X=None, *, latent=None, features=None, level=0.95, draws=None, axes=None):
         """Plot the classes of a fitted model.
 
         Parameters
         ----------
-        estimator : fitted VBMixture or VBHMM, or VBDiscreteDAG with one latent above all columns
+        estimator : fitted VBMixture or VBHMM, or VBDiscreteDAG or VBNetwork
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), default=None
             The data of the fit, for intervals by draws from the posterior, by linear response where rows cannot be
             drawn, or after ``method="map"`` and "ml" by the observed information. Without X and `draws` there are none.
+        latent : node, default=None
+            Of a network, the latent whose states are the classes; columns are averaged over what else they depend on,
+            without intervals. By default the one latent there is, above all columns.
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default all, as in the table.
         level : float or None, default=0.95
@@ -109,8 +112,13 @@ class ClassProfileDisplay:
         is_network = hasattr(estimator, "latent_names_")
         if not (is_network or hasattr(estimator, "groups_")):
             raise TypeError(f"{cls.__name__} draws VBMixture, VBHMM and VBDiscreteDAG. Got {type(estimator).__name__}.")
-        drawn = intervals_to_draw(estimator, X, draws, level)
-        if is_network:
+        drawn = None if latent is not None else intervals_to_draw(estimator, X, draws, level)
+        if latent is not None:
+            known = estimator.latent_names_ if is_network else ()
+            if latent not in known:
+                raise ValueError(f"{latent!r} is no latent of this {type(estimator).__name__}. There are: {known}.")
+            classes = classes_of_latent(estimator, latent)
+        elif is_network:
             classes = classes_of_network(estimator, drawn, cls.__name__)
         else:
             classes = classes_of_mixture(estimator, drawn)
@@ -231,7 +239,8 @@ class ClassProfileDisplay:
             ax.set(xlim=(-reach, reach), ylim=(len(profiles) - 0.5, -0.75))
             ax.xaxis.set_major_locator(_integer_ticks())
             _label_rows(ax, [label for profile in profiles for label in _labels(profile)], position)
-        _label_middle(axes, "standard deviations from the mean of all rows")
+        between = " " if len(axes) > 2 else "\n"  # two pictures are too narrow for one line
+        _label_middle(axes, f"standard deviations{between}from the mean of all rows")
 
 
 def _draw_intervals(ax, at, low, high, width: float) -> None:

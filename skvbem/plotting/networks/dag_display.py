@@ -88,7 +88,7 @@ class DAGDisplay:
 
         Parameters
         ----------
-        estimator : fitted VBDiscreteDAG
+        estimator : fitted VBDiscreteDAG or VBNetwork
             Or any fitted estimator with `structure_`, `latent_names_`, `tables_` and `counts_`.
         ax : matplotlib Axes, default=None
             Where to draw; by default in a new figure of fitting size.
@@ -106,8 +106,9 @@ class DAGDisplay:
         "mutual_information" is I(child; parent | the child's other parents), in nats per row: what one learns of the
         child from this parent once its other parents are known, with the child's table as fitted and the states of its
         parents as often as expected in the data. It is what the expected log probability of a child loses if the edge
-        is taken out; an edge that changes nothing has zero. Where the structure was given as an undirected graph, it is
-        I(node; other), which has no direction.
+        is taken out; an edge that changes nothing has zero. That of numbers is found from two thousand draws for each
+        joint state of their parents, which are in these as often as in new rows. Where the structure was given as an
+        undirected graph, it is I(node; other), which has no direction.
         """
         need_matplotlib(cls.__name__)
         check_is_fitted(estimator, "structure_")
@@ -121,6 +122,10 @@ class DAGDisplay:
                 )
             information = pair_information if undirected else edge_information
             edge_widths = information(dag, estimator.tables_, estimator.counts_)
+            for node in dag.nodes:
+                if node not in estimator.tables_:
+                    told = estimator.fitted.edge_information(node)
+                    edge_widths |= {(parent, node): nats for parent, nats in told.items()}
             title = "what a parent tells of its child,\ngiven the other parents (nats per row)"
             if undirected:
                 title = "what two nodes tell of each other (nats per row)"
@@ -433,7 +438,7 @@ def pair_information(dag, tables: Mapping, counts: Mapping) -> dict:
 def edge_information(dag, tables: Mapping, counts: Mapping) -> dict:
     """I(child; parent | the other parents) of every edge, nats, where the parents' states occur as counted."""
     information = {}
-    for child in dag.nodes:
+    for child in tables:
         parents = dag.parents(child)
         if not parents:
             continue

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import cross_validate
 
 from skvbem.evidence import Evidence, EvidenceScorer, score_of
+from skvbem.graphs.dag import DAG
 from skvbem.search._candidates import candidate, candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.readings import Readings
@@ -239,6 +240,16 @@ class EvidenceJob(Job):
     def fingerprint(self) -> dict[str, str]:
         """By name, all that the records of this job depend on."""
         return self._fingerprint(data=self.readings.fingerprint())
+
+    @property
+    def fits_graphs(self) -> bool:
+        """Whether the estimator fits graphs, that is has a method `graph`."""
+        return hasattr(self.estimator, "graph")
+
+    def graph(self, setting: Mapping) -> tuple[DAG, Mapping]:
+        """The graph of a setting, and latent -> number of states, if the estimator fits graphs."""
+        estimator: Any = candidate_to_look_at(self.estimator, setting)
+        return estimator.graph(self.readings.of(estimator))
 
     def network(self, setting: Mapping) -> Any:
         """The network of a setting, if the estimator fits networks, that is if it has a method `network`."""

@@ -1,6 +1,11 @@
 """Errors in networks of mixed columns, and in factors that contexts have of their own."""
 
-TESTS = ("kernels/test_row_factors.py", "models/test_mixed_network.py", "laws")
+TESTS = (
+    "kernels/test_row_factors.py",
+    "models/test_mixed_network.py",
+    "models/test_mixed_network_curvature.py",
+    "laws",
+)
 
 ERRORS = {
     "observed parents of an emission are taken to be in their first state": [
@@ -35,5 +40,32 @@ ERRORS = {
     ],
     "rows of one clique have the codes of the first rows": [
         ("const intptr_t at = (first + i) * run->n_slots + slot;", "const intptr_t at = i * run->n_slots + slot;")
+    ],
+    "joint posteriors have the states of their nodes the other way round": [
+        (
+            "joint = np.ravel_multi_index(np.broadcast_arrays(*digits), self.sizes)",
+            "joint = np.ravel_multi_index(np.broadcast_arrays(*digits[::-1]), self.sizes[::-1])",
+        )
+    ],
+    "the joint mode of a row forgets what emissions say": [
+        (
+            "yield plan, of_tables.max_product(model, plan, log_tables, columns, of_cells)",
+            "yield plan, of_tables.max_product(model, plan, log_tables, columns)",
+        )
+    ],
+    "nodes asked for together are pruned where nothing is observed below": [
+        ("wanted = frozenset(wanted).union(*together)", "wanted = frozenset(wanted)")
+    ],
+    "the information of mixed networks counts each row once": [
+        ("weighted = weight[:, None] * shares", "weighted = 1.0 * shares")
+    ],
+    "missing cells take no information in mixed networks": [
+        (
+            "total += self._of_missing_cells(k, table[rows], of_components)",
+            "total += 0.0 * self._of_missing_cells(k, table[rows], of_components)",
+        )
+    ],
+    "a measurement does not show the states of its parents to the dimension": [
+        ("observed |= set(model.dag.parents(node))", "observed |= set()")
     ],
 }

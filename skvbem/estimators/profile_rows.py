@@ -1,0 +1,53 @@
+"""What columns hold in each component, or in each joint state of parents, as rows of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from skvbem.emissions import Numbers
+from skvbem.estimators.input.column_groups import Group
+
+
+def rows_of_profiles(
+    group: Group, parameters: Mapping, intervals: Mapping | None
+) -> tuple[list[str], np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Means and deviations of columns of numbers, and probabilities of categories, in each component.
+
+    Parameters
+    ----------
+    group : Group
+        The columns.
+    parameters : mapping of str to ndarray
+        Of their emission.
+    intervals : mapping of str to pair of ndarray, or None
+        Of these.
+
+    Returns
+    -------
+    names : list of str
+        What each row is called.
+    values : ndarray of shape (n_rows, n_components)
+    ends : pair of ndarray of shape (n_rows, n_components)
+        Of intervals, NaN where there are none.
+    """
+    ends = None
+    if intervals is not None:
+        lower, upper = ({name: pair[side] for name, pair in intervals.items()} for side in (0, 1))
+        ends = lower, upper
+    rows: list[tuple] = []
+    for profile in group.specification.profiles(group.names, parameters, ends, group.levels):
+        if isinstance(profile, Numbers):
+            rows.append((f"{profile.name} mean", profile.values, profile.intervals))
+            if len(parameters) > 1:  # else it is a function of the mean
+                rows.append((f"{profile.name} s.d.", profile.deviations, profile.of_deviations))
+            continue
+        for k, level in enumerate(profile.labels):
+            label = level if k == 0 else f"{profile.name} = {level}"
+            pair = None if profile.intervals is None else tuple(end[:, k] for end in profile.intervals)
+            rows.append((label, profile.values[:, k], pair))
+    values = np.stack([of_row for _, of_row, _ in rows])
+    unknown = np.full(values.shape[1], np.nan)
+    low, high = (np.stack([unknown if pair is None else pair[side] for *_, pair in rows]) for side in (0, 1))
+    return [name for name, *_ in rows], values, (low, high)

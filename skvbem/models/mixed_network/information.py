@@ -1,0 +1,150 @@
+r"""What hidden nodes and missing cells take from the information of complete data [Louis 1982].
+
+In unconstrained coordinates the score of a complete row is :math:`s_x = J^\top u(x, y)`, J the derivatives of the
+natural parameters, u the statistics of the row under the states x of what is hidden, so that
+
+.. math::
+
+    \mathrm{Cov}(s) = \sum_x q(x) (s_x s_x^\top + J^\top C_x J) - \bar s \bar s^\top, \qquad
+    \bar s = \sum_x q(x) s_x,
+
+with C the covariance of statistics over missing cells of which an emission has moments. Parts of a row that are
+independent given what is observed are summed apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skvbem._kernels import _contexts
+from skvbem.capabilities import ScoreCovariance
+from skvbem.emissions import Step
+from skvbem.models.information import coordinate_blocks
+from skvbem.models.mixed_network.beliefs import beliefs
+from skvbem.models.mixed_network.data import FactorRows, MixedData
+from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.models.network.information import check_states, joint_posterior
+from skvbem.models.network.joint_states import state_offsets
+from skvbem.models.network.program import Plan
+
+# Numbers in the scores of some contexts.
+_BLOCK = 2**21
+
+
+def score_covariance(
+    model: MixedNetwork, point: tuple, data: MixedData, *, joint: bool = True, max_states: int = 4096
+) -> list[ScoreCovariance]:
+    """The covariance of complete-data scores at a point; see `skvbem.capabilities.Information`.
+
+    Without `joint` there is a block for each table, one for each component, and one for what several share.
+    """
+    check_states(data.program, max_states)
+    scores = _Scores(model, data, model.prior.natural(point), model.prior.jacobian(point))
+    covariance = scores.of_known_rows()
+    of_tables, *_ = model.prior.split(scores.natural)
+    numbers = {id(plan): number for number, plan in enumerate(data.program.plans)}
+    for plan, contexts, _, posterior in beliefs(
+        model, of_tables, lambda k, rows: scores.steps[k].log_likelihood(rows), data
+    ):
+        shares = joint_posterior(plan, posterior)
+        size = max(1, _BLOCK // (shares.shape[1] * len(covariance)))
+        for at in range(0, len(shares), size):
+            rows = slice(contexts.start + at, min(contexts.start + at + size, contexts.stop))
+            covariance += scores.of_contexts(numbers[id(plan)], plan, rows, shares[at : at + size])
+    d = len(covariance)
+    blocks = [np.arange(d)] if joint else [block for block in coordinate_blocks(scores.free, d) if len(block)]
+    return [ScoreCovariance(block, covariance[np.ix_(block, block)]) for block in blocks]
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Scores of complete rows, by the joint states of what is hidden in them.
+
+    Parameters
+    ----------
+    model : MixedNetwork
+    data : MixedData
+    natural : ndarray of shape (n_cells,)
+    jacobian : ndarray of shape (n_cells, d)
+        Derivatives of these.
+    """
+
+    model: MixedNetwork
+    data: MixedData
+    natural: np.ndarray
+    jacobian: np.ndarray
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The emissions at the point."""
+        return self.model.steps(self.model.prior.split(self.natural)[1:], self.data)
+
+    @cached_property
+    def cells(self) -> list[list[np.ndarray]]:
+        """Cells of each component of each emission, those that it shares with others among them."""
+        first_cells = np.cumsum([0, *self.model.prior.n_cells])[1:-1]
+        found = []
+        for emission, first, n_states in zip(self.model.emissions, first_cells, self.model.n_states):
+            component = emission.component_of_cell(n_states)
+            found.append([first + np.flatnonzero((component == c) | (component < 0)) for c in range(n_states)])
+        return found
+
+    @property
+    def free(self) -> list[np.ndarray]:
+        """Coordinates that each table has a part in, and each component of an emission."""
+        layout = self.model.layout
+        of_tables = [layout.first_cell[node] + np.arange(layout.table_cells(node)) for node in range(layout.n_tables)]
+        groups = [*of_tables, *(cells for of_emission in self.cells for cells in of_emission)]
+        return [np.flatnonzero(self.jacobian[cells].any(axis=0)) for cells in groups]
+
+    def of_known_rows(self) -> np.ndarray:
+        """Covariances (d, d) of missing cells in rows whose parents are all observed."""
+        total = np.zeros((self.jacobian.shape[1],) * 2)
+        for known in self.data.known:
+            n_states = self.model.n_states[known.emission]
+            shares = (known.states[:, None] == np.arange(n_states)) * known.weight[:, None]
+            total += self._of_missing_cells(known.emission, known.table, shares)
+        return total
+
+    def of_contexts(self, number: int, plan: Plan, rows: slice, shares: np.ndarray) -> np.ndarray:
+        """Covariances (d, d) of some contexts of a plan, joint states of what is hidden with probabilities `shares`."""
+        contraction = self.data.program.contraction
+        first = int(contraction.arrays["plan_context"][number])
+        weight = contraction.arrays["weight"][first + rows.start : first + rows.stop]
+        at_zero = _contexts.hidden_cells(contraction, number, len(plan.families))[rows]
+        cells = at_zero[:, None] + state_offsets(self.model.layout, plan)
+        scores = np.zeros((*shares.shape, self.jacobian.shape[1]))
+        for family in range(cells.shape[2]):
+            scores += self.jacobian[cells[:, :, family]]
+        digits = dict(zip(plan.hidden, np.unravel_index(np.arange(shares.shape[1]), plan.cardinalities)))
+        weighted = weight[:, None] * shares
+        total = np.zeros((self.jacobian.shape[1],) * 2)
+        for factor, of_plan in zip(self.data.factors[number], plan.factors):
+            components = factor.components(of_plan, digits, self.model.layout)[rows]
+            scores += self._of_factor(factor, rows, components)
+            of_components = np.zeros((len(components), factor.n_states))
+            np.add.at(of_components, (np.arange(len(components))[:, None], components), weighted)
+            for k, table in zip(factor.emissions, factor.tables):
+                total += self._of_missing_cells(k, table[rows], of_components)
+        mean = np.einsum("ns,nsd->nd", shares, scores)
+        flat = scores.reshape(-1, scores.shape[2])
+        return total + (flat * weighted.reshape(-1, 1)).T @ flat - (mean * weight[:, None]).T @ mean
+
+    def _of_factor(self, factor: FactorRows, rows: slice, components: np.ndarray) -> np.ndarray:
+        """What emissions add to the scores, (n_rows, n_hidden_states, d)."""
+        of_components: np.ndarray | float = 0.0
+        for k, table in zip(factor.emissions, factor.tables):
+            statistics = self.steps[k].of_rows(table[rows])
+            scores = [statistics[:, c] @ self.jacobian[cells] for c, cells in enumerate(self.cells[k])]
+            of_components = of_components + np.stack(scores, axis=1)
+        return np.take_along_axis(np.asarray(of_components), components[:, :, None], axis=1)
+
+    def _of_missing_cells(self, k: int, table, shares: np.ndarray) -> np.ndarray | float:
+        """Covariances (d, d) of missing cells of an emission, components with weights (n_rows, n_states)."""
+        hidden = self.steps[k].hidden_covariance(table, np.ascontiguousarray(shares))
+        if hidden is None:
+            return 0.0
+        return sum(self.jacobian[cells].T @ of @ self.jacobian[cells] for cells, of in zip(self.cells[k], hidden))

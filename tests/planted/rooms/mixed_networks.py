@@ -1,0 +1,44 @@
+"""Errors in what is asked of fitted networks of mixed columns, in their displays, and in searches over them."""
+
+TESTS = (
+    "estimators/test_vb_network.py",
+    "plotting/test_mixed_network_displays.py",
+    "graphs/test_spaces.py",
+    "search/test_mixed_networks.py",
+)
+
+ERRORS = {
+    "evidence on a measurement is passed over": [
+        (
+            "cells = [given.get(name) if name in numbers else None for name in self.groups.names]",
+            "cells = [None for name in self.groups.names]",
+        )
+    ],
+    "missing categories of mixed networks are filled with the least probable one": [
+        (
+            "{name: of.argmax(axis=1) for name, of in proba.items()}",
+            "{name: of.argmin(axis=1) for name, of in proba.items()}",
+        )
+    ],
+    "what a parent tells of numbers takes all its states for as frequent": [
+        (
+            "weight, joint = joint[states] / n_draws, joint.reshape(sizes)",
+            "weight, joint = np.full(len(states), 1 / len(states)), joint.reshape(sizes)",
+        )
+    ],
+    "columns by states of a latent take its states for those of the first parent": [
+        (
+            "np.moveaxis(of_states, 1, 1 + parents.index(latent))",
+            "np.moveaxis(of_states, 1, 1)",
+        )
+    ],
+    "leaves may be parents of latents": [
+        (
+            "for leaf in self.leaves for node in nodes if node != leaf",
+            "for leaf in self.leaves for node in self.nodes if node != leaf",
+        )
+    ],
+    "a search reports edges as if nothing were hidden": [
+        ("return _posterior.Hidden(*job.graph(setting))", "return _posterior.Hidden(job.graph(setting)[0], {})")
+    ],
+}

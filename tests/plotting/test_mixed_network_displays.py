@@ -1,0 +1,97 @@
+"""Displays of networks of mixed columns: what a parent tells of numbers, and what columns say of a latent."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import gammaln
+
+from skvbem import VBNetwork
+from skvbem.plotting import ClassProfileDisplay, DAGDisplay
+
+approx = pytest.approx
+CAUSES = {"visits": ["a", "b"], "size": ["b"], "color": ["a"], "b": ["a"], "alone": []}
+EMISSION = {"poisson": ["visits"], "gaussian": ["size", "alone"], "categorical": ["color"]}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 2, (2, 150))
+    X = pd.DataFrame(
+        {
+            "visits": rng.poisson(1 + 3 * a + 5 * b).astype(float),
+            "size": rng.normal(4.0 * b),
+            "color": np.where(rng.random(150) < 0.9, a, 1 - a).astype(str),
+            "alone": rng.normal(size=150),
+        }
+    )
+    options = {"n_init": 1, "init": "random", "tol": 1e-3, "random_state": 0}
+    return VBNetwork(CAUSES, latents=["a", "b"], emission=EMISSION, **options).fit(X), X
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    yield
+    plt.close("all")
+
+
+def test_widths_of_edges_into_numbers(fitted):
+    """Sums over all counts, as far as draws go; an edge that says much is wider than one that says little."""
+    model, _ = fitted
+    display = DAGDisplay.from_estimator(model)
+    joint = model.query(["a", "b"]).values
+    rates = model.parameters_["visits"]["rates"].reshape(2, 2)
+    y = np.arange(80.0)[:, None, None]
+    density = np.exp(y * np.log(rates) - rates - gammaln(y + 1))
+    for axis, parent in enumerate("ab"):
+        without = (joint * density).sum(axis=1 + axis, keepdims=True) / joint.sum(axis=axis)[None].reshape(
+            [1, *(1 if k == axis else 2 for k in range(2))]
+        )
+        told = (joint * density * np.log(density / without)).sum()
+        assert display.edge_widths[parent, "visits"] == approx(told, rel=0.05)
+    assert display.edge_widths["b", "size"] > display.edge_widths["a", "b"]
+    assert set(display.edge_widths) == set(model.structure_.edges)
+
+
+def test_columns_by_states_of_one_latent(fitted):
+    """Means, deviations and shares of rows drawn, state by state of the latent."""
+    model, X = fitted
+    drawn, states = model.sample(10_000, random_state=0)
+    drawn = pd.DataFrame(drawn, columns=X.columns)
+    for k, latent in enumerate(model.latent_names_):
+        profiles = {each.name: each for each in ClassProfileDisplay.from_estimator(model, latent=latent).profiles}
+        for name in ("visits", "size", "alone"):
+            by_state = drawn[name].astype(float).groupby(states[:, k])
+            deviation = drawn[name].astype(float).std()
+            assert profiles[name].values == approx(by_state.mean().to_numpy(), abs=0.05 * deviation)
+            assert profiles[name].deviations == approx(by_state.std().to_numpy(), rel=0.08)
+        share = (drawn["color"] == "1").groupby(states[:, k]).mean().to_numpy()
+        assert profiles["color"].values[:, 0] == approx(share, abs=0.03)
+    with pytest.raises(ValueError, match="'c' is no latent of this VBNetwork"):
+        ClassProfileDisplay.from_estimator(model, latent="c")
+    with pytest.raises(ValueError, match="say for which latent columns are to be drawn, as in latent='a'"):
+        ClassProfileDisplay.from_estimator(model)
+
+
+def test_one_class_above_all_columns_has_intervals(fitted):
+    """As a mixture is drawn."""
+    _, X = fitted
+    model = VBNetwork(latents=2, emission=EMISSION, n_init=1, init="random", tol=1e-2, random_state=0).fit(X)
+    display = ClassProfileDisplay.from_estimator(model, X, draws=model.sample_posterior(X, 20, n_chains=2))
+    assert [profile.name for profile in display.profiles] == [*X.columns]
+    alone = ClassProfileDisplay.from_estimator(model, latent="h0")
+    for with_intervals, averaged in zip(display.profiles, alone.profiles):
+        assert averaged.values == approx(np.asarray(with_intervals.values), rel=1e-6, abs=1e-9)
+        low, high = with_intervals.intervals
+        assert (low < high).all()
+
+
+def test_reports_say_means_and_deviations(fitted):
+    model, _ = fitted
+    table = next(table for table in model.summary().tables if table.title == "size | b")
+    assert (table.rows, table.columns) == (["b=0", "b=1"], ["size mean", "size s.d."])
+    assert table.values[:, 0] == approx(model.parameters_["size"]["means"][:, 0])
+    assert [*model.tables_] == [*model.counts_] == ["a", "b", "color"]
+    assert model.counts_["b"].values.sum() == approx(150)
+    assert model.tables_["color"]["a":0, "color":"1"] == model.query("color", {"a": 0})["color":"1"]
