@@ -126,7 +126,10 @@ class FittedMixedNetwork(Fitted):
             title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
             if node in numbers:
                 of_node = None if intervals is None else intervals[node]
-                columns, values, (low, high) = rows_of_profiles(numbers[node], parameters[node], of_node)
+                group = numbers[node]
+                columns, values, (low, high) = rows_of_profiles(
+                    group.specification, group.names, group.levels, parameters[node], of_node
+                )
                 rows = self._states_of(parents) or ["all rows"]
                 reports.append(ParameterTable(title, rows, columns, values.T, (low.T, high.T)))
                 continue
