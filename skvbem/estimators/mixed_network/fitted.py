@@ -135,7 +135,10 @@ class FittedMixedNetwork(Fitted):
                 continue
             table = parameters[TABLES][node]
             table = table.reshape(-1, table.shape[-1])
-            ends = None if intervals is None else tuple(end.reshape(table.shape) for end in intervals[TABLES][node])
+            ends = None
+            if intervals is not None:
+                lower, upper = intervals[TABLES][node]
+                ends = lower.reshape(table.shape), upper.reshape(table.shape)
             states = [named(state) for state in self.levels[node].tolist()]
             reports.append(ParameterTable(title, self._states_of(parents) or ["share"], states, table, ends))
         return reports

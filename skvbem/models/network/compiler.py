@@ -52,7 +52,7 @@ class Compiler:
         *,
         keep_rows: bool = False,
         wanted: Iterable[int] = (),
-        together: Sequence[int] = (),
+        together: Sequence[Sequence[int]] = (),
     ) -> Program:
         """The program of a table of rows.
 
