@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from skvbem.emissions import Numbers
-from skvbem.estimators.input.column_groups import Group
+from skvbem.emissions import EmissionSpecification, Numbers
 
 
 def rows_of_profiles(
-    group: Group, parameters: Mapping, intervals: Mapping | None
+    specification: EmissionSpecification,
+    names: Sequence[str],
+    levels: Sequence[np.ndarray],
+    parameters: Mapping,
+    intervals: Mapping | None,
 ) -> tuple[list[str], np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Means and deviations of columns of numbers, and probabilities of categories, in each component.
 
     Parameters
     ----------
-    group : Group
-        The columns.
+    specification : EmissionSpecification
+        Of the columns.
+    names : sequence of str
+        Of these.
+    levels : sequence of ndarray
+        Levels of each column of categories.
     parameters : mapping of str to ndarray
         Of their emission.
     intervals : mapping of str to pair of ndarray, or None
@@ -37,7 +44,7 @@ def rows_of_profiles(
         lower, upper = ({name: pair[side] for name, pair in intervals.items()} for side in (0, 1))
         ends = lower, upper
     rows: list[tuple] = []
-    for profile in group.specification.profiles(group.names, parameters, ends, group.levels):
+    for profile in specification.profiles(names, parameters, ends, levels):
         if isinstance(profile, Numbers):
             rows.append((f"{profile.name} mean", profile.values, profile.intervals))
             if len(parameters) > 1:  # else it is a function of the mean
@@ -50,4 +57,4 @@ def rows_of_profiles(
     values = np.stack([of_row for _, of_row, _ in rows])
     unknown = np.full(values.shape[1], np.nan)
     low, high = (np.stack([unknown if pair is None else pair[side] for *_, pair in rows]) for side in (0, 1))
-    return [name for name, *_ in rows], values, (low, high)
+    return [label for label, *_ in rows], values, (low, high)

@@ -107,7 +107,7 @@ class FittedEmissions(Fitted):
         ]
 
     def _group_report(self, group: Group, parameters: Mapping, intervals: Mapping | None) -> ParameterTable:
-        names, values, ends = rows_of_profiles(group, parameters, intervals)
+        names, values, ends = rows_of_profiles(group.specification, group.names, group.levels, parameters, intervals)
         return ParameterTable(group.name, names, self._numbers, values, ends)
 
     @property

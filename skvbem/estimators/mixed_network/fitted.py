@@ -126,13 +126,19 @@ class FittedMixedNetwork(Fitted):
             title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
             if node in numbers:
                 of_node = None if intervals is None else intervals[node]
-                columns, values, (low, high) = rows_of_profiles(numbers[node], parameters[node], of_node)
+                group = numbers[node]
+                columns, values, (low, high) = rows_of_profiles(
+                    group.specification, group.names, group.levels, parameters[node], of_node
+                )
                 rows = self._states_of(parents) or ["all rows"]
                 reports.append(ParameterTable(title, rows, columns, values.T, (low.T, high.T)))
                 continue
             table = parameters[TABLES][node]
             table = table.reshape(-1, table.shape[-1])
-            ends = None if intervals is None else tuple(end.reshape(table.shape) for end in intervals[TABLES][node])
+            ends = None
+            if intervals is not None:
+                lower, upper = intervals[TABLES][node]
+                ends = lower.reshape(table.shape), upper.reshape(table.shape)
             states = [named(state) for state in self.levels[node].tolist()]
             reports.append(ParameterTable(title, self._states_of(parents) or ["share"], states, table, ends))
         return reports

@@ -188,7 +188,7 @@ class _Asked:
     @property
     def is_certain(self) -> np.ndarray:
         """Whether all the nodes are observed in each row, (n_rows,)."""
-        return (self.codes >= 0).all(axis=0)
+        return np.asarray((self.codes >= 0).all(axis=0))
 
     def fill(self, plan: Plan, at: np.ndarray, context: np.ndarray, of_cliques: np.ndarray) -> None:
         """Fill in rows of some contexts of a plan, if that hides any of the nodes."""
