@@ -369,7 +369,7 @@ def _parts(setting) -> tuple[DAG, dict]:
     graph, latents = hidden_graph(setting) or (None, {})
     if not isinstance(graph, DAG):
         raise StructureError(
-            "A move needs a setting with a directed structure and, if it has them, latents. Got "
+            "A move needs a setting with a structure and, if it has them, latents; the structure must be directed. Got "
             f"{shown(setting)} instead."
         )
     return graph, latents

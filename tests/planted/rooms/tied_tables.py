@@ -26,9 +26,6 @@ ERRORS = {
     "completions count families in the order of their cells": [
         ("plan.families if layout.ties else sorted", "plan.families if False else sorted")
     ],
-    "tied tables are free parameters twice": [
-        ("with_table = [node for node in dag.nodes if node not in self.ties]", "with_table = list(dag.nodes)")
-    ],
     "tied columns may have other categories": [("list(categories[one]) != list(categories[other])", "False")],
     "ties begin a slice too early": [("first = 1 if self._before[node] else 0", "first = 0")],
 }
