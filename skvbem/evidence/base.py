@@ -166,7 +166,7 @@ class Score:
     def __call__(self, evaluation: Evaluation, **options) -> Evidence:
         """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
         self.check_options(options)
-        if not (self.bounds_by_any_q or evaluation.is_exact):
+        if not (self.bounds_by_any_q or getattr(evaluation, "is_exact", True)):
             raise needs_exact_inference(self.name)
         for need in self.needs:
             evaluation.capability(need, f"The score {self.name!r}")

@@ -34,6 +34,6 @@ ERRORS = {
         ("return not has_edge, -shared[pair]", "return has_edge, -shared[pair]")
     ],
     "points are scored by a bound of their likelihood": [
-        ("if not (self.bounds_by_any_q or evaluation.is_exact):", "if False:")
+        ('if not (self.bounds_by_any_q or getattr(evaluation, "is_exact", True)):', "if False:")
     ],
 }
