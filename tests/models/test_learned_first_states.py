@@ -4,7 +4,7 @@
 - evidences in closed form, by quadrature and by draws: test_first_states_that_are_seen_have_the_evidence_of_rows,
   test_bound_and_chains_of_one_step_systems_beside_quadrature, test_sampled_evidence_is_that_of_draws_from_the_prior
 - the basis of states: test_derivatives_of_the_basis, test_plain_steps_lead_no_higher
-- random systems: test_random_systems_keep_their_laws
+- random systems: test_random_systems_keep_their_laws, test_a_hundred_random_systems_keep_their_laws
 - chains: test_lanes_are_smoothers, test_moves_keep_the_volume_that_they_say, test_draws_turn_to_a_fit
 - turns, orders and dimensions: test_priors_that_tell_turns, test_no_likelihood_tells_turns, test_dimension_is_a_rank
 """
@@ -287,6 +287,12 @@ def check_random_system(rng):
 
 def test_random_systems_keep_their_laws(rng):
     for _ in range(8):
+        check_random_system(rng)
+
+
+@pytest.mark.slow
+def test_a_hundred_random_systems_keep_their_laws(rng):
+    for _ in range(100):
         check_random_system(rng)
 
 
