@@ -86,11 +86,11 @@ class _Scores:
     def cells(self) -> list[list[np.ndarray]]:
         """Cells of each component of each emission, those that it responsibilities with others among them."""
         first_cells = np.cumsum([0, *self.model.prior.n_cells])[1:-1]
-        found = []
+        cells = []
         for emission, first, n_states in zip(self.model.emissions, first_cells, self.model.n_states):
             component = emission.component_of_cell(n_states)
-            found.append([first + np.flatnonzero((component == c) | (component < 0)) for c in range(n_states)])
-        return found
+            cells.append([first + np.flatnonzero((component == c) | (component < 0)) for c in range(n_states)])
+        return cells
 
     @property
     def free(self) -> list[np.ndarray]:
@@ -110,7 +110,7 @@ class _Scores:
         return total
 
     def of_contexts(self, number: int, plan: Plan, rows: slice, responsibilities: np.ndarray) -> np.ndarray:
-        """Covariances (d, d) of some contexts of a plan, joint states of what is hidden with probabilities `responsibilities`."""
+        """Covariances (d, d) of some contexts of a plan under posteriors (n_contexts, n_states)."""
         contraction = self.data.program.contraction
         first = int(contraction.arrays["plan_context"][number])
         weight = contraction.arrays["weight"][first + rows.start : first + rows.stop]
