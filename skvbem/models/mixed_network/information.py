@@ -84,7 +84,7 @@ class _Scores:
 
     @cached_property
     def cells(self) -> list[list[np.ndarray]]:
-        """Cells of each component of each emission, those that it responsibilities with others among them."""
+        """Cells of each component of each emission, those that it shares with others among them."""
         first_cells = np.cumsum([0, *self.model.prior.n_cells])[1:-1]
         cells = []
         for emission, first, n_states in zip(self.model.emissions, first_cells, self.model.n_states):
