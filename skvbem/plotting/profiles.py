@@ -87,13 +87,13 @@ def classes_of_latent(estimator, latent) -> Classes:
             levels = fitted.levels[node].tolist()
             profiles.append(of_levels(str(node), levels, estimator.query([latent, node]).values / share[:, None], None))
             continue
-        of_parents = _shares_of_parents(estimator, latent, node) / share[:, None]
+        of_parents = _joint_with_parents(estimator, latent, node) / share[:, None]
         group = next(group for group in fitted.groups.groups if group.name == node)
         profiles += [_averaged(each, of_parents) for each in _of_group(group, estimator.parameters_[node], None)]
     return Classes(estimator.latent_states_[latent].mass, share, profiles, str(latent))
 
 
-def _shares_of_parents(estimator, latent, node) -> np.ndarray:
+def _joint_with_parents(estimator, latent, node) -> np.ndarray:
     """p(latent, parents of a node), (n_states, n_joint_states)."""
     parents = estimator.structure_.parents(node)
     others = [parent for parent in parents if parent != latent]
@@ -105,10 +105,10 @@ def _shares_of_parents(estimator, latent, node) -> np.ndarray:
     return np.moveaxis(of_states, 1, 1 + parents.index(latent)).reshape(len(joint), -1)
 
 
-def _averaged(profile: Probabilities | Numbers, shares: np.ndarray) -> Probabilities | Numbers:
-    """A column in mixtures of its classes, shares (n_mixtures, n_classes)."""
+def _averaged(profile: Probabilities | Numbers, fractions: np.ndarray) -> Probabilities | Numbers:
+    """A column in mixtures of its classes, fractions (n_mixtures, n_classes)."""
     if isinstance(profile, Probabilities):
-        return Probabilities(profile.name, profile.labels, shares @ profile.values, None)
-    mean = shares @ profile.values
-    squares = shares @ (profile.deviations**2 + profile.values**2)
+        return Probabilities(profile.name, profile.labels, fractions @ profile.values, None)
+    mean = fractions @ profile.values
+    squares = fractions @ (profile.deviations**2 + profile.values**2)
     return Numbers(profile.name, mean, np.sqrt(np.maximum(squares - mean**2, 0.0)), None)

@@ -49,11 +49,11 @@ def score_covariance(
     for plan, contexts, _, posterior in beliefs(
         model, of_tables, lambda k, rows: scores.steps[k].log_likelihood(rows), data
     ):
-        shares = joint_posterior(plan, posterior)
-        size = max(1, _BLOCK // (shares.shape[1] * len(covariance)))
-        for at in range(0, len(shares), size):
+        responsibilities = joint_posterior(plan, posterior)
+        size = max(1, _BLOCK // (responsibilities.shape[1] * len(covariance)))
+        for at in range(0, len(responsibilities), size):
             rows = slice(contexts.start + at, min(contexts.start + at + size, contexts.stop))
-            covariance += scores.of_contexts(numbers[id(plan)], plan, rows, shares[at : at + size])
+            covariance += scores.of_contexts(numbers[id(plan)], plan, rows, responsibilities[at : at + size])
     d = len(covariance)
     blocks = [np.arange(d)] if joint else [block for block in coordinate_blocks(scores.free, d) if len(block)]
     return [ScoreCovariance(block, covariance[np.ix_(block, block)]) for block in blocks]
@@ -86,11 +86,11 @@ class _Scores:
     def cells(self) -> list[list[np.ndarray]]:
         """Cells of each component of each emission, those that it shares with others among them."""
         first_cells = np.cumsum([0, *self.model.prior.n_cells])[1:-1]
-        found = []
+        cells = []
         for emission, first, n_states in zip(self.model.emissions, first_cells, self.model.n_states):
             component = emission.component_of_cell(n_states)
-            found.append([first + np.flatnonzero((component == c) | (component < 0)) for c in range(n_states)])
-        return found
+            cells.append([first + np.flatnonzero((component == c) | (component < 0)) for c in range(n_states)])
+        return cells
 
     @property
     def free(self) -> list[np.ndarray]:
@@ -105,22 +105,22 @@ class _Scores:
         total = np.zeros((self.jacobian.shape[1],) * 2)
         for known in self.data.known:
             n_states = self.model.n_states[known.emission]
-            shares = (known.states[:, None] == np.arange(n_states)) * known.weight[:, None]
-            total += self._of_missing_cells(known.emission, known.table, shares)
+            responsibilities = (known.states[:, None] == np.arange(n_states)) * known.weight[:, None]
+            total += self._of_missing_cells(known.emission, known.table, responsibilities)
         return total
 
-    def of_contexts(self, number: int, plan: Plan, rows: slice, shares: np.ndarray) -> np.ndarray:
-        """Covariances (d, d) of some contexts of a plan, joint states of what is hidden with probabilities `shares`."""
+    def of_contexts(self, number: int, plan: Plan, rows: slice, responsibilities: np.ndarray) -> np.ndarray:
+        """Covariances (d, d) of some contexts of a plan under posteriors (n_contexts, n_states)."""
         contraction = self.data.program.contraction
         first = int(contraction.arrays["plan_context"][number])
         weight = contraction.arrays["weight"][first + rows.start : first + rows.stop]
         at_zero = _contexts.hidden_cells(contraction, number, len(plan.families))[rows]
         cells = at_zero[:, None] + state_offsets(self.model.layout, plan)
-        scores = np.zeros((*shares.shape, self.jacobian.shape[1]))
+        scores = np.zeros((*responsibilities.shape, self.jacobian.shape[1]))
         for family in range(cells.shape[2]):
             scores += self.jacobian[cells[:, :, family]]
-        digits = dict(zip(plan.hidden, np.unravel_index(np.arange(shares.shape[1]), plan.cardinalities)))
-        weighted = weight[:, None] * shares
+        digits = dict(zip(plan.hidden, np.unravel_index(np.arange(responsibilities.shape[1]), plan.cardinalities)))
+        weighted = weight[:, None] * responsibilities
         total = np.zeros((self.jacobian.shape[1],) * 2)
         for factor, of_plan in zip(self.data.factors[number], plan.factors):
             components = factor.components(of_plan, digits, self.model.layout)[rows]
@@ -129,7 +129,7 @@ class _Scores:
             np.add.at(of_components, (np.arange(len(components))[:, None], components), weighted)
             for k, table in zip(factor.emissions, factor.tables):
                 total += self._of_missing_cells(k, table[rows], of_components)
-        mean = np.einsum("ns,nsd->nd", shares, scores)
+        mean = np.einsum("ns,nsd->nd", responsibilities, scores)
         flat = scores.reshape(-1, scores.shape[2])
         return total + (flat * weighted.reshape(-1, 1)).T @ flat - (mean * weight[:, None]).T @ mean
 
@@ -142,9 +142,9 @@ class _Scores:
             of_components = of_components + np.stack(scores, axis=1)
         return np.take_along_axis(np.asarray(of_components), components[:, :, None], axis=1)
 
-    def _of_missing_cells(self, k: int, table, shares: np.ndarray) -> np.ndarray | float:
+    def _of_missing_cells(self, k: int, table, responsibilities: np.ndarray) -> np.ndarray | float:
         """Covariances (d, d) of missing cells of an emission, components with weights (n_rows, n_states)."""
-        hidden = self.steps[k].hidden_covariance(table, np.ascontiguousarray(shares))
+        hidden = self.steps[k].hidden_covariance(table, np.ascontiguousarray(responsibilities))
         if hidden is None:
             return 0.0
         return sum(self.jacobian[cells].T @ of @ self.jacobian[cells] for cells, of in zip(self.cells[k], hidden))

@@ -57,7 +57,7 @@ ERRORS = {
         ("wanted = frozenset(wanted).union(*together)", "wanted = frozenset(wanted)")
     ],
     "the information of mixed networks counts each row once": [
-        ("weighted = weight[:, None] * shares", "weighted = 1.0 * shares")
+        ("weighted = weight[:, None] * responsibilities", "weighted = 1.0 * responsibilities")
     ],
     "missing cells take no information in mixed networks": [
         (
