@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import digamma, gammaln, logsumexp
+from sklearn.base import clone
 
 from skvbem import DAG, VBHMM, DAGSpace, DynamicDAG, StructureSearchCV, UndirectedGraph, VBDiscreteDAG
 from skvbem.data import Rows
@@ -223,6 +224,15 @@ def test_tied_factorial_chains_have_published_evidences():
     assert model.log_evidence(X, kind="exact").value == pytest.approx(-6.81288434, abs=1e-8)
     # the states of each chain, in all its waves together, and the two chains against each other
     assert len(relabelings(model)) == 8
+    of_h, of_g = ([name for name in latents if name.startswith(chain)] for chain in "hg")
+    for clusters, bound in (([of_h, of_g], -10.68886191), (list(zip(of_h, of_g)), -10.68886467)):
+        divided = clone(model).set_params(inference=[list(cluster) for cluster in clusters]).fit(X)
+        assert divided.lower_bound_ == pytest.approx(bound, abs=1e-7)
+    assert clone(model).set_params(inference="mean_field").fit(X).lower_bound_ == pytest.approx(-10.68886967, abs=1e-7)
+    with pytest.raises(TypeError, match="Draws of what rows hide need inference='exact'"):
+        divided.log_evidence(X, kind="collapsed")
+    with pytest.raises(TypeError, match="Draws of what rows hide need inference='exact'"):
+        divided.sample_posterior(X, 10)
 
 
 def relabelings(model):

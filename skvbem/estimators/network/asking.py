@@ -90,8 +90,8 @@ class AskedNetwork:
         named = [*nodes, *seen, *likelihoods.keys() - set(nodes), *actions]
         if not nodes or len(set(named)) < len(named):
             raise ValueError(
-                "query needs one target or more, each named once, and no node may be two of target, evidence and "
-                "do; likelihoods alone may be of a target."
+                "query needs one or more targets, each named once and not also in the evidence or in do, unless by "
+                "likelihoods. No node may be both seen and set."
             )
         return Asked(nodes, seen, likelihoods, actions)
 

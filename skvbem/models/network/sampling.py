@@ -12,6 +12,7 @@ from skvbem._kernels._random import log_dirichlet
 from skvbem.capabilities import AnnealingPlan, Path
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.program import LANES_BYTES, Program
+from skvbem.models.network.structured import StructuredProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class NetworkSampler:
 
     def workspace(self, data: Program, n_lanes: int) -> Workspace:
         """Memory for chains, to be handed to `anneal` and `metropolis` again and again."""
-        return Workspace(data.contraction, n_lanes)
+        return _workspace(data, n_lanes)
 
     def anneal(
         self, workspace: Workspace, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
@@ -134,7 +135,17 @@ class NetworkSampler:
 
     def sample_latent(self, natural: np.ndarray, data: Program, streams: np.ndarray) -> np.ndarray:
         """Complete-data statistics with hidden states drawn from q(x) at natural parameters (n_cells, n_lanes)."""
-        workspace = Workspace(data.contraction, natural.shape[1])
+        workspace = _workspace(data, natural.shape[1])
         drawn = np.empty(natural.shape)
         draw_latent(workspace, np.ascontiguousarray(natural), streams, drawn)
         return drawn
+
+
+def _workspace(data: Program | StructuredProgram, n_lanes: int) -> Workspace:
+    """Memory for chains of a program that sums rows exactly: parts of a divided row would not know of each other."""
+    if not data.is_exact:
+        raise TypeError(
+            "Draws of what rows hide need inference='exact': here q(x) is a product over clusters of hidden nodes. "
+            "'lower_bound' needs no draws, nor 'collapsed' where no tables are tied, nor credible_intervals by 'vb'."
+        )
+    return Workspace(data.contraction, n_lanes)
