@@ -319,7 +319,7 @@ def test_a_row_that_cannot_be_scores_minus_infinity_and_tells_nothing():
     assert np.isfinite(scores[1])
     assert estimator.predict_proba(rows)[0] == approx(estimator.query("h0").values)
     assert estimator.score(rows, sample_weight=[0, 1]) == scores[1]
-    with pytest.raises(ValueError, match="has probability 0 under this fit"):
+    with pytest.raises(ValueError, match="has probability 0 under these tables"):
         estimator.query("h0", {"x0": 2})
 
 
