@@ -72,7 +72,9 @@ class AskedNetwork:
         asked = self.asked(targets, evidence, do)
         changed, row = self.under(asked)
         if not np.isfinite(queries.log_likelihood(changed.model, changed.point, row, **self.limits)[0]):
-            raise ValueError(f"The evidence {shown(evidence)} has probability 0 under these tables: nothing follows from it.")
+            raise ValueError(
+                f"The evidence {shown(evidence)} has probability 0 under these tables: nothing follows from it."
+            )
         joint = queries.joint(changed.model, changed.point, row, asked.targets, **self.limits)[0]
         return LabeledTable(joint, asked.targets, tuple(self.levels[node] for node in asked.targets))
 

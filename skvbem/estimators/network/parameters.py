@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from numbers import Integral, Real
@@ -62,9 +62,7 @@ class CandidateNetwork:
     ties: Mapping = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, estimator, columns: tuple, n_categories: Sequence[int], observed: Mapping[Hashable, float] | None = None
-    ) -> Self:
+    def of(cls, estimator, columns: tuple, n_categories: Sequence[int], observed_weight: Callable[[], Mapping]) -> Self:
         """The network that the parameters of an estimator describe.
 
         Parameters
@@ -72,15 +70,16 @@ class CandidateNetwork:
         estimator : estimator
         columns : tuple
         n_categories : sequence of int
-        observed : mapping of column to float, optional
-            Weight of the rows in which a column is observed, by which an undirected structure is given directions.
+        observed_weight : callable
+            Column -> weight of the rows in which it is observed, by which an undirected structure is given directions.
         """
         owner = type(estimator).__name__
         latents = resolve_latents(estimator.latents, estimator.structure, owner)
         undirected = None
         if is_undirected(estimator.structure):
             undirected = resolve_undirected(estimator.structure, latents, columns, owner)
-            order = None if isinstance(estimator.prior, Mapping) else observed  # tables have axes users must know
+            # axes of tables that a user gives are those that the user can know
+            order = None if isinstance(estimator.prior, Mapping) else observed_weight()
             dag = perfect_dag(undirected, (*latents, *columns), order)
         else:
             dag = resolve_structure(estimator.structure, latents, columns, owner)

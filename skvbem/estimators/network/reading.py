@@ -61,7 +61,6 @@ class NetworkReading(Reading):
         levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
         return f"{self.of_rows} {levels}"
 
-    @cached_property
     def observed_weight(self) -> dict:
         """Column -> weight of the rows in which it is observed."""
         weight = np.ones(len(self.rows)) if self.rows.weight is None else self.rows.weight

@@ -49,8 +49,8 @@ ERRORS = {
     ],
     "the joint mode of a row forgets what emissions say": [
         (
-            "yield plan, of_tables.max_product(model, plan, log_tables, columns, of_cells)",
-            "yield plan, of_tables.max_product(model, plan, log_tables, columns)",
+            "yield plan, max_product(model.layout, plan, log_tables, columns, of_cells)",
+            "yield plan, max_product(model.layout, plan, log_tables, columns)",
         )
     ],
     "nodes asked for together are pruned where nothing is observed below": [
