@@ -1,8 +1,8 @@
 """Whether the effect of setting nodes follows from what can be observed, where some nodes are hidden.
 
 The effect is identified if any two networks with this graph that agree on the distribution of the observed nodes agree
-on it. The ID algorithm decides that for sets of nodes [Shpitser and Pearl (2006), AAAI 21], IDC for effects given
-evidence [Shpitser and Pearl (2006), UAI 22]; both are complete. They work on the latent projection of the graph, in
+on it. The ID algorithm decides that for sets of nodes [SP06], IDC for effects given
+evidence [SP06a]; both are complete. They work on the latent projection of the graph, in
 which a directed edge stands for a path through hidden nodes and a bidirected one for a common hidden cause.
 """
 

@@ -1,7 +1,7 @@
 """Which nodes of a graph tell nothing of others once some are known: d-separation and Markov blankets.
 
 Two sets are separated by a third if removing it cuts them apart in the moral graph of all their ancestors: parents of a
-common child joined, arrows dropped [Lauritzen, Dawid, Larsen and Leimer (1990), Networks 20].
+common child joined, arrows dropped [LDLL90].
 """
 
 from __future__ import annotations

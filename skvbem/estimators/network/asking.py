@@ -53,12 +53,15 @@ class AskedNetwork:
     levels : mapping of node to ndarray
     limits : mapping
         `max_table_cells` and `max_memory`, as `DiscreteDAG.compile` takes them.
+    hidden : tuple
+        Nodes of which data say nothing by themselves, where the tables were found from data.
     """
 
     model: DiscreteDAG
     point: np.ndarray
     levels: Mapping
     limits: Mapping[str, Any] = field(default_factory=dict)
+    hidden: tuple = ()
 
     @classmethod
     def of_tables(cls, dag: DAG, tables: Mapping, levels: Mapping, limits: Mapping[str, Any] | None = None) -> Self:
@@ -70,6 +73,8 @@ class AskedNetwork:
     def query(self, targets, evidence: Mapping | None, do: Mapping | None) -> LabeledTable:
         """The joint probability of some nodes; see `Network.query`."""
         asked = self.asked(targets, evidence, do)
+        if asked.actions and self.hidden:
+            self._warn_of_effects(asked)
         changed, row = self.under(asked)
         if not np.isfinite(queries.log_likelihood(changed.model, changed.point, row, **self.limits)[0]):
             raise ValueError(
@@ -100,7 +105,7 @@ class AskedNetwork:
     def under(self, asked: Asked) -> tuple[AskedNetwork, Rows]:
         """The network once nodes are set, with a child for each likelihood, and its row of observations.
 
-        A node that is set loses its parents. A likelihood is that of one state, observed, of a new child [Pearl 1988].
+        A node that is set loses its parents [Pearl09 §1.3]. A likelihood is that of one state, observed, of a new child.
         """
         seen = asked.seen | asked.actions
         if not asked.likelihoods and not asked.actions:
@@ -118,16 +123,16 @@ class AskedNetwork:
         changed = self.of_tables(DAG(tuple(parents), parents), tables, levels, self.limits)
         return changed, _row(seen)
 
-    def warn_of_effects(self, asked: Asked, hidden: Iterable) -> None:
+    def _warn_of_effects(self, asked: Asked) -> None:
         """Warn where data cannot say what setting nodes does, since hidden nodes may have a hand in it."""
         dag = self.model.dag
         parents = {node: dag.parents(node) for node in dag.nodes}
         targets, evidence = set(asked.targets), {*asked.seen, *asked.likelihoods}
-        if not is_identified(parents, set(hidden), targets, set(asked.actions), evidence - targets):
+        if not is_identified(parents, set(self.hidden), targets, set(asked.actions), evidence - targets):
             warn(
                 f"What setting {_listed(asked.actions)} does to {_listed(asked.targets)} is not identified: with "
-                f"{_listed(hidden)} hidden, networks that fit the data alike answer differently. This answer is that "
-                "of the tables that were found, and rests on their prior and on where the fit ended.",
+                f"{_listed(self.hidden)} hidden, networks that fit the data alike answer differently. This answer is "
+                "that of the tables that were found, and rests on their prior and on where the fit ended.",
                 PosteriorWarning,
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -14,6 +15,7 @@ from skvbem.emissions.profiles import named
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.tables import Table
+from skvbem.estimators.network.asking import AskedNetwork
 from skvbem.estimators.network.network import Network
 from skvbem.estimators.network.reports import find_states
 from skvbem.estimators.network.tables import LabeledTables, levels_of
@@ -150,6 +152,10 @@ class FittedNetwork(Fitted):
         """Graph, states and tables as a value of their own."""
         dag, tables = self.model.dag, self.model.tables(self.point)
         return Network(dag, {node: self.levels[node].tolist() for node in dag.nodes}, tables)
+
+    def asked(self, limits: Mapping[str, Any]) -> AskedNetwork:
+        """The network as questions are put to it, within limits of `DiscreteDAG.compile`."""
+        return AskedNetwork(self.model, self.point, self.levels, limits, self.latents)
 
     def states_of(self, latent) -> LatentStates:
         """How a latent's states are used."""

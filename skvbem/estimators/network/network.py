@@ -213,7 +213,7 @@ class Network:
 
         Examples
         --------
-        Smoking, tar and cancer, where a gene leads to both smoking and cancer [Pearl (2009), Causality, section 3.3]:
+        Smoking, tar and cancer, where a gene leads to both smoking and cancer [Pearl09 §3.3]:
 
         >>> dag = DAG.from_string("[gene][smokes|gene][tar|smokes][cancer|gene:tar]")
         >>> states = dict.fromkeys(dag.nodes, ("no", "yes"))

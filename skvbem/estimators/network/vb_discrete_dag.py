@@ -22,7 +22,6 @@ from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
-from skvbem.estimators.network.asking import AskedNetwork
 from skvbem.estimators.network.fitted import FittedNetwork
 from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
 from skvbem.estimators.network.inference import (
@@ -629,7 +628,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         -----
         PosteriorWarning
             If the effect of `do` is not identified: if hidden nodes leave open what it is, however many rows there are
-            [Shpitser and Pearl (2006)].
+            [SP06], [SP06a].
 
         Examples
         --------
@@ -647,11 +646,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         0.75
         """
         check_is_fitted(self)
-        network = self._fitted_
-        asked = AskedNetwork(network.model, network.point, network.levels, self._limits())
-        if do:
-            asked.warn_of_effects(asked.asked(targets, evidence, do), network.latents)
-        return asked.query(targets, evidence, do)
+        return self._fitted_.asked(self._limits()).query(targets, evidence, do)
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
