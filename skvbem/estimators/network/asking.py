@@ -105,7 +105,7 @@ class AskedNetwork:
     def under(self, asked: Asked) -> tuple[AskedNetwork, Rows]:
         """The network once nodes are set, with a child for each likelihood, and its row of observations.
 
-        A node that is set loses its parents [Pearl09 §1.3]. A likelihood is that of one state, observed, of a new child.
+        A node that is set loses its parents [Pearl09 §1.3]. A likelihood is that of one observed state of a new child.
         """
         seen = asked.seen | asked.actions
         if not asked.likelihoods and not asked.actions:
