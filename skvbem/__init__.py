@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from skvbem.graphs.dag import DAG
     from skvbem.graphs.dynamic import DynamicDAG
     from skvbem.graphs.undirected import UndirectedGraph
+    from skvbem.persistence import load, save
     from skvbem.search import StructureSearchCV
     from skvbem.spaces import (
         BipartiteSpace,
@@ -72,7 +73,9 @@ __all__ = [
     "VBNetwork",
     "__version__",
     "blocks_of",
+    "load",
     "read_bif",
+    "save",
     "show_versions",
     "write_bif",
 ]
@@ -96,6 +99,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.graphs.dag": ("DAG",),
         "skvbem.graphs.dynamic": ("DynamicDAG",),
         "skvbem.graphs.undirected": ("UndirectedGraph",),
+        "skvbem.persistence": ("load", "save"),
         "skvbem.search": ("StructureSearchCV",),
         "skvbem.spaces": (
             "BipartiteSpace",
@@ -120,6 +124,7 @@ __getattr__, __dir__ = names_on_demand(
         "families",
         "graphs",
         "models",
+        "persistence",
         "plotting",
         "search",
         "spaces",

@@ -46,6 +46,7 @@ FLOORS = {
     "": 6,  # the package itself
     "_show_versions": 6,
     "datasets": 6,
+    "persistence": 6,
     "testing": 6,
 }
 SHARED = {"_compat", "_lazy", "_numerics", "_kernels", "errors"}  # which the other rooms of their floor may import

@@ -125,7 +125,7 @@ class EvidenceEstimator(VBEstimator):
             data,
             lambda other, fit: run.plan.refit(model, data, other, fit, n_threads),
             run.fit,
-            "map_probability" if form is posteriors.MAP_IN_PROBABILITIES else form.name,
+            "map_probability" if form == posteriors.MAP_IN_PROBABILITIES else form.name,
             data.total_weight,
             self._hidden(fitted),
             run.plan.seed if random_state is None else self._seed(random_state),
