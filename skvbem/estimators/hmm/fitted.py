@@ -171,11 +171,21 @@ class FittedHMM(FittedSequences, FittedEmissions):
             for group in groups_of_numbers(self.groups)
         }
 
-    def sample(self, lengths: np.ndarray, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+    def sample(
+        self, lengths: np.ndarray, rng: np.random.Generator, given: list[np.ndarray] | None = None
+    ) -> tuple[Any, np.ndarray]:
         """Sequences drawn from the predictive distribution, each at parameters of its own, and their states."""
+
+        def given_of(rows: slice) -> Any:
+            return None if given is None else self.groups.as_emission_takes([of_group[rows] for of_group in given])
+
         if not self.form.density:
-            return self.model.sample(self.point, lengths, rng)
-        drawn = [self.model.sample(self.posterior.sample(rng), [n], rng) for n in lengths.tolist()]
+            return self.model.sample(self.point, lengths, rng, given_of(slice(None)))
+        ends = np.cumsum(lengths).tolist()
+        drawn = [
+            self.model.sample(self.posterior.sample(rng), [n], rng, given_of(slice(end - n, end)))
+            for n, end in zip(lengths.tolist(), ends)
+        ]
         rows = [self.groups.as_list(of_sequence) for of_sequence, _ in drawn]
         values = [np.concatenate(of_group) for of_group in zip(*rows)]
         return self.groups.as_emission_takes(values), np.concatenate([states for _, states in drawn])
