@@ -17,8 +17,8 @@ from skvbem.emissions.specifications.factor import FactorGaussian
 from skvbem.emissions.specifications.gaussian import COVARIANCE_TYPES, Gaussian
 from skvbem.emissions.specifications.multinomial import Multinomial
 from skvbem.emissions.specifications.poisson import Poisson
-from skvbem.emissions.specifications.regression import Regression
 from skvbem.emissions.specifications.registry import EMISSIONS, register_emission
+from skvbem.emissions.specifications.regression import Regression
 
 __all__ = [
     "COVARIANCE_TYPES",

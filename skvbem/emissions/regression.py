@@ -104,7 +104,8 @@ class RegressionEmission(LinearEmission):
             size = np.hypot(unit, origin + mean)
             origin, mean, unit = np.zeros(len(origin)), origin + mean, np.where(size > 0, size, 1.0)
         d = (len(origin) - n_covariates) // (1 + n_lags)
-        of_given = [np.concatenate([x[d : d + n_covariates], *[x[:d]] * n_lags]) for x in (origin, unit, mean / unit)]
+        given = np.concatenate([np.arange(d, d + n_covariates), np.tile(np.arange(d), n_lags)])
+        of_given = origin[given], unit[given], (mean / unit)[given]
         return cls(origin[:d], unit[:d], *of_given, n_lags, intercept, moments.total_weight)
 
     @property

@@ -181,6 +181,12 @@ class EmissionSpecification(BaseEstimator, ABC):
             Of each column of categories; empty for numbers.
         """
 
+    def further_rows(
+        self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None
+    ) -> list[tuple]:
+        """What reports tell beyond `profiles`: labels, values (n_components,), and ends of intervals or None."""
+        return []
+
     def covariances(self, parameters: Parameters, columns: Sequence[int]) -> np.ndarray:
         """Covariance matrices of some columns in each component, (n_components, n, n), if there are any."""
         raise TypeError(f"{type(self).__name__} has no covariances.")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skvbem._compat import Interval, StrOptions
+from skvbem._numerics import diagonal_places
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import HIERARCHICAL, is_hierarchical
 from skvbem.emissions.regression import RegressionEmission
@@ -22,8 +23,8 @@ class Regression(NormalSpecification):
     Parameters
     ----------
     covariates : sequence of str or int, default=()
-        Columns of X that explain the columns of this emission, by name or position. They are given, not modeled; another
-        group may model them.
+        Columns of X that explain the columns of this emission, by name or position. They are given, not modeled;
+        another group may model them.
     lags : int, default=0
         How many earlier values of its own columns in the same sequence explain each column: autoregression. `VBHMM`
         alone has sequences. The first rows of a sequence, as many as there are lags, have no earlier values: all else
@@ -128,7 +129,7 @@ class Regression(NormalSpecification):
             variance = self.positive("variance_prior", names)
         for name in ("coefficient_precision_prior", "degrees_of_freedom_prior"):
             value = getattr(self, name)
-            if isinstance(value, Real) and not 1e-100 <= value <= 1e12:
+            if isinstance(value, Real) and not 1e-100 <= float(value) <= 1e12:
                 raise ValueError(
                     f"The {name!r} parameter of {type(self).__name__} must lie between 1e-100 and 1e12. Got "
                     f"{shown(value)} instead."
@@ -138,6 +139,30 @@ class Regression(NormalSpecification):
             "degrees_of_freedom_prior": self.degrees_of_freedom_prior,
             "variance_prior": variance,
         }
+
+    def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
+        """How precisely the prior knows coefficients to be 0, in units of the noise; the constant first."""
+        packed = prior.split(prior.coordinates)[0][: emission.n_columns]
+        return {"coefficient_precision_prior_": packed[:, diagonal_places(emission.n_regressors)]}
+
+    def further_rows(
+        self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None
+    ) -> list[tuple]:
+        """What each column gains per unit of what is given."""
+        given = [*self.covariates, *(f"{name} {lag} before" for lag in range(1, self.lags + 1) for name in names)]
+
+        def cells(of: Parameters, j: int, i: int) -> np.ndarray:
+            return of["coefficients"][:, j, i]
+
+        return [
+            (
+                f"{name} per {regressor}",
+                cells(parameters, j, i),
+                None if ends is None else tuple(cells(each, j, i) for each in ends),
+            )
+            for j, name in enumerate(names)
+            for i, regressor in enumerate(given)
+        ]
 
     def means(self, parameters: Parameters) -> np.ndarray:
         """What columns are expected to hold where their regressors are at their means."""

@@ -72,8 +72,8 @@ class Group:
             row = int(bad.argmax())
             which = names[self.given[int(lacking[row].argmax())]]
             raise ValueError(
-                f"Row {row} of X has no {which!r}, which explains {listed(map(repr, self.names))} there. Fill it in, or "
-                "leave out such rows, or what they explain (NaN)."
+                f"Row {row} of X has no {which!r}, which explains {listed(map(repr, self.names))} there. Fill it in, "
+                "or leave out such rows, or what they explain (NaN)."
             )
 
     @property
@@ -303,9 +303,23 @@ class ColumnGroups:
             for of_group, as_drawn in zip(values, self.as_list(drawn))
         ]
 
+    @property
+    def covariates(self) -> list[str]:
+        """Names of the columns that are given for others."""
+        return [self.names[at] for group in self.groups for at in group.given]
+
+    def check_forecast(self) -> None:
+        """Refuse to go on after the last rows without the columns that explain others."""
+        if self.covariates:
+            raise ValueError(
+                f"'forecast' of {self.owner} would need {listed(map(repr, self.covariates))} in the steps to come, by "
+                "which 'emission' explains other columns. If they are known there and no column has lags, append such "
+                "rows to X, the explained columns missing, and ask 'impute'."
+            )
+
     def check_covariates(self, method: str, given) -> None:
-        """Refuse to draw rows, or go on after them, without the columns that explain others."""
-        covariates = [self.names[at] for group in self.groups for at in group.given]
+        """Refuse to draw rows without the columns that explain others."""
+        covariates = self.covariates
         if covariates and given is None:
             raise ValueError(
                 f"'{method}' of {self.owner} needs {listed(map(repr, covariates))}, by which 'emission' explains other "

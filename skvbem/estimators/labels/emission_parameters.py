@@ -78,8 +78,8 @@ def refuse_lags(owner: str, emission) -> None:
     given = [of_group for _, of_group, _ in emission] if is_list_of_emissions(emission) else [emission]
     if any(getattr(each, "lags", 0) for each in given):
         raise ValueError(
-            f"The 'emission' of {owner} explains columns by earlier values (lags), and its rows have no order. VBHMM has "
-            "sequences; or give earlier values as columns of their own, as 'covariates'."
+            f"The 'emission' of {owner} explains columns by earlier values (lags), and its rows have no order. VBHMM "
+            "has sequences; or give earlier values as columns of their own, as 'covariates'."
         )
 
 
