@@ -1,4 +1,4 @@
-"""Mixtures of regressions and autoregressive hidden Markov models, against closed forms, quadrature and all paths."""
+"""Mixtures of regressions, autoregressive chains and networks, against closed forms, quadrature and sums over paths."""
 
 from itertools import product
 
@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import gammaln, logsumexp
+from sklearn.base import clone
 
-from skvbem import VBHMM, VBMixture
+from skvbem import VBHMM, VBMixture, VBNetwork
 from skvbem.blocks import blocks_of
 from skvbem.emissions import Gaussian, Poisson, Regression
 from skvbem.emissions.regression import lagged
+from skvbem.errors import StructureError
 
 approx = pytest.approx
 KNOWN = {"coefficient_precision_prior": 0.7, "degrees_of_freedom_prior": 3.0, "variance_prior": 2.0}
@@ -326,3 +328,87 @@ def test_missing_regressors_of_observed_columns(rng):
     split = VBHMM(emission=Regression(lags=2)).fit([y[:8], y[8:]])
     with pytest.raises(ValueError, match="Sequence 0 of X lacks one of its last 2 rows"):
         split.forecast([y[:8]])
+
+
+# Networks -------------------------------------------------------------------------------------------------------------
+
+WEIGHED = {"mean_precision_prior": 0.5, "degrees_of_freedom_prior": 3.0, "covariance_prior": [2.0]}
+OF_NODES = [("g", "categorical", ["g"]), ("u", Gaussian("diag", **WEIGHED), ["u"]), ("y", Regression(**KNOWN), ["y"])]
+
+
+def conditional(rng, n=40):
+    """Rows in which y follows u, more steeply in one group."""
+    g, u = rng.integers(0, 2, size=n), rng.normal(3.0, 2.0, size=n)
+    frame = pd.DataFrame({"g": np.array(["a", "b"])[g], "u": u, "y": 1 + (2.0 - 3 * g) * u + rng.normal(size=n)})
+    return frame
+
+
+def test_a_complete_network_is_a_sum_of_closed_forms(rng):
+    X = conditional(rng)
+    network = VBNetwork([("g", "y"), ("u", "y")], emission=OF_NODES).fit(X)
+    counts = X["g"].value_counts()
+    exact = gammaln(2) - gammaln(42) + gammaln(1 + counts).sum()
+    exact += VBMixture(emission=OF_NODES[1][1]).fit(X[["u"]]).lower_bound_
+    emission = network._fitted_.model.emissions[1]
+    exact += sum(closed_form(of["y"].to_numpy(), of[["u"]].to_numpy(), emission) for _, of in X.groupby("g"))
+    assert network.lower_bound_ == approx(exact, rel=1e-10)
+    assert network.parameters_["y"]["coefficients"].shape == (2, 1, 1)
+    assert "y per u" in str(network.summary())
+    without = VBNetwork([("g", "y"), ("g", "u")], emission=[*OF_NODES[:2], ("y", Regression(**KNOWN), ["y"])]).fit(X)
+    assert network.lower_bound_ > without.lower_bound_ + 20
+
+
+def test_a_latent_over_numbers_is_a_mixture_of_regressions(rng):
+    X = pd.DataFrame(lines(rng), columns=["y", "u"])
+    network = VBNetwork(
+        [("h", "u"), ("h", "y"), ("u", "y")], latents={"h": 2}, emission=OF_NODES[1:], random_state=0, tol=1e-9
+    ).fit(X)
+    groups = [("u", OF_NODES[1][1], ["u"]), ("y", Regression(["u"], **KNOWN), ["y"])]
+    mixture = VBMixture(2, emission=groups, random_state=0, tol=1e-9).fit(X)
+    assert network.lower_bound_ == approx(mixture.lower_bound_, rel=1e-8)
+    assert network.score_samples(X[:5]) == approx(mixture.score_samples(X[:5]), rel=1e-4)
+    few = X[:5]
+    small = clone(network).fit(few)
+    exact = clone(mixture).fit(few).log_evidence(few, kind="exact").value
+    assert small.log_evidence(few, kind="exact").value == approx(exact, rel=1e-9)
+    assert small.lower_bound_ < exact
+
+
+def test_chains_of_numbers_with_hidden_parents_and_gaps(rng):
+    """u -> y -> z, by default priors; a missing child says nothing, a missing parent of what is seen is refused."""
+    X = conditional(rng, 80).assign(z=lambda x: 0.5 * x["y"] + rng.normal(size=80))
+    structure = [("g", "y"), ("u", "y"), ("y", "z"), ("h", "z")]
+    network = VBNetwork(structure, latents={"h": 2}, random_state=0, n_init=3, tol=1e-10).fit(X)
+    gaps = X[:2].assign(z=np.nan)
+    shorter = VBNetwork(structure[:2], tol=1e-10).fit(X[["g", "u", "y"]])
+    assert network.score_samples(gaps) == approx(shorter.score_samples(gaps[["g", "u", "y"]]), rel=1e-6)
+    lost = X[:2].assign(z=np.nan, y=np.nan)
+    filled, of_y = network.impute(lost), network.parameters_["y"]
+    k = int(X["g"][0] == "b")
+    mean = of_y["intercepts"][k, 0] + of_y["coefficients"][k, 0, 0] * X["u"][0]
+    assert filled["y"][0] == approx(mean)
+    of_z = network.parameters_["z"]
+    means = of_z["intercepts"][:, 0] + of_z["coefficients"][:, 0, 0] * mean
+    assert filled["z"][0] == approx(network.query("h").values @ means)
+    drawn, _ = network.sample(4000, random_state=0)
+    line = stats.linregress(drawn[drawn[:, 0] == "a", 1].astype(float), drawn[drawn[:, 0] == "a", 2].astype(float))
+    assert line.slope == approx(of_y["coefficients"][0].item(), abs=0.15)
+    assert np.isfinite(network.log_evidence(X, kind="ais").value)
+    with pytest.raises(ValueError, match="Row 1 of X has no 'y', which explains 'z' there"):
+        network.score_samples(X[:2].assign(y=[1.0, np.nan]))
+
+
+@pytest.mark.parametrize(
+    ("structure", "emission", "message"),
+    [
+        ([("u", "g")], "auto", "Node 'u' holds numbers, and is a parent of 'g' .* no children with a table"),
+        ([("u", "y"), ("g", "y")], {"poisson": ["y"], "gaussian": ["u"], "categorical": ["g"]}, "no conjugate prior"),
+        ([("u", "y")], [("y", Gaussian(mean_precision_prior=1.0), ["y"]), *OF_NODES[:2]], r"Give Regression\(\)"),
+        ([("u", "y")], [("y", Regression(["u"]), ["y"]), *OF_NODES[:2]], "In a network edges do"),
+        ([("u", "y")], [("y", Regression(lags=1), ["y"]), *OF_NODES[:2]], "by earlier values"),
+    ],
+)
+def test_parents_of_numbers_that_are_refused(structure, emission, message, rng):
+    X = conditional(rng).assign(y=lambda x: x["y"].abs().round())
+    with pytest.raises((StructureError, ValueError), match=message):
+        VBNetwork(structure, emission=emission).fit(X)

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from skvbem._compat import Interval, StrOptions
 from skvbem._numerics import diagonal_places
@@ -139,6 +140,10 @@ class Regression(NormalSpecification):
             "degrees_of_freedom_prior": self.degrees_of_freedom_prior,
             "variance_prior": variance,
         }
+
+    def explained_by(self, covariates: Sequence[str], names: Sequence[str]) -> Regression:
+        """The same with these covariates."""
+        return clone(self).set_params(covariates=list(covariates))
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
         """How precisely the prior knows coefficients to be 0, in units of the noise; the constant first."""
