@@ -20,6 +20,7 @@ from skvbem._lazy import names_on_demand
 
 if TYPE_CHECKING:
     from skvbem._show_versions import show_versions
+    from skvbem._version import __version__
     from skvbem.blocks import Blocks, blocks_of
     from skvbem.estimators import (
         VBHMM,
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
         ListSpace,
     )
     from skvbem.tables import LabeledTable
-
-__version__ = "0.1.0.dev0"
 
 __all__ = [
     "BipartiteSpace",
@@ -84,6 +83,7 @@ __getattr__, __dir__ = names_on_demand(
     __name__,
     {
         "skvbem._show_versions": ("show_versions",),
+        "skvbem._version": ("__version__",),
         "skvbem.blocks": ("Blocks", "blocks_of"),
         "skvbem.estimators": (
             "Network",

@@ -25,6 +25,7 @@ ROOT = Path(skvbem.__file__).parent
 FLOORS = {
     "_kernels": 0,
     "_lazy": 0,
+    "_version": 0,
     "_numerics": 0,
     "errors": 0,
     "families": 1,
@@ -49,7 +50,8 @@ FLOORS = {
     "persistence": 6,
     "testing": 6,
 }
-SHARED = {"_compat", "_lazy", "_numerics", "_kernels", "errors"}  # which the other rooms of their floor may import
+# What the other rooms of their floor may import.
+SHARED = {"_compat", "_lazy", "_numerics", "_version", "_kernels", "errors"}
 NOT_FOR_EVIDENCE = {"models", "emissions", "graphs", "spaces", "data"}
 ESTIMATORS_FLOOR = 5
 # Emissions as users hold them are scikit-learn's estimators: small ones, which need no more of it than this.

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
+from skvbem._version import __version__ as VERSION
 from skvbem.errors import DataWarning, check_memory
 from skvbem.estimators.fitted import Fitted, FittedRun, Solved
 from skvbem.estimators.reading import Reading
@@ -24,8 +25,6 @@ from skvbem.estimators.reports import Restarts
 from skvbem.evidence import DEFAULT_SCORE
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
-
-VERSION = "0.1.0.dev0"
 
 #: What the first batch fixes; the rest is told anew by each.
 KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
