@@ -7,6 +7,7 @@ too, since to find the user's line they must see past scikit-learn's wrappers.
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,11 +19,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import HasMethods, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import StrOptions as _StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight
+
+from skvbem.graphs.names import did_you_mean
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -48,6 +52,7 @@ __all__ = [
     "IterationReport",
     "Options",
     "StrOptions",
+    "SuggestingMixin",
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
@@ -69,6 +74,27 @@ class Interval(_Interval):
 
     def is_satisfied_by(self, val):
         return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
+
+
+class StrOptions(_StrOptions):
+    """A constraint on names, which a message lists in order."""
+
+    def __str__(self):
+        return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
+
+
+class SuggestingMixin:
+    """Of scikit-learn's estimators: a refusal of a name that is no option suggests the one that may have been meant."""
+
+    def _validate_params(self):
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            told = re.search(r"among \{(.*?)\}.* Got '(.*)' instead\.$", str(error))
+            hint = did_you_mean(told[2], re.findall(r"'([^']*)'", told[1])) if told else ""
+            if not hint:
+                raise
+            raise InvalidParameterError(f"{error}{hint}") from None
 
 
 #: The constraint on `n_jobs`: workers, or counted from all of them backwards.

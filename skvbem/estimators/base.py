@@ -16,7 +16,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import CallbackSupportMixin, IterationReport, check_sample_weight, fit_context, warn
+from skvbem._compat import (
+    CallbackSupportMixin,
+    IterationReport,
+    SuggestingMixin,
+    check_sample_weight,
+    fit_context,
+    warn,
+)
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import DataWarning, check_memory
 from skvbem.estimators.fitted import Fitted, FittedRun, Solved
@@ -52,7 +59,7 @@ def predicts(estimator) -> bool:
     return hasattr(estimator, "predict")
 
 
-class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
+class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
     """Common face of models fitted by VBEM, MAP-EM or ML-EM.
 
     What a fit leaves are the attributes whose names end in an underscore. `fit` gathers them in a dict and publishes

@@ -19,7 +19,7 @@ from skvbem.estimators.base import KEPT_BY_PARTIAL_FIT, VBEstimator, check_count
 from skvbem.estimators.fitted import Fitted, FittedRun
 from skvbem.estimators.posterior_draws import METHODS, posterior_draws
 from skvbem.estimators.reading import Reading
-from skvbem.evidence import Evidence, get_score, score_of
+from skvbem.evidence import Evidence, Score, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
@@ -189,7 +189,7 @@ class EvidenceEstimator(VBEstimator):
             The data of the fit, rows in any order. May be left out for ``kind="lower_bound"``.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`.
-        kind : str, default="lower_bound"
+        kind : str or Score, default="lower_bound"
             Name of a score in `skvbem.evidence.SCORES`, such as "ais" (the most exact one for data of any size),
             "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
         random_state : int, RandomState instance or None, default=None
@@ -224,7 +224,7 @@ class EvidenceEstimator(VBEstimator):
         """
         return self._log_evidence(X, {"sample_weight": sample_weight}, kind, random_state, options)
 
-    def _log_evidence(self, X, where: Mapping, kind: str, random_state, options: Mapping) -> Evidence:
+    def _log_evidence(self, X, where: Mapping, kind: str | Score, random_state, options: Mapping) -> Evidence:
         """`log_evidence` of data that `where` says more of."""
         check_is_fitted(self)
         if X is not None:
@@ -233,14 +233,14 @@ class EvidenceEstimator(VBEstimator):
             return self._scored(evaluation, kind, options)
         get_score(kind)  # an unknown name is refused as such
         run, method = self._scored_run(), self._fitted_.form.name
-        if kind != "lower_bound" or options or method != "vb":
+        if kind not in ("lower_bound", get_score("lower_bound")) or options or method != "vb":
             raise ValueError(
                 f"log_evidence of {type(self).__name__} needs X, the data of the fit. Without it there is only "
                 f"kind='lower_bound', without options, after method='vb'. Got kind={kind!r} after method={method!r}."
             )
         return Evidence(
             self.lower_bound_,
-            kind,
+            "lower_bound",
             is_lower_bound=True,
             form="vb",
             n_free_parameters=self.n_free_parameters_,
@@ -249,7 +249,7 @@ class EvidenceEstimator(VBEstimator):
             note=run.note,
         )
 
-    def _scored(self, evaluation: Evaluation, kind: str, options: Mapping) -> Evidence:
+    def _scored(self, evaluation: Evaluation, kind: str | Score, options: Mapping) -> Evidence:
         """The evidence of a fit on its data by a score, whose doubts are warned of."""
         evidence = score_of(evaluation, kind, self.score_options(options))
         for doubt in evidence.doubts:

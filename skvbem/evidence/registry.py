@@ -100,25 +100,27 @@ def register_score(score: Score) -> Score:
     return score
 
 
-def get_score(name: str) -> Score:
-    """The score of a name.
+def get_score(name: str | Score) -> Score:
+    """The score of a name; a score itself as it is.
 
     Raises
     ------
     TypeError
-        If it is no string.
+        If it is neither a string nor a score.
     ValueError
         If there is no such score, with all names.
     """
+    if isinstance(name, Score):
+        return name
     if not isinstance(name, str):
-        raise TypeError(f"A score is given by its name, a string such as 'ais'. Got {name!r}.")
+        raise TypeError(f"A score is given by its name, a string such as 'ais', or as a Score. Got {name!r}.")
     if name not in SCORES:
         raise ValueError(f"There is no score {name!r}. The scores are {', '.join(SCORES)}.")
     return SCORES[name]
 
 
-def score_of(evaluation: Evaluation, kind: str, options: Mapping[str, Any]) -> Evidence:
-    """The evidence by the score of a name.
+def score_of(evaluation: Evaluation, kind: str | Score, options: Mapping[str, Any]) -> Evidence:
+    """The evidence by a score, or by that of a name.
 
     Raises
     ------
@@ -127,7 +129,7 @@ def score_of(evaluation: Evaluation, kind: str, options: Mapping[str, Any]) -> E
     """
     score = get_score(kind)
     if not evaluation.rows_are_in_memory and score.needs_rows_in_memory(options):
-        what = f"with alias=True {kind!r}" if score.sums_over_rows else repr(kind)
+        what = f"with alias=True {score.name!r}" if score.sums_over_rows else repr(score.name)
         raise ValueError(
             f"The score {what} looks at rows in memory; X comes in blocks. Use a score that only passes over rows: "
             f"{', '.join(repr(name) for name, each in SCORES.items() if each.sums_over_rows)}."

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from skvbem.errors import EvidenceWarning
-from skvbem.evidence.base import Evidence
+from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
 from skvbem.evidence.certify import certify_evidence as certify
 from skvbem.evidence.registry import LIBRARY_SCORES, SCORES, get_score, register_score, score_of
@@ -116,8 +117,8 @@ def evidence_table(
         Fitted.
     X : array-like of shape (n_samples, n_features)
         The data of the fit.
-    kinds : iterable of str
-        Names in `SCORES`; by default all deterministic approximations and "ais".
+    kinds : iterable of str or Score
+        Names in `SCORES`, or scores; by default all deterministic approximations and "ais".
     sample_weight : array-like of shape (n_samples,), default=None
         As in `fit`.
     random_state : int, RandomState instance or None, default=None
@@ -160,7 +161,7 @@ def evidence_table(
         began = time.perf_counter()
         try:
             given = estimator.score_options(options.get(score.name, {}))
-            evidences[score.name] = score_of(evaluation, score.name, given)
+            evidences[score.name] = score_of(evaluation, score, given)
             remark = "; ".join(evidences[score.name].doubts)
         except ValueError as error:
             remark = str(error)
@@ -179,37 +180,48 @@ class EvidenceScorer:
     ----------
     kind : str
     options : mapping
+    score : Score, optional
+        Of this name; by default the one that `SCORES` has.
     """
 
     kind: str
     options: Mapping[str, Any]
+    score: Score | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A score from outside the library goes along, so that it is known in other processes, too."""
-        return {**self.__dict__, "score": None if self.kind in LIBRARY_SCORES else SCORES.get(self.kind)}
+        registered = None if self.kind in LIBRARY_SCORES else SCORES.get(self.kind)
+        return {**self.__dict__, "registered": registered}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        score = state.pop("score")
+        score = state.pop("registered")
         if score is not None and score.name not in SCORES:
             register_score(score)
         self.__dict__.update(state)
 
     def __call__(self, estimator, X, y=None, **fit_params) -> float:
-        """The score of a fitted estimator on the data of its fit, nats; `fit_params` may hold `sample_weight`."""
+        """The score of a fitted estimator on the data of its fit, nats; `fit_params` may hold `sample_weight`.
+
+        Of a pipeline it is that of the last step, on the rows as the steps before it made them.
+        """
+        estimator, X = _last_step(estimator, X, y)
         _check_fit(estimator, f"The scorer {self.kind!r}", "log_evidence")
-        return estimator.log_evidence(X, kind=self.kind, **fit_params, **self.options).value
+        return estimator.log_evidence(X, kind=self.score or self.kind, **fit_params, **self.options).value
 
 
-def scorer(kind: str, **options) -> EvidenceScorer:
+def scorer(kind: str | Score, **options) -> EvidenceScorer:
     """A score by name as a callable of (estimator, X, y=None), for scikit-learn's model selection.
 
     The evidence has its penalty for complexity built in and is that of the data of the fit: a splitter that holds rows
     out makes it an error. Use one split whose training and test rows are all rows.
 
+    Of a pipeline the last step is scored. Compare pipelines only if the steps before it are the same: on other columns,
+    or in other units, the evidence is that of other data.
+
     Parameters
     ----------
-    kind : str
-        A name in `SCORES`.
+    kind : str or Score
+        A name in `SCORES`, or a score that needs no name there.
     **options
         Of the score.
 
@@ -233,7 +245,7 @@ def scorer(kind: str, **options) -> EvidenceScorer:
     """
     score = get_score(kind)
     score.check_options(options)
-    return EvidenceScorer(kind, dict(options))
+    return EvidenceScorer(score.name, dict(options), None if isinstance(kind, str) else score)
 
 
 def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weight=None, random_state=None, **options):
@@ -271,6 +283,14 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
     for doubt in certificate.lower.doubts:
         warnings.warn(doubt, EvidenceWarning, stacklevel=2)
     return certificate
+
+
+def _last_step(estimator, X, y) -> tuple[Any, Any]:
+    """The last step of a pipeline, if it is one, and the rows that it was fitted to."""
+    while len(getattr(estimator, "steps", ())) > 1 and not isinstance(estimator, type):
+        # Fitted anew: of some steps, PCA for one, `transform` gives other last digits than what the fit has seen.
+        estimator, X = estimator[-1], deepcopy(estimator[:-1]).fit_transform(X, y)
+    return (estimator[-1] if hasattr(estimator, "steps") else estimator), X
 
 
 def _check_fit(estimator, who: str, method: str = "evaluation") -> None:

@@ -21,6 +21,7 @@ from skvbem._compat import (
     IterationReport,
     Options,
     StrOptions,
+    SuggestingMixin,
     fit_context,
 )
 from skvbem.evidence import EvidenceScorer, scorer
@@ -53,7 +54,9 @@ _N_RESCORED = 10
 _POSTERIOR = 1
 
 
-class StructureSearchCV(BestEstimatorDelegation, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class StructureSearchCV(
+    BestEstimatorDelegation, SuggestingMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+):
     r"""Search over structures, numbers of states or any parameters, by the evidence of all rows or by rows held out.
 
     It is used like `sklearn.model_selection.GridSearchCV`. Without `cv` each candidate is fitted once, to all rows, and

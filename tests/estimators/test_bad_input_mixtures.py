@@ -888,3 +888,16 @@ def test_text_given_to_a_family_of_numbers(container):
             ValueError, "Column 'x0' of X holds 'u', where a number is expected.", model(family).fit, container(columns)
         )
         assert "give it to 'categorical' in the 'emission' parameter" in text
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"method": "mle"}, "must be a str among {'map', 'ml', 'vb'}. Got 'mle' instead. Did you mean 'ml'?"),
+        ({"emission": Gaussian("tide")}, "'full', 'spherical', 'tied'}. Got 'tide' instead. Did you mean 'tied'?"),
+        ({"emission": "guassian"}, "Got 'guassian' instead. Did you mean 'gaussian'?"),
+    ],
+    ids=["method", "covariance_type", "emission"],
+)
+def test_options_are_in_order_and_the_nearest_is_suggested(params, text):
+    refused(ValueError, text, VBMixture(2, **params).fit, pd.DataFrame(GOOD["gaussian"]))

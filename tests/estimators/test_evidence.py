@@ -7,13 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from skvbem import VBDiscreteDAG
-from skvbem.datasets import load_carcinoma
+from skvbem import VBDiscreteDAG, VBMixture
+from skvbem.datasets import load_carcinoma, load_faithful
 from skvbem.errors import EvidenceWarning, UnknownCategoryWarning
-from skvbem.evidence import SCORES, Evidence, certify_evidence, evidence_table, scorer
+from skvbem.evidence import SCORES, Evidence, Score, certify_evidence, evidence_table, scorer
 
 X = pd.DataFrame(load_carcinoma().data, columns=load_carcinoma().feature_names)
 QUICK = {"ais": {"n_chains": 8, "n_steps": 16}, "importance": {"n_draws": 64}}
@@ -207,6 +210,35 @@ def test_grid_search_on_all_rows_and_on_folds():
     assert search.cv_results_["mean_test_score"] == pytest.approx(expected)
     with pytest.raises(ValueError, match="test folds"):
         GridSearchCV(model, grid, scoring=scorer("lower_bound"), cv=3, error_score="raise").fit(X)
+
+
+def unregistered(evaluation):
+    """A score from outside the library, which has no name there."""
+    return Evidence(evaluation.fit("vb").objective - 1.0, "mine", is_lower_bound=True)
+
+
+def test_a_score_needs_no_name_in_the_library(fitted):
+    mine = Score("mine", unregistered)
+    assert "mine" not in SCORES
+    assert fitted.log_evidence(X, kind=mine).value == pytest.approx(fitted.lower_bound_ - 1.0)
+    assert evidence_table(fitted, X, ["bic", mine])["mine"].value == pytest.approx(fitted.lower_bound_ - 1.0)
+    sent = pickle.loads(pickle.dumps(scorer(mine)))
+    assert sent(fitted, X) == pytest.approx(fitted.lower_bound_ - 1.0)
+    assert fitted.log_evidence(kind=SCORES["lower_bound"]).value == fitted.lower_bound_
+
+
+@pytest.mark.parametrize("before", [[StandardScaler()], [StandardScaler(), PCA(2)], []], ids=len)
+def test_the_last_step_of_a_pipeline_is_scored(before):
+    """On the rows that it was fitted to: of PCA, `transform` gives other last digits than the fit has seen."""
+    rows = load_faithful().data
+    model = make_pipeline(*before, VBMixture(2, random_state=0)).fit(rows)
+    assert scorer("lower_bound")(model, rows) == model[-1].lower_bound_
+    everything = np.arange(len(rows))
+    grid = {"vbmixture__n_components": [1, 2, 3]}
+    search = GridSearchCV(model, grid, scoring=scorer("lower_bound"), cv=[(everything, everything)]).fit(rows)
+    assert search.best_params_ == {"vbmixture__n_components": 2}
+    with pytest.raises(ValueError, match="test folds"):
+        scorer("lower_bound")(model, rows[:100])
 
 
 def test_scorers_are_values():

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
-from skvbem._compat import validate_params
+from skvbem._compat import SuggestingMixin, validate_params
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
 from skvbem.emissions.profiles import Numbers, Probabilities
@@ -29,7 +29,7 @@ from skvbem.graphs.names import shown
 Parameters = Mapping[str, np.ndarray]
 
 
-class EmissionSpecification(BaseEstimator, ABC):
+class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     """A family of columns as a user says it: which cells it takes, its prior, and what is told of its fit.
 
     A family of numbers derives from `NumericSpecification`, which needs less.

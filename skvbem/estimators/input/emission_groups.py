@@ -100,8 +100,8 @@ class EmissionReader:
             items = list(emission)
             self._check_names([name for name, _, _ in items])
         else:
-            outside = _FROM_OUTSIDE if isinstance(emission, str) else ""
-            raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.{outside}")
+            hint = did_you_mean(emission, EMISSIONS) + _FROM_OUTSIDE if isinstance(emission, str) else ""
+            raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.{hint}")
         select = self._selection.positions
         return [EmissionGroup(name, self._specification(of), select(name, at), []) for name, of, at in items]
 

@@ -234,7 +234,7 @@ class SequenceEstimator(EvidenceEstimator):
             The data of the fit, sequences in any order. May be left out for ``kind="lower_bound"``.
         sample_weight, sequence_id, lengths : array-like, default=None
             As in `fit`.
-        kind : str, default="lower_bound"
+        kind : str or Score, default="lower_bound"
             Name of a score in `skvbem.evidence.SCORES`, such as "ais", "bic" or "importance".
         random_state : int, RandomState instance or None, default=None
             Of scores that draw; by default they follow from the seed of the fit.

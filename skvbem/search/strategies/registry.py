@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skvbem.graphs.names import did_you_mean
 from skvbem.search.strategies.auto import Auto
 from skvbem.search.strategies.base import Strategy
 from skvbem.search.strategies.beam import Beam
@@ -40,5 +41,6 @@ def resolve_strategy(strategy) -> Strategy:
     if not isinstance(strategy, str):
         raise TypeError(f"A strategy must be a name or a Strategy. Got {strategy!r} instead.")
     if strategy not in STRATEGIES:
-        raise ValueError(f"There is no strategy {strategy!r}. The strategies are {', '.join(STRATEGIES)}.")
+        hint = did_you_mean(strategy, STRATEGIES)
+        raise ValueError(f"There is no strategy {strategy!r}.{hint} The strategies are {', '.join(STRATEGIES)}.")
     return STRATEGIES[strategy]()
