@@ -25,7 +25,7 @@ from skvbem._compat import (
     warn,
 )
 from skvbem._version import __version__ as VERSION
-from skvbem.errors import DataWarning, check_memory
+from skvbem.errors import check_memory
 from skvbem.estimators.fitted import Fitted, FittedRun, Solved
 from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
@@ -484,12 +484,6 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
                 f"What was loaded is no {type(self).__name__}, or is damaged: {why}. Load an undamaged file, by the "
                 "version that wrote it, or fit anew."
             )
-
-
-def warn_of_one_row(n_rows: int) -> None:
-    """Warn of data that say next to nothing."""
-    if n_rows == 1:
-        warn("X has one row: the fit is mostly prior.", DataWarning)
 
 
 def check_level(method: str, value) -> None:

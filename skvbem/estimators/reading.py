@@ -9,7 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem._compat import warn
 from skvbem.data import resampled
+from skvbem.errors import DataWarning
 
 
 @dataclass(frozen=True)
@@ -123,3 +125,9 @@ class Reading(ABC):
 
     def __getstate__(self):
         return {**self.__dict__, "given": {"X": None}}
+
+
+def warn_of_one_row(n_rows: int) -> None:
+    """Warn of data that say next to nothing."""
+    if n_rows == 1:
+        warn("X has one row: the fit is mostly prior.", DataWarning)

@@ -386,7 +386,7 @@ def test_bad_declarations_name_the_column_and_the_level(categories, message):
 
 def test_every_way_to_say_missing():
     X = np.array(
-        [["a"], [None], [np.nan], [float("nan")], [pd.NA], [pd.NaT], [np.datetime64("NaT")], ["b"]], dtype=object
+        [["a"], [None], [np.nan], [float("nan")], [pd.NA], [pd.NaT], [np.datetime64("NaT", "ns")], ["b"]], dtype=object
     )
     assert learn(X)[1].ravel().tolist() == [0, -1, -1, -1, -1, -1, -1, 1]
 

@@ -20,7 +20,7 @@ from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
-from skvbem.estimators.base import OBJECTIVES, warn_of_one_row
+from skvbem.estimators.base import OBJECTIVES
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_observed
@@ -29,6 +29,7 @@ from skvbem.estimators.input.tables import Table, listed, named_columns, show
 from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.estimators.labels.factor_numbers import FactorNumbers, Move, Search
 from skvbem.estimators.labels.fitted import FittedEmissions
+from skvbem.estimators.reading import warn_of_one_row
 from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.estimators.reports import states_of_components
 from skvbem.families import Product

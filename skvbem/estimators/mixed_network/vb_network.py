@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.errors import StructureError
-from skvbem.estimators.base import check_count, check_flag, warn_of_one_row
+from skvbem.estimators.base import check_count, check_flag
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.numbers import are_observed
@@ -26,6 +26,7 @@ from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedSta
 from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, nodes_of
 from skvbem.estimators.named_states import nodes_asked
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
+from skvbem.estimators.reading import warn_of_one_row
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork

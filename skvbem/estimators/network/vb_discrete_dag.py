@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.estimators.base import check_count, check_flag, has_posterior, warn_of_one_row
+from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.fitted import FittedRun, Solved
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.names import check_names, names_of_fit
@@ -37,6 +37,7 @@ from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annea
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
 from skvbem.estimators.network.ties import check_categories_of_ties
+from skvbem.estimators.reading import warn_of_one_row
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.models import DiscreteDAG

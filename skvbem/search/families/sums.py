@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skvbem._compat import validate_params
 from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.evidence.base import Score
 from skvbem.models.network.completed_rows import CompletedRows
@@ -118,7 +119,7 @@ class FamilySums:
     def _made(self, estimator, network, score: Score) -> FamilyScores:
         if estimator.learn_prior:
             raise NotASum("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
-        estimator._validate_params()
+        validate_params(estimator)
         network.check_prior()
         completed = CompletedRows.of_complete(self._reading.rows, network.cardinalities)
         if not score.is_penalized_likelihood:
