@@ -171,7 +171,7 @@ def test_queries_are_posteriors_of_rows(network, data):
         ("kind", {"size": "large"}, "Column 'size' holds numbers: as evidence it takes a finite one. Got 'large'"),
         ("kind", {"visits": 1.5}, "Column 'visits' of X holds 1.5, but for 'poisson' counts are whole numbers"),
         ("kind", {"color": "pink"}, "'pink' is not a state of 'color'"),
-        ("kind", {"weight": 3.0}, "'weight' is not a node of this network"),
+        ("kind", {"depth": 3.0}, "'depth' is not a node of this network"),
         ("kind", {"kind": 1}, "each named once and not also in the evidence"),
     ],
 )
