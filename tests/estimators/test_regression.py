@@ -372,6 +372,9 @@ def test_a_latent_over_numbers_is_a_mixture_of_regressions(rng):
     exact = clone(mixture).fit(few).log_evidence(few, kind="exact").value
     assert small.log_evidence(few, kind="exact").value == approx(exact, rel=1e-9)
     assert small.lower_bound_ < exact
+    drawn = small.log_evidence(few, kind="importance_gibbs", random_state=0)  # which relabels states, cell by cell
+    assert drawn.value == approx(exact, abs=5 * drawn.standard_error)
+    assert drawn.standard_error < 0.1
 
 
 def test_chains_of_numbers_with_hidden_parents_and_gaps(rng):

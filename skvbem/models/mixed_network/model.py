@@ -113,12 +113,22 @@ class MixedNetwork(LatentModel):
 
     @property
     def has_own_cells(self) -> bool:
-        """Whether every emission has its cells component by component, and none that belong to several."""
+        """Whether all cells of every emission belong to a component, and what else rows hide has no symmetries."""
         of_emissions = zip(self.emissions, self.n_states)
         return all(
-            np.array_equal(emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
+            np.array_equal(of := emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
+            or (bool((of >= 0).all()) and emission.n_symmetries == 1)
             for emission, n in of_emissions
         )
+
+    @property
+    def by_component(self) -> np.ndarray:
+        """Where the cells of tables stand, and then those of each emission component by component, (n_cells,)."""
+        orders = [np.arange(self.prior.n_cells[0])]
+        for emission, n in zip(self.emissions, self.n_states):
+            orders.append(np.argsort(emission.component_of_cell(n), kind="stable"))
+        firsts = np.cumsum([0, *self.prior.n_cells])
+        return np.concatenate([first + order for first, order in zip(firsts, orders)])
 
     @property
     def n_free_parameters(self) -> int:
