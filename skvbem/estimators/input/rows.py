@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed, count_missing
 from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.reading import Extent, Reading
-from skvbem.models.hmm.model import HMM
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
-from skvbem.models.sequences.data import HMMData
+
+if TYPE_CHECKING:
+    from skvbem.models.hmm.model import HMM
+    from skvbem.models.sequences.data import HMMData
 
 
 @dataclass(frozen=True, eq=False)
