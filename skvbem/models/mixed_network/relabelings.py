@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class MixedNetworkRelabelings(NetworkRelabelings):
 
     def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
         """Ways in which hidden labels can change unnoticed, None if too many to be found one by one."""
-        relabelings, order = super().relabelings(hidden, limit), self.model.by_component
+        relabelings: Any = super().relabelings(hidden, limit)
+        order = self.model.by_component
         if relabelings is None or np.array_equal(order, np.arange(len(order))):
             return relabelings
         if not isinstance(relabelings, ListedRelabelings):
