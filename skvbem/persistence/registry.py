@@ -33,6 +33,7 @@ _IN_MODULES = {
     "skvbem.emissions.independent": ("Independent",),
     "skvbem.emissions.multinomial": ("MultinomialEmission",),
     "skvbem.emissions.poisson": ("PoissonEmission",),
+    "skvbem.emissions.regression": ("RegressionEmission",),
     "skvbem.emissions.specifications.bernoulli": ("Bernoulli",),
     "skvbem.emissions.specifications.categorical": ("Categorical",),
     "skvbem.emissions.specifications.exponential": ("Exponential",),
@@ -90,6 +91,7 @@ CLASSES = {
     **{name: (module, name) for name, module in FITS.items()},
     **{name: (module, name) for module, names in _IN_MODULES.items() for name in names},
     "FactorMove": ("skvbem.estimators.labels.factor_numbers", "Move"),
+    "RegressionSpecification": ("skvbem.emissions.specifications.regression", "Regression"),
 }
 #: Functions that a fit may name.
 FUNCTIONS = {

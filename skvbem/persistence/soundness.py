@@ -66,7 +66,10 @@ def sound_network(model: Any) -> Any:
         isinstance(layout, Layout) and {*layout.names} == {*model.dag.nodes}, "nodes that are not those of its graph"
     )
     _check(model.position == {node: k for k, node in enumerate(layout.names)}, "nodes at other positions")
-    parents = tuple(tuple(model.position[p] for p in model.dag.parents(node)) for node in layout.names)
+    of_nodes = ([model.position[p] for p in model.dag.parents(node)] for node in layout.names)
+    parents = tuple(  # what an emission has of other emissions is given, and none of its layout
+        tuple(p for p in of if node < layout.n_tables or p < layout.n_tables) for node, of in enumerate(of_nodes)
+    )
     _check(parents == layout.parents, "parents that are not those of its graph")
     blocks = getattr(model.prior, "blocks", (model.prior,))
     _check(layout.n_table_cells == len(blocks[0].concentration), "a prior of other tables")  # before rows are counted

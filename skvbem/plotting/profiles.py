@@ -31,7 +31,7 @@ def classes_of_mixture(estimator, intervals: DrawnIntervals | None) -> Classes:
             group, estimator.parameters_[group.name], None if intervals is None else intervals.ends[group.name]
         )
         by_name.update({profile.name: profile for profile in of_group})
-    profiles = [by_name[name] for name in columns.names]
+    profiles = [by_name[name] for name in columns.names if name in by_name]  # what is given has none
     if hasattr(estimator, "weights_"):
         return Classes(estimator.counts_, estimator.weights_, profiles)
     return Classes(estimator.counts_, estimator.counts_ / estimator.counts_.sum(), profiles, "state")

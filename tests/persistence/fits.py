@@ -16,7 +16,7 @@ from skvbem import (
     VBMixture,
     VBNetwork,
 )
-from skvbem.emissions import FactorGaussian, Multinomial
+from skvbem.emissions import FactorGaussian, Multinomial, Regression
 
 rng = np.random.default_rng(0)
 N = 40
@@ -84,6 +84,12 @@ def _special():
         "any factors": (VBMixture(2, emission=FactorGaussian(n_factors="auto"), **OPTIONS), NUMBERS, {}),
         "ones": (VBMixture(2, emission="bernoulli", **OPTIONS), (CODES > 1) * 1.0, {}),
         "times": (VBMixture(2, emission="exponential", **OPTIONS), abs(NUMBERS), {}),
+        "on a number": (
+            VBNetwork([("h", "x0"), ("h", "x1"), ("x0", "x1")], latents={"h": 2}, **OPTIONS),
+            NUMBERS[:, ::2],
+            {},
+        ),
+        "after itself": (VBHMM(2, emission=Regression(lags=1), **OPTIONS), NUMBERS[:, :1], {}),
         "trials": (VBMixture(2, emission=Multinomial(), **OPTIONS), counts, {}),
         "learned chain": (VBHMM(2, learn_prior=True, **OPTIONS), NUMBERS, {}),
         "turned": (VBFactorAnalysis(2, rotation="promax", **OPTIONS), np.c_[NUMBERS, CODES * NUMBERS], {}),

@@ -142,7 +142,7 @@ class Regression(NormalSpecification):
         }
 
     def explained_by(self, covariates: Sequence[str], names: Sequence[str]) -> Regression:
-        """The same with these covariates."""
+        """A regression on these covariates, with the same priors."""
         return clone(self).set_params(covariates=list(covariates))
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
         for group, parameters in zip(self.groups.groups, self.parameters()):
             tables = group.specification.expected(parameters, group.levels)
             by_name |= {name: states @ table for name, table in zip(group.names, tables)}
-        return {name: by_name[name] for name in self.groups.names}
+        return {name: by_name[name] for name in self.groups.names if name in by_name}
 
     def forecast(
         self, data: HMMData, last: np.ndarray, n_steps: int, level: float, naturals: np.ndarray, at: np.ndarray | None

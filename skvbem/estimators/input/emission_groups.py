@@ -167,7 +167,7 @@ class EmissionReader:
     def _with_covariates(self, group: EmissionGroup) -> EmissionGroup:
         """A group without the columns that its specification takes as given, which it has by their names."""
         covariates = getattr(group.specification, "covariates", None)
-        if covariates is None or (not isinstance(covariates, str) and not len(covariates)):
+        if covariates is None or not len(covariates):
             return group
         whose = f"The 'covariates' parameter of {type(group.specification).__name__}"
         given = ColumnSelection(whose, "covariate", self.names, self.source).positions(group.name, covariates)

@@ -16,7 +16,8 @@ from skvbem.emissions.profiles import named
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.tables import Table, read_table
-from skvbem.estimators.mixed_network.reading import emission_groups, explained, rows_of
+from skvbem.estimators.mixed_network.edges import information_beside_numbers
+from skvbem.estimators.mixed_network.reading import emission_groups, explained, rows_of, values_of
 from skvbem.estimators.named_states import code_of
 from skvbem.estimators.network.tables import LabeledTables
 from skvbem.estimators.profile_rows import rows_of_profiles
@@ -161,11 +162,11 @@ class FittedMixedNetwork(Fitted):
         """I(node; parent | other parents), nats per row, of each parent of a node with an emission, from draws of it.
 
         Parents are in their states as often as in new rows. As many numbers are drawn in each joint state of them, the
-        same ones every time. Nothing is told of nodes with parents that hold numbers.
+        same ones every time. Beside parents that hold numbers, rows are drawn instead.
         """
         parents, k = self.model.dag.parents(node), self.with_emission.index(node)
         if self.model.given[k]:
-            return dict.fromkeys(parents, np.nan)
+            return information_beside_numbers(self, node, n_draws * int(np.prod(self.model.n_states[k])))
         emission, point, block = self.model.emissions[k], self.point[1 + k], self.model.prior.blocks[1 + k]
         sizes = [len(self.levels[parent]) for parent in parents]
         states = np.repeat(np.arange(np.prod(sizes, dtype=int)), n_draws)
@@ -197,12 +198,3 @@ class FittedMixedNetwork(Fitted):
     def drawn_for(groups: ColumnGroups, model: MixedNetwork, point: tuple, n: int, rng: np.random.Generator) -> Any:
         """Rows drawn at a point: values of each group of columns."""
         return values_of(groups, *drawn_at(model, point, n, rng))
-
-
-def values_of(groups: ColumnGroups, codes: dict, columns: list[np.ndarray]) -> list[np.ndarray]:
-    """Codes of nodes and columns of emissions, drawn or filled, as values of groups of columns."""
-    numbers = dict(zip(emission_groups(groups), columns))
-    return [
-        numbers[k] if k in numbers else np.stack([codes[name] for name in group.names], axis=1)
-        for k, group in enumerate(groups.groups)
-    ]

@@ -158,3 +158,12 @@ def _as_missing(values: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> li
         missing = np.isnan(of_group) if of_group.dtype.kind == "f" else of_group < 0
         result.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
     return result
+
+
+def values_of(groups: ColumnGroups, codes: dict, columns: list[np.ndarray]) -> list[np.ndarray]:
+    """Codes of nodes and columns of emissions, drawn or filled, as values of groups of columns."""
+    numbers = dict(zip(emission_groups(groups), columns))
+    return [
+        numbers[k] if k in numbers else np.stack([codes[name] for name in group.names], axis=1)
+        for k, group in enumerate(groups.groups)
+    ]

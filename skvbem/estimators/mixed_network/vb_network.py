@@ -21,9 +21,9 @@ from skvbem.estimators.input.tables import read_table, show
 from skvbem.estimators.labels.emission_parameters import refuse_lags
 from skvbem.estimators.labels.estimator import resolve_emission_prior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
-from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork, values_of
+from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork
 from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts
-from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, nodes_of
+from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, nodes_of, values_of
 from skvbem.estimators.named_states import nodes_asked
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
 from skvbem.estimators.reading import warn_of_one_row

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -84,14 +85,27 @@ class MixedNetwork(LatentModel):
             tuple(tuple(self.position[p] for p in dag.parents(node) if p not in emissions) for node in nodes),
             len(emissions),
         )
-        number = {node: k for k, node in enumerate(emissions)}
-        self.given = tuple(tuple(number[p] for p in dag.parents(node) if p in number) for node in emissions)
-        self.in_order = tuple(number[node] for node in dag.topological_order() if node in number)
         flat = [np.asarray(prior[node], dtype=float).ravel() for node in nodes[: self.layout.n_tables]]
         tables = Dirichlet(np.concatenate(flat), self.layout.row_starts)
         blocks = (tables, *(emission_priors[node] for node in emissions))
         n_cells = [len(emission.component_of_cell(n)) for emission, n in zip(self.emissions, self.n_states)]
         self.prior: Product = Product(blocks, (self.layout.n_table_cells, *n_cells))
+
+    @cached_property
+    def given(self) -> tuple[tuple[int, ...], ...]:
+        """Of each emission the numbers of the emissions that are its parents, which it takes as given."""
+        number = self._number_of_emission
+        return tuple(tuple(number[p] for p in self.dag.parents(node) if p in number) for node in number)
+
+    @cached_property
+    def in_order(self) -> tuple[int, ...]:
+        """Numbers of the emissions, parents before children."""
+        number = self._number_of_emission
+        return tuple(number[node] for node in self.dag.topological_order() if node in number)
+
+    @property
+    def _number_of_emission(self) -> dict:
+        return {node: k for k, node in enumerate(self.layout.names[self.layout.n_tables :])}
 
     @property
     def n_states(self) -> tuple[int, ...]:
@@ -113,12 +127,22 @@ class MixedNetwork(LatentModel):
 
     @property
     def has_own_cells(self) -> bool:
-        """Whether every emission has its cells component by component, and none that belong to several."""
+        """Whether all cells of every emission belong to a component, and what else rows hide has no symmetries."""
         of_emissions = zip(self.emissions, self.n_states)
         return all(
-            np.array_equal(emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
+            np.array_equal(of := emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
+            or (bool((of >= 0).all()) and emission.n_symmetries == 1)
             for emission, n in of_emissions
         )
+
+    @property
+    def by_component(self) -> np.ndarray:
+        """Where the cells of tables stand, and then those of each emission component by component, (n_cells,)."""
+        orders = [np.arange(self.prior.n_cells[0])]
+        for emission, n in zip(self.emissions, self.n_states):
+            orders.append(np.argsort(emission.component_of_cell(n), kind="stable"))
+        firsts = np.cumsum([0, *self.prior.n_cells])
+        return np.concatenate([first + order for first, order in zip(firsts, orders)])
 
     @property
     def n_free_parameters(self) -> int:

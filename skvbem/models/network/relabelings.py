@@ -19,6 +19,7 @@ import numpy as np
 
 from skvbem.capabilities import Relabelings
 from skvbem.errors import TooLargeError
+from skvbem.graphs.dag import DAG
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.n_relabelings import log_n_relabelings
 from skvbem.models.relabelings import ListedRelabelings, listed, relabelings_of_states
@@ -37,6 +38,11 @@ class NetworkRelabelings:
     model: Any
 
     @property
+    def dag(self) -> DAG:
+        """The graph as tables have it."""
+        return self.model.dag
+
+    @property
     def prior(self) -> np.ndarray:
         """What the prior says of each cell, (n_cells,): relabelings leave it as it is."""
         return self.model.prior.concentration
@@ -49,7 +55,7 @@ class NetworkRelabelings:
 
     def log_n_relabelings(self, hidden: Sequence) -> float:
         """ln of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart."""
-        dag, tables = self.model.dag, self.model.tables(self.prior)
+        dag, tables = self.dag, self.model.tables(self.prior)
         ancestors = dag.ancestors([node for node in dag.nodes if node not in hidden])
         seen_through = [node for node in hidden if node in ancestors]
         relabelings = self.relabelings(hidden)

@@ -227,10 +227,11 @@ def _two_measurements(owner: str, features, columns) -> tuple[int, list[str]]:
         raise ValueError(f"The 'features' parameter of {owner} must name two columns. Got {features!r} instead.")
     holding = {name: k for k, group in enumerate(columns.groups) for name in group.names}
     for name in pair:
-        if holding[name] not in groups:
+        if holding.get(name) not in groups:
+            family = repr(columns.groups[holding[name]].name) if name in holding else "given for others"
             raise ValueError(
                 f"The 'features' parameter of {owner} names {name!r}, which is "
-                f"{columns.groups[holding[name]].name!r}: ellipses are drawn over two measurements, columns of the "
+                f"{family}: ellipses are drawn over two measurements, columns of the "
                 f"Gaussian group. {elsewhere}"
             )
     one, other = (holding[name] for name in pair)

@@ -68,6 +68,9 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
                 continue
             levels = of_states[names[at]][path] * group.specification.exposure(of_group)
             tracks[at] = Track(names[at], column, levels)
+        for k, at in enumerate(group.given, start=len(group.columns)):
+            if at in chosen:
+                tracks.setdefault(at, Track(names[at], of_group[:, k], None))
     return [tracks[at] for at in chosen]
 
 

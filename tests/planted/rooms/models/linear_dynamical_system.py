@@ -50,7 +50,7 @@ ERRORS = {
         ("of_z[:k, : k + r] = of_r[:k] = map", "of_z[:k, : k + r] = map\n        of_r[:k, :k] = map[:, :k]")
     ],
     "a hidden rate of noise has half of its statistics": [
-        ("np.full(n, 2.0), (np.arange(n), cells)", "np.full(n, 1.0), (np.arange(n), cells)")
+        ("np.full(len(cells), 2.0), (rate_of, cells)", "np.full(len(cells), 1.0), (rate_of, cells)")
     ],
     "states without a density are read where nobody wrote": [
         ("for unknown in (inverse, gain, log_det, marginal):", "for unknown in (log_det,):")

@@ -66,6 +66,6 @@ ERRORS = {
         )
     ],
     "a measurement does not show the states of its parents to the dimension": [
-        ("observed |= set(model.dag.parents(node))", "observed |= set()")
+        ("observed |= set(with_table)", "observed |= set()")
     ],
 }
