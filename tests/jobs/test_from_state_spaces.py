@@ -100,3 +100,9 @@ def test_a_season_and_months_without_a_value():
     filled = model.impute(held, output_inputs=season)
     assert np.abs(filled.iloc[60:63] - air.iloc[60:63]).to_numpy().max() < 1
     assert not filled.isna().to_numpy().any()
+
+
+def test_a_forecast_of_five_steps_as_statsmodels_writes_it(likely):
+    """'forecast(5)', where X must be told to go on from."""
+    with pytest.raises(TypeError, match=r"forecast\(X, n_steps=5\)"):
+        likely.forecast(5)
