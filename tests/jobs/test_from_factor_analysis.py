@@ -1,7 +1,6 @@
 """Jobs of people who come from factor_analyzer, psych and factanal, with R's printed figures or matrix algebra."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.decomposition import FactorAnalysis
@@ -9,6 +8,7 @@ from sklearn.decomposition import FactorAnalysis
 from skvbem import VBFactorAnalysis
 from skvbem.datasets import load_ability_tests, make_rows_with_moments
 
+pd = pytest.importorskip("pandas")
 approx = pytest.approx
 
 

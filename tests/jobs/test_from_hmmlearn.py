@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import poisson
 
 from skvbem import VBHMM
 from skvbem.datasets import load_alice, load_earthquakes
 
+pd = pytest.importorskip("pandas")
 approx = pytest.approx
 DATA = Path(__file__).parents[1] / "data"
 GPL = DATA / "third_party" / "gpl"

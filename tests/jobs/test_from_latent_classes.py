@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from skvbem import LatentClassSpace, StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma, load_cheating
 
+pd = pytest.importorskip("pandas")
 approx = pytest.approx
 DATA = Path(__file__).parents[1] / "data"
 QUESTIONS = ["LIEEXAM", "LIEPAPER", "FRAUD", "COPYEXAM"]

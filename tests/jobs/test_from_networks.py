@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from skvbem import DAG, DAGSpace, StructureSearchCV, VBDiscreteDAG, read_bif, write_bif
 from skvbem.datasets import load_berkeley_admissions, load_coleman_panel, load_lizards, load_titanic
 
+pd = pytest.importorskip("pandas")
 approx = pytest.approx
 DATA = Path(__file__).parents[1] / "data"
 ASIA = DATA / "third_party" / "cc-by-sa" / "asia.bif"

@@ -1,13 +1,13 @@
 """Jobs of people who come from statsmodels and pykalman, with statsmodels' maxima or the joint normal distribution."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
 from skvbem import VBLinearDynamicalSystem
 from skvbem.datasets import load_co2, load_nile
 
+pd = pytest.importorskip("pandas")
 approx = pytest.approx
 
 
