@@ -102,6 +102,18 @@ def test_a_bootstrap_test_of_two_classes_against_three(slides):
     assert max(drawn) < likelihood_ratio(slides)
 
 
+def test_the_same_classes_as_a_mixture(students):
+    """'Entropy and BIC of a mixture, as Mplus prints them.' The same model as a network has them ready."""
+    X = students[QUESTIONS]
+    network = VBDiscreteDAG(latents=2, method="ml", tol=1e-9, random_state=0).fit(X)
+    mixture = VBMixture(2, emission="categorical", method="ml", tol=1e-9, random_state=0).fit(X)
+    posterior = mixture.predict_proba(X)
+    entropy = 1 + np.sum(posterior * np.log(np.maximum(posterior, 1e-300))) / (len(X) * np.log(2))
+    fit = network.goodness_of_fit(X)
+    assert entropy == approx(fit.entropy_r2["h0"], abs=1e-4)
+    assert mixture.bic(X) == approx(fit.bic, abs=1e-4)
+
+
 def test_a_profile_of_measurements_and_categories():
     """'A class for flowers by lengths and by a category that I made, in one model.'"""
     from sklearn.datasets import load_iris
