@@ -286,4 +286,5 @@ def test_zero_has_no_sign():
     assert (np.abs(model.mean_) < 1e-9).all()
     assert (model.mean_ < 0).any()
     assert "-0.000" not in str(model.summary())
+    assert "e-1" not in str(model.summary())
     assert "-0.000" not in str(none.fit_indices(X, n))
