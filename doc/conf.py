@@ -24,6 +24,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "examples_as_tests",
     "mathml",
+    "code_links",
 ]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
 templates_path = ["_templates"]

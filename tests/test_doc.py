@@ -104,3 +104,31 @@ def test_cited_sources_are_listed():
             cited |= set(re.findall(r"\[([A-Z]\w+) (?:\(\d|§|theorem|corollary|section)", module.read_text("utf-8")))
     assert cited <= listed, cited - listed
     assert {"Beal", "BG", "CH"} <= cited
+
+
+def test_names_in_running_text_become_links(monkeypatch):
+    """What is written in one way and means two things is none; a private home is no second meaning."""
+    pytest.importorskip("sphinx")
+    from sphinx.domains.python import ObjectEntry
+
+    monkeypatch.syspath_prepend(str(DOC / "_ext"))
+    code_links = importlib.import_module("code_links")
+    kinds = {
+        "skvbem.VBMixture": "class",
+        "skvbem.VBMixture.predict": "method",
+        "skvbem.VBHMM.predict": "method",
+        "skvbem.evidence.certify_evidence": "function",
+        "skvbem.evidence.certify.certify_evidence": "function",
+        "skvbem.emissions.Step": "class",
+        "skvbem.errors.Step": "class",
+        "skvbem.evidence.exact.exact": "function",
+    }
+    objects = {name: ObjectEntry("page", name, kind, False) for name, kind in kinds.items()}
+    objects["skvbem.estimators.mixture.VBMixture"] = ObjectEntry("page", "x", "class", True)
+    meant = code_links.meanings(objects)
+    for text in ("VBMixture", "skvbem.VBMixture", 'VBMixture(3, emission="auto")'):
+        assert code_links.meaning_of(text, meant) == "skvbem.VBMixture"
+    assert code_links.meaning_of("VBMixture.predict", meant) == "skvbem.VBMixture.predict"
+    assert code_links.meaning_of("certify_evidence", meant) == "skvbem.evidence.certify_evidence"
+    for text in ("predict", "Step", "exact", "VBMixture + 1", "GaussianMixture(2)"):
+        assert code_links.meaning_of(text, meant) is None

@@ -174,7 +174,9 @@ def _number(value: float) -> str:
     """A number in three decimals or four digits."""
     if np.isnan(value):
         return "–"
-    if abs(value) < _NOTHING or 5e-4 <= abs(value) < 10:
+    if abs(value) < _NOTHING:
+        value = 0.0  # and not -0.0, which has a sign in print
+    if value == 0 or 5e-4 <= abs(value) < 10:
         return f"{value:.3f}"
     if abs(value) < 1:
         return f"{value:.1e}"

@@ -142,6 +142,7 @@ def test_what_is_asked_and_cannot_be():
     before = vars(fit).copy()
     assert "expecting 2 features" in message(lambda: fit.predict([NARROW]))
     assert "'n_steps' parameter of forecast" in message(lambda: fit.forecast(X, n_steps=0))
+    assert "forecast(X, n_steps=3)" in message(lambda: fit.forecast(3), TypeError)
     for lengths in (0, [3, 0], 2.5, [], "a"):
         assert "'lengths' parameter of sample" in message(lambda lengths=lengths: fit.sample(lengths))
     assert "at least one non-zero" in message(lambda: fit.fit(X, sequence_id=IDS, sample_weight=np.zeros(12)))

@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from skvbem import VBHMM, VBDiscreteDAG, VBMixture, blocks_of
+from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBMixture, blocks_of
+from skvbem.datasets import load_ability_tests
 from skvbem.emissions import Gaussian
 from skvbem.estimators import Summary
 
@@ -275,3 +276,15 @@ def test_without_pandas_the_tables_are_still_there(mixture, monkeypatch):
     assert isinstance(report, Summary)
     with pytest.raises(ImportError, match=r"Summary.to_frame needs pandas"):
         report.to_frame()
+
+
+def test_zero_has_no_sign():
+    tests = load_ability_tests()
+    X, n = tests.data, tests.sample_weight
+    model = VBFactorAnalysis(1, method="ml", n_init=1, random_state=0).fit(X, sample_weight=n)
+    none = VBFactorAnalysis(0).fit(X, sample_weight=n)
+    assert (np.abs(model.mean_) < 1e-9).all()
+    assert (model.mean_ < 0).any()
+    assert "-0.000" not in str(model.summary())
+    assert "e-1" not in str(model.summary())
+    assert "-0.000" not in str(none.fit_indices(X, n))

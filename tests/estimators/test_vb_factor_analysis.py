@@ -473,3 +473,15 @@ def test_it_is_principal_components_where_noise_is_alike(rng):
     ours = VBFactorAnalysis(2, noise="spherical", method="ml", random_state=0).fit(X / X.std(axis=0))
     axes = PCA(2).fit(X / X.std(axis=0)).components_
     np.testing.assert_allclose(np.linalg.lstsq(axes.T, ours.loadings_, rcond=None)[1], 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("as_container", [np.asarray, pd.DataFrame, pl.DataFrame])
+def test_a_matrix_of_correlations_in_the_place_of_rows_is_told(as_container):
+    """Other programs take one; here six correlations would be six rows."""
+    correlations = as_container(np.corrcoef(WINE[:, :6].T))
+    with pytest.warns(DataWarning, match="6 rows and as many columns: .* make_rows_with_moments"):
+        VBFactorAnalysis(1, n_init=1, random_state=0).fit(correlations)
+
+
+def test_rows_that_are_as_many_as_columns_are_rows():
+    VBFactorAnalysis(1, n_init=1, random_state=0).fit(WINE[:13])

@@ -85,7 +85,7 @@ class FitIndices:
                 f"chi2            {self.chi2:14.4f} on {self.degrees_of_freedom} degrees of freedom, "
                 f"p = {self.p_value:.3g}",
                 f"RMSEA           {self.rmsea:14.4f}, 90 % interval [{low:.4f}, {high:.4f}]",
-                f"CFI / TLI       {self.cfi:14.4f} / {self.tli:.4f}",
+                f"CFI / TLI       {self.cfi:14.4f} / {round(self.tli, 4) + 0.0:.4f}",
                 f"SRMR            {self.srmr:14.4f}",
                 f"AIC / BIC       {self.aic:14.3f} / {self.bic:.3f} (lower is better)",
             ]

@@ -283,6 +283,7 @@ class VBFactorAnalysis(MixtureEstimator):
     def _check_together(self, X) -> None:
         super()._check_together(X)
         self._check_numbers(X)
+        _warn_of_moments(X)
 
     def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> FactorStarts:
         return FactorStarts(self.init, self.n_init, seed)
@@ -587,6 +588,20 @@ class VBFactorAnalysis(MixtureEstimator):
         """The factors of maximum likelihood."""
         columns, fit = self._fitted_.columns, evaluation.fit("ml")
         return FittedFactorAnalysis(columns, evaluation.model, posteriors.ML, fit.statistics, rotation=self.rotation)
+
+
+def _warn_of_moments(X) -> None:
+    """Warn of covariances or correlations in the place of rows, which other programs take."""
+    n_rows, n_columns = getattr(X, "shape", (0, 0)) if isinstance(X, np.ndarray) or hasattr(X, "columns") else (0, 0)
+    if not isinstance(n_rows, int) or n_rows != n_columns or n_rows < 3:
+        return
+    values = np.asarray(X)
+    if values.dtype.kind in "iuf" and np.allclose(values, values.T):
+        warn(
+            f"X is symmetric, {n_rows} rows and as many columns: are these covariances or correlations? They are "
+            "taken for rows of data. make_rows_with_moments of skvbem.datasets makes rows that have given moments.",
+            DataWarning,
+        )
 
 
 def _heywood(names: list[str]) -> str:

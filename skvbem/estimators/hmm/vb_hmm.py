@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, StrOptions
 from skvbem.emissions import Emission
-from skvbem.estimators.base import check_count, check_flag, check_level, has_posterior
+from skvbem.estimators.base import check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, groups_of_numbers
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
 from skvbem.estimators.input.output import as_array, filled
@@ -528,8 +528,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         >>> ahead.lower["x0"].tolist(), ahead.upper["x0"].tolist()
         ([[8.0, 8.0]], [[26.0, 29.0]])
         """
-        check_count("n_steps", "forecast", n_steps)
-        check_level("forecast", level)
+        self._check_forecast(X, n_steps, level)
         fitted, reading, data = self.asked(X, sequence_id, lengths)
         fitted.groups.check_forecast()
         levels = [len(of_column) for group in fitted.groups.groups for of_column in group.levels]

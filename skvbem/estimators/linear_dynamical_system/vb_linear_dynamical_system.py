@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import Interval, IterationReport, StrOptions, warn
 from skvbem.errors import DataWarning
-from skvbem.estimators.base import check_count, check_flag, check_level, has_posterior
+from skvbem.estimators.base import check_flag, has_posterior
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.output import filled
 from skvbem.estimators.input.tables import Table, show
@@ -603,8 +603,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         -------
         LDSForecast
         """
-        check_count("n_steps", "forecast", n_steps)
-        check_level("forecast", level)
+        self._check_forecast(X, n_steps, level)
         fitted, reading, data = self.asked(self._located(X, sequence_id, lengths, inputs, output_inputs))
         n, p, n_draws = len(reading.lengths), fitted.model.n_columns, self.n_draws
         self._check_memory(

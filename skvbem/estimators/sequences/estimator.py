@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import output_of
+from skvbem.estimators.base import check_count, check_level
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
@@ -102,6 +104,16 @@ class SequenceEstimator(EvidenceEstimator):
             )
         n = n_sequences if sequences.are_listed else n_rows
         return sequence_weights(self._weights(sample_weight, n), sequences)
+
+    @staticmethod
+    def _check_forecast(X, n_steps, level) -> None:
+        if isinstance(X, Integral):
+            raise TypeError(
+                "The first argument of forecast is X, the sequences to go on from. Name the number of steps: "
+                f"forecast(X, n_steps={X!r})."
+            )
+        check_count("n_steps", "forecast", n_steps)
+        check_level("forecast", level)
 
     def asked(self, X, sequence_id=None, lengths=None) -> tuple:
         """What was fitted, sequences to ask it about as read, and these as the model takes them.

@@ -23,6 +23,9 @@ ERRORS = {
             "turns = ROTATIONS[self.rotation].near(loadings, np.eye(loadings.shape[-1]))",
         ),
     ],
+    "correlations are taken for rows without a word": [
+        ('if values.dtype.kind in "iuf" and np.allclose(values, values.T):', "if values.dtype.kind in {}:")
+    ],
     "varimax forgets to weigh columns alike": [
         ('"varimax": Rotation(varimax, normalizes=True)', '"varimax": Rotation(varimax)')
     ],

@@ -44,6 +44,7 @@ ERRORS = {
     "facts of a report are those of the next fit": [
         ('facts["prior"] = run.prior', 'facts["prior"] = self._prior_in_words(self._fitted_.columns)')
     ],
+    "zero has a sign in reports": [("value = 0.0  # and not -0.0", "value = -0.0  #")],
     "reports and displays draw no rows": [
         ('method = "draws" if drawable else self._without_rows', "method = self._without_rows")
     ],
