@@ -1,10 +1,10 @@
 """Which features depend on each other within classes: the most probable forest among them.
 
-Given the class, a naive Bayes classifier takes features for independent. A tree-augmented one [Friedman, Geiger and
-Goldszmidt, Machine Learning 29 (1997) 131-163] gives each feature one other feature as a second parent. They take the
-tree of largest conditional mutual information; here an edge weighs what it adds to the log evidence with a BDeu prior
-[Heckerman, Geiger and Chickering, Machine Learning 20 (1995) 197-243], which is the same in both directions and negative
-where there is no dependence: so the best forest may leave features alone.
+Given the class, a naive Bayes classifier takes features for independent. A tree-augmented one (Friedman, Geiger and
+Goldszmidt, Machine Learning 29, 1997, 131-163) gives each feature one other feature as a second parent. They take the
+tree of largest conditional mutual information. Here an edge weighs what it adds to the log evidence under a BDeu prior
+(Heckerman, Geiger and Chickering, Machine Learning 20, 1995, 197-243). That is the same in both directions, and
+negative where nothing speaks for a dependence: the best forest may leave features alone.
 """
 
 from __future__ import annotations

@@ -23,15 +23,15 @@ from skvbem.estimators.steps.augmented_trees import augmenting_edges
 class VBClassifier(ClassifierMixin, BaseEstimator):
     """Class probabilities from a Bayesian network of features and class, gaps in the features included.
 
-    The joint density of class and features is that of a `VBNetwork`, averaged over q(theta); the class probabilities of a
-    row follow by Bayes' rule from the features that are observed in it.
+    The joint density of class and features is that of a `VBNetwork`, averaged over q(theta). The class probabilities of
+    a row follow by Bayes' rule from the features that are observed in it.
 
     Parameters
     ----------
     structure : {"naive", "tan"}, DAG, mapping of child to parents or iterable of (parent, child), default="naive"
         "naive" makes the class the one parent of each feature. "tan" adds edges between features of categories where
-        these raise the evidence: a forest, found from rows in which both are observed. Any other network names the class
-        as `class_node` says, and its hidden nodes in `latents`.
+        these raise the evidence: a forest, found from rows in which both are observed. Any other network names the
+        class as `class_node` says, and its hidden nodes in `latents`.
     latents : mapping of latent to int, or list of latents, default=None
         Hidden nodes of a structure that is given, and their numbers of states.
     class_node : str, default="class"
@@ -68,6 +68,7 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
         As fitted to features and class; its states of the class are numbers of `classes_`. It answers everything else:
         queries, rows drawn, evidence, reports.
     structure_ : DAG
+    n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X has string column names.
@@ -78,8 +79,8 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The joint density is fitted, not that of the class alone. A classifier that is fitted to predict, as logistic regression
-    or boosted trees, needs fewer assumptions where cells are complete and rows are many.
+    The joint density is fitted, not that of the class alone. A classifier that is fitted to predict, such as logistic
+    regression or boosted trees, assumes less; it is often better where cells are complete and rows are many.
 
     Examples
     --------
@@ -172,8 +173,8 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         if self.class_node in table.names:
             raise ValueError(
-                f"X has a column {self.class_node!r}, which is the name of the class in this {owner}. Leave it out of X, "
-                "or give another 'class_node'."
+                f"X has a column {self.class_node!r}, which is the name of the class in this {owner}. Leave it out of "
+                "X, or give another 'class_node'."
             )
         classes, codes = np.unique(y, return_inverse=True)
         whole = _with_class(table, self.class_node, codes, len(classes))
@@ -186,7 +187,8 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             vars(self).pop(name, None)
         vars(self).update(names_of_fit(table))
-        self.classes_, self.network_, self.structure_ = classes, network, network.structure_
+        self.classes_, self.network_ = classes, network
+        self.structure_, self.n_iter_ = network.structure_, network.n_iter_
         return self
 
     def _structure(self, reading: Any):
@@ -194,8 +196,8 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.structure, str) or self.structure not in ("naive", "tan"):
             if isinstance(self.structure, str) or self.structure is None:
                 raise ValueError(
-                    f"The 'structure' parameter of {type(self).__name__} must be 'naive', 'tan', or a network that names "
-                    f"the class {self.class_node!r}. Got {self.structure!r} instead."
+                    f"The 'structure' parameter of {type(self).__name__} must be 'naive', 'tan', or a network that "
+                    f"names the class {self.class_node!r}. Got {self.structure!r} instead."
                 )
             return self.structure
         if self.latents is not None:
@@ -209,9 +211,8 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
 
     def _tree(self, reading: Any, n_categories: Mapping) -> list[tuple[str, str]]:
         """Edges between features of categories."""
-        of_groups = [
-            (group.names, codes) for group, codes in zip(reading.columns.groups, reading.values) if group.encoder
-        ]
+        ((values, weight),) = reading.blocks
+        of_groups = [(g.names, of) for g, of in zip(reading.columns.groups, values) if g.encoder is not None]
         names = [name for names, _ in of_groups for name in names]
         codes = np.concatenate([codes for _, codes in of_groups], axis=1).astype(np.int64)
         place = names.index(self.class_node)
@@ -222,7 +223,7 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
             [n_categories[names[k]] for k in features],
             codes[:, place],
             n_categories[self.class_node],
-            weight=np.ones(len(codes)) if reading.weight is None else reading.weight,
+            weight=np.ones(len(codes)) if weight is None else weight,
             total=self.equivalent_sample_size,
         )
 
@@ -273,6 +274,7 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
+        check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def __sklearn_tags__(self):
