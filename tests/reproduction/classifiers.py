@@ -1,8 +1,8 @@
 """How well do networks classify, complete rows and rows with gaps, beside scikit-learn's classifiers?
 
 Four folds of six tables; then the same with 30 % of all cells taken out at random, in training and test rows alike.
-`CategoricalNB` and `GaussianNB` take no gaps: cells are filled by modes or means before them. Boosted trees take gaps as
-they are. Accuracy, mean log loss in nats, and CPU seconds of all four fits and predictions.
+`CategoricalNB` and `GaussianNB` take no gaps: cells are filled by modes or means before them. Boosted trees take gaps
+as they are. Accuracy, mean log loss in nats, and CPU seconds of all four fits and predictions.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     PYTHONPATH=tests python -P -m reproduction.classifiers [--only iris]

@@ -34,4 +34,4 @@ def test_the_page_shows_the_record():
         pytest.skip("no documentation beside the tests")
     said = " ".join(PAGE.read_text("utf-8").split())
     for row in classifiers.rows_of(RECORDS):
-        assert " ".join(row).strip() in said
+        assert " ".join(filter(None, row)) in said

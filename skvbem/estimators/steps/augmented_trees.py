@@ -38,8 +38,8 @@ def gain_of_edge(
     def log_evidence(of: np.ndarray) -> float:
         return float(log_rising(np.full(of.shape, total / of.size), of).sum())
 
-    together, apart = log_evidence(counts), log_evidence(counts.sum(axis=2)) + log_evidence(counts.sum(axis=1))
-    return together - apart + log_evidence(counts.sum(axis=(1, 2)))
+    without_edge = log_evidence(counts.sum(axis=2)) + log_evidence(counts.sum(axis=1))
+    return log_evidence(counts) - without_edge + log_evidence(counts.sum(axis=(1, 2)))
 
 
 def best_forest(gains: np.ndarray) -> list[tuple[int, int]]:
