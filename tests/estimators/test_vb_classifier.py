@@ -116,8 +116,8 @@ def test_trees_have_the_highest_evidence_of_all_forests(seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, 120)
     first = rng.integers(0, 2, 120)
-    X = np.column_stack([first, first ^ (rng.random(120) < 0.2), y ^ (rng.random(120) < 0.3), rng.integers(0, 3, 120)])
-    X[:, 3] = np.where(rng.random(120) < 0.4, X[:, 1], X[:, 3])
+    of_class = [y ^ (rng.random(120) < 0.05) for _ in range(2)]  # which hang together, but not within classes
+    X = np.column_stack([first, first ^ (rng.random(120) < 0.2), *of_class])
     model = VBClassifier("tan", emission="categorical", n_init=1, random_state=0).fit(X, y)
     whole, names = np.column_stack([X, y]), ["x0", "x1", "x2", "x3", "x4"]
 
@@ -138,7 +138,7 @@ def test_a_feature_that_nothing_speaks_for_is_left_alone():
     assert best_forest(-gains) in ([(0, 2), (2, 1)], [(2, 1), (2, 0)])
 
 
-def test_weights_count_as_repeats_for_trees_and_tables(categories):
+def test_weights_count_as_repeats_for_trees_and_tables(categories, rng):
     X, y = categories
     weight = np.arange(len(y)) % 3
     for structure in ("naive", "tan"):
@@ -147,6 +147,9 @@ def test_weights_count_as_repeats_for_trees_and_tables(categories):
         repeated = VBClassifier(structure, **options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
         assert weighted.structure_ == repeated.structure_
         np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+    twins = np.where(weight[:, None] < 2, X[:, :1], rng.integers(0, 3, (len(y), 2)))  # alike where rows count little
+    counted = VBClassifier("tan", **options).fit(twins, y, sample_weight=np.where(weight < 2, 0.01, 1.0))
+    assert not [parent for parent, _ in counted.structure_.edges if parent != "class"]
     without = VBClassifier(**options).fit(X, y, sample_weight=(y < 2) * 1.0)
     assert without.classes_.tolist() == [0, 1, 2]
     assert without.predict_proba(X).shape == (len(X), 3)
