@@ -79,6 +79,7 @@ FLOORS_WITHIN = {
         "factor_analysis": 4,
         "linear_dynamical_system": 3,
         "mixed_network": 4,
+        "steps": 5,
     },
     "search": {"strategies": 1, "structure_search_cv": 2},
 }

@@ -12,8 +12,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skvbem import (
     VBHMM,
     StructureSearchCV,
+    VBClassifier,
     VBDiscreteDAG,
     VBFactorAnalysis,
+    VBImputer,
     VBLinearDynamicalSystem,
     VBMixture,
     VBNetwork,
@@ -111,6 +113,14 @@ SEARCHES = {
     "search, pipeline": searched(REDUCED_RIDGE, {"ridge__alpha": [0.1, 1.0]}, cv=2, error_score="raise"),
 }
 
+IMPUTERS = {
+    "imputer": VBImputer(VBMixture(2, **ONE_START)),
+}
+
+CLASSIFIERS = {
+    "naive classifier": VBClassifier(n_init=1, random_state=0),
+}
+
 STRICT = {"xfail_strict": True} if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters else {}
 
 A_LIST = (
@@ -161,6 +171,8 @@ def expected_failures(estimator):
         *SYSTEMS.values(),
         *MIXED.values(),
         *SEARCHES.values(),
+        *IMPUTERS.values(),
+        *CLASSIFIERS.values(),
     ],
     expected_failed_checks=expected_failures,
     **STRICT,
@@ -207,6 +219,7 @@ FRAMED = {
     *("default", "three states", "mixture", "full", "categories", "factor analysis"),
     *("principal components by ml", "hmm", "three states of a chain", "linear dynamical system", "search, averaging"),
     "network of measurements",
+    "imputer",
 }
 TRANSFORMERS = (
     ESTIMATORS
@@ -215,6 +228,7 @@ TRANSFORMERS = (
     | HMMS
     | SYSTEMS
     | MIXED
+    | IMPUTERS
     | {name: each for name, each in SEARCHES.items() if get_tags(each).transformer_tags is not None}
 )
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from skvbem.estimators.posterior_draws import PosteriorDraws
     from skvbem.estimators.reports import LatentStates, Restarts
     from skvbem.estimators.standard_errors import StandardErrors
+    from skvbem.estimators.steps.vb_classifier import VBClassifier
+    from skvbem.estimators.steps.vb_imputer import VBImputer
     from skvbem.estimators.summary import ParameterTable, Summary
     from skvbem.tables import LabeledTable
 
@@ -40,9 +42,11 @@ __all__ = [
     "Restarts",
     "StandardErrors",
     "Summary",
+    "VBClassifier",
     "VBDiscreteDAG",
     "VBFactorAnalysis",
     "VBHMM",
+    "VBImputer",
     "VBLinearDynamicalSystem",
     "VBMixture",
     "VBNetwork",
@@ -70,6 +74,8 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.posterior_draws": ("PosteriorDraws",),
         "skvbem.estimators.reports": ("LatentStates", "Restarts"),
         "skvbem.estimators.standard_errors": ("StandardErrors",),
+        "skvbem.estimators.steps.vb_classifier": ("VBClassifier",),
+        "skvbem.estimators.steps.vb_imputer": ("VBImputer",),
         "skvbem.estimators.summary": ("ParameterTable", "Summary"),
         "skvbem.tables": ("LabeledTable",),
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def dtype_named(name: Any) -> np.dtype:
     return np.dtype(name).newbyteorder("=")
 
 
-def bytes_of(array: np.ndarray, order: str = "C") -> bytes:
+def bytes_of(array: np.ndarray, order: Literal["C", "F"] = "C") -> bytes:
     """The cells of an array, little-endian."""
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes(order)
 
@@ -65,7 +65,7 @@ class ArrayWriter:
     def number(self, array: np.ndarray) -> int:
         """The number of an array whose type files hold."""
         if id(array) not in self._numbers:
-            order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+            order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
             self._numbers[id(array)] = len(self.lines)
             self._kept.append(array)
             self.lines.append([name_of(array.dtype), list(array.shape), order])

@@ -18,7 +18,7 @@ import numpy as np
 from skvbem.persistence.arrays import ArrayWriter, bytes_of, name_of
 from skvbem.persistence.registry import SavedClass, function_name, saved_class
 
-_SEQUENCES = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
+_SEQUENCES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 
 class Encoder:

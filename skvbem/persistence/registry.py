@@ -132,7 +132,7 @@ class SavedClass:
     """
 
     name: str
-    type: type
+    type: Any
     parts: tuple[str, ...]
     optional: frozenset[str]
     is_made_by_call: bool
@@ -174,7 +174,7 @@ def class_called(name: str) -> SavedClass:
         If files know no such name.
     """
     module, of_module = CLASSES[name]
-    cls = getattr(import_module(module), of_module)
+    cls: Any = getattr(import_module(module), of_module)
     made = SOUND.get(name, _as_it_is)
     if is_dataclass(cls):
         given = [field for field in fields(cls) if field.init]

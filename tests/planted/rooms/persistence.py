@@ -1,6 +1,6 @@
 """Errors in files of fits."""
 
-TESTS = ("persistence",)
+TESTS = ("persistence/test_damaged_files.py", "persistence/test_saved_fits.py")
 
 ERRORS = {
     "checksums of saved fits are not compared": [

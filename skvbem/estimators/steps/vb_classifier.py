@@ -1,0 +1,308 @@
+"""Networks as classifiers: the class is a column, and what is asked is its posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from skvbem._compat import Interval, StrOptions, fit_context
+from skvbem.emissions import EmissionSpecification
+from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.tables import Column, Table, read_table
+from skvbem.estimators.mixed_network.reading import nodes_of
+from skvbem.estimators.mixed_network.vb_network import VBNetwork
+from skvbem.estimators.steps.augmented_trees import augmenting_edges
+
+
+class VBClassifier(ClassifierMixin, BaseEstimator):
+    """Class probabilities from a Bayesian network of features and class, gaps in the features included.
+
+    The joint density of class and features is that of a `VBNetwork`, averaged over q(theta). The class probabilities of
+    a row follow by Bayes' rule from the features that are observed in it.
+
+    Parameters
+    ----------
+    structure : {"naive", "tan"}, DAG, mapping of child to parents or iterable of (parent, child), default="naive"
+        "naive" makes the class the one parent of each feature. "tan" adds edges between features of categories where
+        these raise the evidence: a forest, found from rows in which both are observed. Any other network names the
+        class as `class_node` says, and its hidden nodes in `latents`.
+    latents : mapping of latent to int, or list of latents, default=None
+        Hidden nodes of a structure that is given, and their numbers of states.
+    class_node : str, default="class"
+        The name of the class in a structure, which no column may have.
+    emission : "auto", str, mapping of str to columns, emission or list of (name, emission, columns), default="auto"
+        What columns hold, as in `VBNetwork`: by default numbers are Gaussian, words and truth values categories.
+    categories : "auto" or mapping of column to array-like, default="auto"
+        Levels of columns of categories.
+    prior : float, "bdeu" or "per_row", default=1.0
+        Dirichlet concentrations of tables.
+    equivalent_sample_size : float, default=1.0
+        Total of "bdeu" and "per_row" priors, and of the prior by which "tan" chooses edges, in rows of data.
+    method : {"vb", "map", "ml"}, default="vb"
+        Variational Bayes, the posterior mode, or maximum likelihood.
+    n_init : int, default=10
+        Number of starts, where something is hidden.
+    max_iter : int, default=10000
+        Most steps of each start.
+    tol : float, default=1e-5
+        A start has converged when the gain still to come is below this, in total nats.
+    handle_unknown : {"warn", "missing", "error"}, default="warn"
+        What a category that fit did not see becomes.
+    missing_values : scalar or list, default=np.nan
+        Values that mean "missing" besides NaN, None, pandas.NA and null.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts.
+    n_jobs : int, default=None
+        Threads that share the rows of a large table; the result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    network_ : VBNetwork
+        As fitted to features and class; its states of the class are numbers of `classes_`. It answers everything else:
+        queries, rows drawn, evidence, reports.
+    structure_ : DAG
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X has string column names.
+
+    See Also
+    --------
+    VBNetwork, VBDiscreteDAG : The same networks, with no column that is the class.
+
+    Notes
+    -----
+    The joint density is fitted, not that of the class alone. A classifier that is fitted to predict, such as logistic
+    regression or boosted trees, assumes less; it is often better where cells are complete and rows are many.
+
+    Examples
+    --------
+    >>> from skvbem import VBClassifier
+    >>> from skvbem.datasets import load_zoo
+    >>> X, y = load_zoo(return_X_y=True, as_frame=True)
+    >>> model = VBClassifier("tan", emission="categorical").fit(X, y)
+    >>> model.predict_proba(X).shape == (len(X), len(model.classes_))
+    True
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "structure": "no_validation",
+        "latents": "no_validation",
+        "class_node": [str],
+        "emission": "no_validation",
+        "categories": "no_validation",
+        "prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"bdeu", "per_row"})],
+        "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
+        "method": [StrOptions({"vb", "map", "ml"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "handle_unknown": [StrOptions({"warn", "missing", "error"})],
+        "missing_values": "no_validation",
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        structure="naive",
+        *,
+        latents=None,
+        class_node="class",
+        emission="auto",
+        categories="auto",
+        prior=1.0,
+        equivalent_sample_size=1.0,
+        method="vb",
+        n_init=10,
+        max_iter=10_000,
+        tol=1e-5,
+        handle_unknown="warn",
+        missing_values=np.nan,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.structure = structure
+        self.latents = latents
+        self.class_node = class_node
+        self.emission = emission
+        self.categories = categories
+        self.prior = prior
+        self.equivalent_sample_size = equivalent_sample_size
+        self.method = method
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.handle_unknown = handle_unknown
+        self.missing_values = missing_values
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the network of features and class.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Missing cells are summed out.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        owner = type(self).__name__
+        table = read_table(X, owner)
+        if y is None:
+            raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(np.empty(table.n_samples), y)
+        check_classification_targets(y)
+        if self.class_node in table.names:
+            raise ValueError(
+                f"X has a column {self.class_node!r}, which is the name of the class in this {owner}. Leave it out of "
+                "X, or give another 'class_node'."
+            )
+        classes, codes = np.unique(y, return_inverse=True)
+        whole = _with_class(table, self.class_node, codes, len(classes))
+        names = ("latents", "categories", "prior", "equivalent_sample_size", "method", "n_init", "max_iter", "tol")
+        names = (*names, "handle_unknown", "missing_values", "random_state", "n_jobs")
+        network = VBNetwork(**{name: getattr(self, name) for name in names})
+        network.set_params(emission=_emission_with_class(self.emission, table, self.class_node))
+        reading = network.read(whole, sample_weight=sample_weight)
+        network.set_params(structure=self._structure(reading)).fit(reading)
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
+        vars(self).update(names_of_fit(table))
+        self.classes_, self.network_ = classes, network
+        self.structure_, self.n_iter_ = network.structure_, network.n_iter_
+        return self
+
+    def _structure(self, reading: Any):
+        """The network as `VBNetwork` takes it."""
+        if not isinstance(self.structure, str) or self.structure not in ("naive", "tan"):
+            if isinstance(self.structure, str) or self.structure is None:
+                raise ValueError(
+                    f"The 'structure' parameter of {type(self).__name__} must be 'naive', 'tan', or a network that "
+                    f"names the class {self.class_node!r}. Got {self.structure!r} instead."
+                )
+            return self.structure
+        if self.latents is not None:
+            raise ValueError(
+                f"latents are hidden nodes of a structure that is given. structure={self.structure!r} has none: give "
+                "the network, or leave 'latents' out."
+            )
+        nodes, n_categories = nodes_of(reading.columns)
+        edges = [(self.class_node, node) for node in nodes if node != self.class_node]
+        return edges + (self._tree(reading, n_categories) if self.structure == "tan" else [])
+
+    def _tree(self, reading: Any, n_categories: Mapping) -> list[tuple[str, str]]:
+        """Edges between features of categories."""
+        ((values, weight),) = reading.blocks
+        of_groups = [(g.names, of) for g, of in zip(reading.columns.groups, values) if g.encoder is not None]
+        names = [name for names, _ in of_groups for name in names]
+        codes = np.concatenate([codes for _, codes in of_groups], axis=1).astype(np.int64)
+        place = names.index(self.class_node)
+        features = [k for k in range(len(names)) if k != place]
+        return augmenting_edges(
+            [names[k] for k in features],
+            codes[:, features],
+            [n_categories[names[k]] for k in features],
+            codes[:, place],
+            n_categories[self.class_node],
+            weight=np.ones(len(codes)) if weight is None else weight,
+            total=self.equivalent_sample_size,
+        )
+
+    def predict_proba(self, X):
+        """Probability of each class, given the observed features of each row.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`. A row that is impossible in every class has the probabilities of an
+            empty row.
+        """
+        check_is_fitted(self)
+        table = read_table(X, type(self).__name__)
+        check_names(table, self)
+        network, fitted = self.network_, self.network_.fitted
+        unknown = np.full(table.n_samples, -1)
+        whole = _with_class(table, self.class_node, unknown, len(self.classes_))
+        limits = {"max_table_cells": network.max_table_cells, "max_memory": network.max_memory}
+        return fitted.predictive.posteriors(fitted.rows(fitted.groups.values(whole)), [self.class_node], **limits)
+
+    def predict_log_proba(self, X):
+        """Log probability of each class, nats; see `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _with_class(table: Table, name: str, codes: np.ndarray, n_classes: int) -> Table:
+    """A table with a last column of categories, the codes of classes, -1 where it is not known."""
+    of_class = Column(codes, None, list(range(n_classes)))
+    n_features = table.n_columns
+    return Table([*table.names, name], table.n_samples, lambda j: table.column(j) if j < n_features else of_class)
+
+
+def _emission_with_class(emission: Any, table: Table, name: str) -> Any:
+    """The emissions of features, and that of the class beside them."""
+    if isinstance(emission, str) and emission == "auto":
+        return emission
+    if isinstance(emission, EmissionSpecification):
+        of_columns = [(column, emission, [column]) for column in table.names]
+        return [*of_columns, (name, "categorical", [name])]
+    if isinstance(emission, str):
+        emission = {emission: list(table.names)}
+    if isinstance(emission, Mapping):
+        categories = list(emission.get("categorical", []))
+        by_place = categories and all(isinstance(column, Integral) for column in categories)
+        return {**emission, "categorical": [*categories, table.n_columns if by_place else name]}
+    return [*emission, (name, "categorical", [name])]
