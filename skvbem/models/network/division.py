@@ -162,7 +162,7 @@ def _member(
     values = [contexts.value(m, there).astype(np.int64) for m in observed]
     keys = joint_keys(values, [layout.cardinalities[m] for m in observed], len(there))
     _, first, of_there = np.unique(keys, return_index=True, return_inverse=True)
-    code = np.full(contexts.n, len(first))
+    code = np.full(contexts.n, len(first), dtype=np.int32)
     code[there] = of_there
     by_code = sum((value[first] * strides[m] for m, value in zip(observed, values)), np.zeros(len(first), np.int64))
     shape = [layout.cardinalities[m] for m in hidden]
