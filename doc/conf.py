@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "examples_as_tests",
     "mathml",
@@ -65,8 +66,9 @@ html_copy_source = False
 html_theme_options = {
     "logo": {"text": "skvbem"},
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["version"],
     "show_prev_next": False,
     "show_nav_level": 1,
     "navigation_with_keys": False,

@@ -14,33 +14,39 @@ except ImportError as error:
         "python -m pip install --no-build-isolation --editable ."
     ) from error
 
-from skvbem._show_versions import show_versions
-from skvbem.blocks import Blocks, blocks_of
-from skvbem.estimators import (
-    VBHMM,
-    Network,
-    VBDiscreteDAG,
-    VBFactorAnalysis,
-    VBLinearDynamicalSystem,
-    VBMixture,
-    VBNetwork,
-    read_bif,
-    write_bif,
-)
-from skvbem.graphs.dag import DAG
-from skvbem.graphs.dynamic import DynamicDAG
-from skvbem.graphs.undirected import UndirectedGraph
-from skvbem.search import StructureSearchCV
-from skvbem.spaces import (
-    BipartiteSpace,
-    CardinalityGrid,
-    ChordalSpace,
-    DAGSpace,
-    GridSpace,
-    LatentClassSpace,
-    ListSpace,
-)
-from skvbem.tables import LabeledTable
+from typing import TYPE_CHECKING
+
+from skvbem._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from skvbem._show_versions import show_versions
+    from skvbem.blocks import Blocks, blocks_of
+    from skvbem.estimators import (
+        VBHMM,
+        Network,
+        VBDiscreteDAG,
+        VBFactorAnalysis,
+        VBLinearDynamicalSystem,
+        VBMixture,
+        VBNetwork,
+        read_bif,
+        write_bif,
+    )
+    from skvbem.graphs.dag import DAG
+    from skvbem.graphs.dynamic import DynamicDAG
+    from skvbem.graphs.undirected import UndirectedGraph
+    from skvbem.persistence import load, save
+    from skvbem.search import StructureSearchCV
+    from skvbem.spaces import (
+        BipartiteSpace,
+        CardinalityGrid,
+        ChordalSpace,
+        DAGSpace,
+        GridSpace,
+        LatentClassSpace,
+        ListSpace,
+    )
+    from skvbem.tables import LabeledTable
 
 __version__ = "0.1.0.dev0"
 
@@ -67,7 +73,64 @@ __all__ = [
     "VBNetwork",
     "__version__",
     "blocks_of",
+    "load",
     "read_bif",
+    "save",
     "show_versions",
     "write_bif",
 ]
+
+__getattr__, __dir__ = names_on_demand(
+    __name__,
+    {
+        "skvbem._show_versions": ("show_versions",),
+        "skvbem.blocks": ("Blocks", "blocks_of"),
+        "skvbem.estimators": (
+            "Network",
+            "VBDiscreteDAG",
+            "VBFactorAnalysis",
+            "VBHMM",
+            "VBLinearDynamicalSystem",
+            "VBMixture",
+            "VBNetwork",
+            "read_bif",
+            "write_bif",
+        ),
+        "skvbem.graphs.dag": ("DAG",),
+        "skvbem.graphs.dynamic": ("DynamicDAG",),
+        "skvbem.graphs.undirected": ("UndirectedGraph",),
+        "skvbem.persistence": ("load", "save"),
+        "skvbem.search": ("StructureSearchCV",),
+        "skvbem.spaces": (
+            "BipartiteSpace",
+            "CardinalityGrid",
+            "ChordalSpace",
+            "DAGSpace",
+            "GridSpace",
+            "LatentClassSpace",
+            "ListSpace",
+        ),
+        "skvbem.tables": ("LabeledTable",),
+    },
+    subpackages=(
+        "blocks",
+        "capabilities",
+        "data",
+        "datasets",
+        "emissions",
+        "errors",
+        "estimators",
+        "evidence",
+        "families",
+        "graphs",
+        "models",
+        "persistence",
+        "plotting",
+        "search",
+        "spaces",
+        "tables",
+        "testing",
+        "uncertainty",
+        "vbem",
+    ),
+)

@@ -6,6 +6,7 @@ __all__ = [
     "EvidenceWarning",
     "NoInteriorModeError",
     "PosteriorWarning",
+    "SavedFitError",
     "SearchCheckpointError",
     "SearchWarning",
     "StructureError",
@@ -72,6 +73,10 @@ class EvidenceWarning(UserWarning):
 
 class PosteriorWarning(UserWarning):
     """Draws from a posterior, or answers, that should not be trusted, and why."""
+
+
+class SavedFitError(ValueError):
+    """A file that holds no saved fit, is damaged, or is of a newer version of the format."""
 
 
 class SearchCheckpointError(ValueError):

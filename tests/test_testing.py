@@ -344,7 +344,8 @@ def misnamed(evaluation):
 
 
 def of_the_order(evaluation):
-    return bound(evaluation, -float(np.argmax(evaluation.fit("vb").statistics)))
+    statistics = evaluation.fit("vb").statistics
+    return bound(evaluation, -float(np.arange(len(statistics)) @ statistics))
 
 
 def changes_the_fit(evaluation):

@@ -1,7 +1,7 @@
 """Observation models p(y | component, theta), the same for mixtures and hidden Markov models.
 
-What users hold are specifications: `Gaussian`, `Categorical`, `Bernoulli`, `Multinomial`, `Poisson` and `Exponential`,
-small estimators with the parameters of a prior. Extenders derive from `EmissionSpecification`, or from
+What users hold are specifications: `Gaussian`, `Regression`, `Categorical`, `Bernoulli`, `Multinomial`, `Poisson` and
+`Exponential`, small estimators with the parameters of a prior. Extenders derive from `EmissionSpecification`, or from
 `NumericSpecification` for numbers, and from `Emission` for the model's side; `register_emission` gives it a name.
 """
 
@@ -18,6 +18,7 @@ from skvbem.emissions.specifications.gaussian import COVARIANCE_TYPES, Gaussian
 from skvbem.emissions.specifications.multinomial import Multinomial
 from skvbem.emissions.specifications.poisson import Poisson
 from skvbem.emissions.specifications.registry import EMISSIONS, register_emission
+from skvbem.emissions.specifications.regression import Regression
 
 __all__ = [
     "COVARIANCE_TYPES",
@@ -35,6 +36,7 @@ __all__ = [
     "NumericSpecification",
     "Poisson",
     "Probabilities",
+    "Regression",
     "Step",
     "n_columns_of",
     "register_emission",

@@ -224,6 +224,28 @@ class Emission(ABC):
     def sample(self, point: Any, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Rows drawn, (n_rows, n_columns), one from each of the components (n_rows,) at a point."""
 
+    def sample_given(
+        self, values: Any, lengths: Any, point: Any, components: np.ndarray, rng: np.random.Generator
+    ) -> Any:
+        """Rows drawn where some of their columns are given, or hang on rows before; most families have no such columns.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_columns), or None
+            Rows whose given columns the new ones have; None if there are none.
+        lengths : array_like of int, shape (n_sequences,), or None
+            Of the sequences that the rows are of; None if rows do not hang on each other.
+        point : object
+            As of `sample`.
+        components : ndarray of int, shape (n_rows,)
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+        """
+        return self.sample(point, components, rng)
+
     @abstractmethod
     def impute(self, block: Any, point: Any, responsibilities: np.ndarray) -> np.ndarray:
         """Rows (n_rows, n_columns) with missing cells filled, at a point.

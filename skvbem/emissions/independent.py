@@ -76,6 +76,14 @@ class Independent(Emission):
         """Rows drawn, one array for each group."""
         return tuple(part.sample(at, components, rng) for part, at in zip(self.parts, point))
 
+    def sample_given(
+        self, values: Any, lengths: Any, point: tuple, components: np.ndarray, rng: np.random.Generator
+    ) -> tuple:
+        """Rows drawn where some of their columns are given, one array for each group."""
+        of_parts = (None,) * len(self.parts) if values is None else values
+        parts = zip(self.parts, of_parts, point)
+        return tuple(part.sample_given(rows, lengths, at, components, rng) for part, rows, at in parts)
+
     def impute(self, block: IndependentTable, point: tuple, responsibilities: np.ndarray) -> tuple:  # type: ignore[override]
         """Rows with missing cells filled, one array for each group."""
         parts = zip(self.parts, block.parts, point)

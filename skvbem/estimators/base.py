@@ -25,7 +25,7 @@ from skvbem.evidence import DEFAULT_SCORE
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
 
-_VERSION = "0.1.0.dev0"
+VERSION = "0.1.0.dev0"
 
 #: What the first batch fixes; the rest is told anew by each.
 KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
@@ -447,14 +447,14 @@ class VBEstimator(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEsti
         self.__dict__ = {**kept, **state}
 
     def __getstate__(self):
-        return {**super().__getstate__(), "_skvbem_version": _VERSION}
+        return {**super().__getstate__(), "_skvbem_version": VERSION}
 
     def __setstate__(self, state):
         state = dict(state)
         version = state.pop("_skvbem_version", "an unknown version")
-        if version != _VERSION:
+        if version != VERSION:
             warn(
-                f"This {type(self).__name__} was pickled by skvbem {version} and is loaded by {_VERSION}: it may not "
+                f"This {type(self).__name__} was pickled by skvbem {version} and is loaded by {VERSION}: it may not "
                 "work. Fit it again."
             )
         self._check_loaded(state)

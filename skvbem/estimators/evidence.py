@@ -21,7 +21,6 @@ from skvbem.estimators.posterior_draws import METHODS, posterior_draws
 from skvbem.estimators.reading import Reading
 from skvbem.evidence import Evidence, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.models import capabilities_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
 
@@ -117,6 +116,8 @@ class EvidenceEstimator(VBEstimator):
 
     def _evaluation_of(self, fitted: Fitted, run: FittedRun, data, random_state) -> Evaluation:
         """What scores take: a fitted model on its data."""
+        from skvbem.models import capabilities_of  # the registry imports every model, and a fit needs one
+
         model, form, n_threads = fitted.model, fitted.form, effective_n_jobs(self.n_jobs)
         return Evaluation(
             model,
@@ -124,7 +125,7 @@ class EvidenceEstimator(VBEstimator):
             data,
             lambda other, fit: run.plan.refit(model, data, other, fit, n_threads),
             run.fit,
-            "map_probability" if form is posteriors.MAP_IN_PROBABILITIES else form.name,
+            "map_probability" if form == posteriors.MAP_IN_PROBABILITIES else form.name,
             data.total_weight,
             self._hidden(fitted),
             run.plan.seed if random_state is None else self._seed(random_state),

@@ -54,6 +54,7 @@ def rows_of_profiles(
             label = level if k == 0 else f"{profile.name} = {level}"
             pair = None if profile.intervals is None else tuple(end[:, k] for end in profile.intervals)
             rows.append((label, profile.values[:, k], pair))
+    rows += specification.further_rows(names, parameters, ends)
     values = np.stack([of_row for _, of_row, _ in rows])
     unknown = np.full(values.shape[1], np.nan)
     low, high = (np.stack([unknown if pair is None else pair[side] for *_, pair in rows]) for side in (0, 1))

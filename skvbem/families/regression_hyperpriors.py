@@ -4,7 +4,7 @@ All rows share the precision of the coefficients of a regressor (automatic relev
 
 .. math:: c_{sj} \mid \rho_s, \nu_j \sim N(0, 1 / (\rho_s \nu_j)), \qquad \nu_j \sim \mathrm{Gamma}(c, d).
 
-The precision of each noise has a rate of its own:
+The precision of each noise has a rate of its own, or one that it shares with others:
 
 .. math:: \rho_g \mid b_g \sim \mathrm{Gamma}(a_g, b_g + E_g), \qquad b_g \sim \mathrm{Gamma}(c, d),
 
@@ -62,9 +62,13 @@ def with_learned_precisions(
 
 
 def with_hidden_rates(
-    prior: Regression | Hierarchical, shape: float, rate: float, floor: float | np.ndarray
+    prior: Regression | Hierarchical,
+    shape: float,
+    rate: float,
+    floor: float | np.ndarray,
+    rate_of: np.ndarray | None = None,
 ) -> Hierarchical:
-    """A regression whose precisions of noise have rates with a Gamma prior, one for each noise.
+    """A regression whose precisions of noise have rates with a Gamma prior, one for each noise or shared by several.
 
     Parameters
     ----------
@@ -72,13 +76,17 @@ def with_hidden_rates(
         Of unknown noise, with learned precisions or without; its own rates are not asked.
     shape, rate : float
         Of the Gamma distributions.
-    floor : float or ndarray of shape (n_noises,)
+    floor : float or ndarray of shape (n_rates,)
         E.
+    rate_of : ndarray of int, shape (n_noises,), optional
+        Which rate each noise has; one of its own by default.
     """
     coordinates, split = prior.coordinates, regression_of(prior).split
-    cells, n = split(np.arange(len(coordinates)))[-1], regression_of(prior).n_noises
-    twice = csr_array((np.full(n, 2.0), (np.arange(n), cells)), (n, len(coordinates)))
-    power = split(coordinates)[-2] / 2
+    cells = split(np.arange(len(coordinates)))[-1]
+    rate_of = np.arange(len(cells)) if rate_of is None else rate_of
+    n = int(rate_of.max(initial=-1)) + 1
+    twice = csr_array((np.full(len(cells), 2.0), (rate_of, cells)), (n, len(coordinates)))
+    power = np.bincount(rate_of, split(coordinates)[-2] / 2, n)
     hierarchical = _hierarchical(prior, GammaHyperprior(np.full(n, shape), np.full(n, rate), power, twice))
     return replace(hierarchical, base=hierarchical.base + twice.T @ np.broadcast_to(floor, n))
 

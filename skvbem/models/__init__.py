@@ -4,9 +4,14 @@
 are.
 """
 
-from skvbem.models.base import Expectation, LatentModel
-from skvbem.models.network.model import DirichletAscent, DiscreteDAG
-from skvbem.models.registry import MODELS, RegisteredModel, capabilities_of
+from typing import TYPE_CHECKING
+
+from skvbem._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from skvbem.models.base import Expectation, LatentModel
+    from skvbem.models.network.model import DirichletAscent, DiscreteDAG
+    from skvbem.models.registry import MODELS, RegisteredModel, capabilities_of
 
 __all__ = [
     "MODELS",
@@ -17,3 +22,12 @@ __all__ = [
     "RegisteredModel",
     "capabilities_of",
 ]
+
+__getattr__, __dir__ = names_on_demand(
+    __name__,
+    {
+        "skvbem.models.base": ("Expectation", "LatentModel"),
+        "skvbem.models.network.model": ("DirichletAscent", "DiscreteDAG"),
+        "skvbem.models.registry": ("MODELS", "RegisteredModel", "capabilities_of"),
+    },
+)

@@ -98,6 +98,12 @@ class TinyCase(ModelCase):
         """Six rows."""
         return self._rows(rng, 6)
 
+    def alike(self, rng, k):
+        """Rows of two kinds, one the larger, so that a fit tells the states apart."""
+        kinds = np.repeat(rng.permutation(2), [26, 14])
+        codes = np.stack([kinds * (size - 1) for size in _SIZES], axis=1)
+        return TinyInstance(self._model(rng), self._ascent, codes, self._rows_per_unit)
+
     def dozens(self, rng, k, form="vb"):
         """Forty rows."""
         return self._rows(rng, 40)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from reference import mixtures
 
-from skvbem.emissions import EMISSIONS, FactorGaussian, Gaussian
+from skvbem.emissions import EMISSIONS, FactorGaussian, Gaussian, Regression
 from skvbem.emissions.independent import Independent
 
 
@@ -70,6 +70,18 @@ def rates(name, rng, n, gaps=0.0):
     return Defined(values, EMISSIONS[name]().for_data(values), {"shape": shape, "rate": rate}, of_groups)
 
 
+def regression(rng, n, gaps=0.0):
+    """Two responses on one covariate, which is never missing."""
+    given = rng.normal(4.0, 2.0, size=(n, 1))
+    values = np.column_stack([measurements(rng, n, gaps) + given * rng.choice([-1.0, 2.0], size=(n, 1)), given])
+    kappa, dof, variance = rng.uniform(0.3, 2.0), rng.uniform(1.0, 5.0), rng.uniform(0.5, 2.0, 2)
+    emission = Regression(["u"]).for_data(values)
+    options = {"coefficient_precision_prior": kappa, "degrees_of_freedom_prior": dof, "variance_prior": variance}
+    units = {name: getattr(emission, name) for name in ("origin", "unit", "given_origin", "given_unit")}
+    of_groups = partial(mixtures.regression, kappa=kappa, dof=dof, variance=variance, **units)
+    return Defined(values, emission, options, of_groups)
+
+
 def multinomial(rng, n, gaps=0.0):
     values = rng.multinomial(rng.integers(0, 6, size=n), [0.5, 0.3, 0.2]).astype(float)
     values[rng.random(n) < gaps] = np.nan
@@ -100,6 +112,7 @@ DEFINED = {
     **{name: partial(categorical, name) for name in ("categorical", "bernoulli")},
     **{name: partial(rates, name) for name in ("poisson", "exponential")},
     "multinomial": multinomial,
+    "regression": regression,
     "independent": independent,
 }
 

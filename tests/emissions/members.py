@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
-from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, FactorGaussian, Gaussian
+from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, FactorGaussian, Gaussian, Regression
 from skvbem.emissions.independent import Independent
 from skvbem.testing import EmissionExample
 
@@ -143,6 +143,29 @@ def multinomial(rng, n_rows=12, gaps=0.0):
     return EmissionExample(emission, values, int(rng.integers(1, 4)), log_density, None, True, for_data)
 
 
+def regression(rng, n_rows=12, gaps=0.0, n_covariates=None):
+    """One to three responses, on none to two covariates; a covariate may be missing where all responses are."""
+    d, c = int(rng.integers(1, 4)), int(rng.integers(0, 3)) if n_covariates is None else n_covariates
+    given = rng.normal(size=(n_rows, c)) * 5 + 20
+    responses = given @ rng.normal(size=(c, d)) + rng.normal(size=(n_rows, d)) * 2 - 7
+    responses = with_gaps(responses, gaps, rng, np.nan)
+    if gaps and n_rows > 2:
+        responses[2], given[2, :1] = np.nan, np.nan
+
+    def log_density(row, parameters, k):
+        y, u = row[:d], row[d:]
+        if np.isnan(u).any():
+            return 0.0
+        mean = parameters["intercepts"][k] + parameters["coefficients"][k] @ u
+        seen = ~np.isnan(y)
+        return stats.norm(mean[seen], np.sqrt(parameters["variances"][k][seen])).logpdf(y[seen]).sum()
+
+    for_data = Regression([f"u{j}" for j in range(c)]).for_data
+    values = np.column_stack([responses, given])
+    cells = None if c else lambda row, column: None
+    return EmissionExample(for_data(values), values, int(rng.integers(1, 4)), log_density, cells, True, for_data)
+
+
 def independent(rng, n_rows=12, gaps=0.0):
     problems = [PROBLEMS[name](rng, n_rows, gaps) for name in ("diag", "categorical", "poisson", "diag")]
 
@@ -162,6 +185,7 @@ PROBLEMS = {
     "poisson": poisson,
     "exponential": exponential,
     "multinomial": multinomial,
+    "regression": regression,
     "independent": independent,
 }
 

@@ -54,7 +54,7 @@ GOOD = {
         "x1": [2.0, 0.125, 1.0, 8.0, 2.0, 8.0, 1.0, 0.0, 2.0, 8.0],
     },
 }
-GOOD["factor"] = GOOD["gaussian"]
+GOOD["factor"] = GOOD["regression"] = GOOD["gaussian"]
 OBJECTIVE = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 NUMERIC = [family for family in EMISSIONS if family != "categorical"]
 any_family_name = pytest.mark.parametrize("family", EMISSIONS)

@@ -97,7 +97,7 @@ class LDSCase(ModelCase):
         return LDSInstance(y, rng.normal(size=(n, q)), rng.normal(size=(n, r)), np.asarray(lengths), model)
 
     def tiny(self, rng, k):
-        return self._instance(rng, [3, 2], k % 2 == 1, k=1 + k % 2, learned=k % 2 == 1)
+        return self._instance(rng, [3, 2], k % 2 == 1, k=1 + k % 2)
 
     def dozens(self, rng, k, form="vb"):
         return self._instance(
@@ -108,7 +108,7 @@ class LDSCase(ModelCase):
         return self._instance(rng, [5, 4], k % 2 == 1, k=3, alike=True, learned=k % 2 == 1)
 
     def pair(self, rng):
-        return self._instance(rng, [3, 3], False, k=2, alike=True, learned=True)
+        return self._instance(rng, [3, 3], False, k=2, alike=True)
 
     def many(self, rng, k):
         return self._instance(rng, [9000, 9000, 300, 9000], k % 2 == 1, k=2, hidden=k % 2 == 1, learned=k % 2 == 0)

@@ -223,7 +223,7 @@ def whiskers(ax):
 
 def test_every_family_is_drawn(mixed):
     """Factor analyzers beside the columns of others, of which they are measurements."""
-    assert {*mixed.groups_, "factor"} == set(EMISSIONS)
+    assert {*mixed.groups_, "factor", "regression"} == set(EMISSIONS)
     factors = VBMixture(2, emission="factor", n_init=1, random_state=0).fit(table()[["height", "weight"]])
     display = ClassProfileDisplay.from_estimator(factors)
     assert rows_of(display.axes_.ravel()[0]) == ["height", "weight"]

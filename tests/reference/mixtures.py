@@ -7,6 +7,7 @@ import math
 from itertools import product
 
 import numpy as np
+from scipy import stats
 from scipy.special import gammaln, logsumexp, multigammaln
 
 
@@ -69,6 +70,22 @@ def spherical(groups, *, mean, kappa, dof, scale):
     """Each group has a precision, Gamma(d dof / 2, d scale / 2)."""
     d = len(mean)
     return sum(normal_gamma(rows.T, mean, kappa, d * dof / 2, d * scale / 2) for rows in groups)
+
+
+def regression(groups, *, origin, unit, kappa, dof, variance, given_origin, given_unit):
+    """Each response, in units, is Student t over all rows of a component at once: coefficients and noise summed out."""
+    d, total = len(origin), 0.0
+    for rows in groups:
+        for j in range(d):
+            rows_of_j = rows[~np.isnan(rows[:, j])]
+            n = len(rows_of_j)
+            if not n:
+                continue
+            r = np.column_stack([np.ones(n), (rows_of_j[:, d:] - given_origin) / given_unit])
+            y = (rows_of_j[:, j] - origin[j]) / unit[j]
+            shape = variance[j] / unit[j] ** 2 * (np.eye(n) + r @ r.T / kappa)
+            total += stats.multivariate_t(np.zeros(n), shape, df=dof).logpdf(y) - n * np.log(unit[j])
+    return total
 
 
 def poisson(groups, *, shape, rate):

@@ -7,7 +7,7 @@ from reference import facts
 from reference.discrete_network import uniform_prior
 
 from skvbem.vbem.driver import run
-from skvbem.vbem.fit import best_of
+from skvbem.vbem.fit import best_of, continued
 
 approx = pytest.approx
 LIMITS = {"tol": 1e-6, "max_iter": 10_000}
@@ -58,3 +58,16 @@ def test_starts_are_not_changed(two_classes, rng):
     before = starts.copy()
     best_of(ascent, starts, inverse_temperatures=[0.5], **LIMITS)
     assert np.array_equal(starts, before)
+
+
+def test_the_trace_of_a_run_that_began_lower_stands_alone(two_classes, rng):
+    """No trace falls: a run from where the fit ended is added to it; one that began lower takes its place."""
+    fast, ascent = two_classes
+    starts = fast.random_starts(ascent, rng, 3)
+    fit = best_of(ascent, starts, tol=0.0, max_iter=10)
+    further = best_of(ascent, fit.statistics[:, None], tol=0.0, max_iter=5)
+    lower = best_of(ascent, starts, tol=0.0, max_iter=40)
+    assert further.trace[0] == pytest.approx(fit.objective, rel=1e-9)
+    assert lower.trace[0] < fit.objective - 0.01
+    assert continued(fit, further).trace == fit.trace + further.trace
+    assert continued(fit, lower).trace == lower.trace

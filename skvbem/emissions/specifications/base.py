@@ -181,6 +181,22 @@ class EmissionSpecification(BaseEstimator, ABC):
             Of each column of categories; empty for numbers.
         """
 
+    def explained_by(self, covariates: Sequence[str], names: Sequence[str]) -> EmissionSpecification:
+        """The family in which other columns explain these, as edges of networks say.
+
+        Raises
+        ------
+        ValueError
+            If there is none; the message goes on after the names of both.
+        """
+        raise ValueError("there is no conjugate prior for a family of that kind whose parameters hang on numbers")
+
+    def further_rows(
+        self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None
+    ) -> list[tuple]:
+        """What reports tell beyond `profiles`: labels, values (n_components,), and ends of intervals or None."""
+        return []
+
     def covariances(self, parameters: Parameters, columns: Sequence[int]) -> np.ndarray:
         """Covariance matrices of some columns in each component, (n_components, n, n), if there are any."""
         raise TypeError(f"{type(self).__name__} has no covariances.")

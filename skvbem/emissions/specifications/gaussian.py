@@ -14,6 +14,7 @@ from skvbem.emissions.base import HIERARCHICAL, is_hierarchical
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.emissions.specifications.base import NormalSpecification, Parameters, finite
+from skvbem.emissions.specifications.regression import Regression
 from skvbem.graphs.names import shown
 
 #: What each shape of a covariance is made of, as scikit-learn names them: "full" has a matrix for each component,
@@ -115,6 +116,14 @@ class Gaussian(NormalSpecification):
             "covariance_prior": self._covariance(emission),
         }
         return {name: value for name, value in options.items() if value is not None}
+
+    def explained_by(self, covariates: Sequence[str], names: Sequence[str]) -> Regression:
+        """A regression; of one column with default priors, which a regression has otherwise."""
+        if len(names) > 1 or repr(self) not in _AT_DEFAULTS:
+            raise ValueError(
+                "Gaussian there is a regression, with a noise and priors of its own. Give Regression() as its emission"
+            )
+        return Regression(list(covariates))
 
     def collinear(self, emission: Any, total_weight: float) -> list[int]:
         """Columns that leave a covariance matrix no width in some direction."""
@@ -226,3 +235,7 @@ class Gaussian(NormalSpecification):
                 f"as wide as X in every direction. Got {shown(value)}."
             )
         return covariance
+
+
+# Gaussians whose parameters say nothing but a shape, which is the same for one column.
+_AT_DEFAULTS = frozenset(repr(Gaussian(kind)) for kind in ("full", "diag", "spherical"))

@@ -13,6 +13,7 @@ from skvbem.emissions.specifications.factor import FactorGaussian
 from skvbem.emissions.specifications.gaussian import Gaussian
 from skvbem.emissions.specifications.multinomial import Multinomial
 from skvbem.emissions.specifications.poisson import Poisson
+from skvbem.emissions.specifications.regression import Regression
 
 #: Specifications by the name of their family.
 EMISSIONS: dict[str, type[EmissionSpecification]] = {
@@ -23,6 +24,7 @@ EMISSIONS: dict[str, type[EmissionSpecification]] = {
     "factor": FactorGaussian,
     "multinomial": Multinomial,
     "poisson": Poisson,
+    "regression": Regression,
 }
 _LIBRARY = frozenset(EMISSIONS)
 #: Families of columns of numbers, and of all others, where nothing is said.

@@ -10,6 +10,7 @@ import numpy as np
 
 from skvbem.emissions import NumericSpecification
 from skvbem.estimators.fitted import Intervals, Parameters
+from skvbem.estimators.hmm.autoregression import N_PATHS, Autoregression
 from skvbem.estimators.input.column_groups import ColumnGroups, Group
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.labels.fitted import FittedEmissions
@@ -142,23 +143,47 @@ class FittedHMM(FittedSequences, FittedEmissions):
             Natural parameters at which states are told, and then go on as published; by default they are averaged, too.
         """
         states, expected, moments = [], [], []
+        lagged: dict[int, list[Autoregression]] = {k: [] for k, each in enumerate(self.groups.groups) if each.n_lags}
         for natural in naturals.T:
             drawn = self.at(natural)
-            states.append(drawn.states_ahead(data, last, n_steps, natural))
+            now = drawn.last_states(data, last, natural)
+            states.append(drawn.ahead(now, n_steps))
             expected.append(drawn.expected_values(states[-1]) if at is None else {})
             moments.append(drawn.moments())
+            for k, of_draws in lagged.items():
+                of_draws.append(Autoregression.of(drawn, k, data, last, now))
         variance, lower, upper = _intervals_of_numbers(self.groups, states, moments, level)
         if at is None:
             probabilities = np.mean(states, axis=0)
             values = {name: np.mean([each[name] for each in expected], axis=0) for name in expected[0]}
         else:
-            probabilities = self.states_ahead(data, last, n_steps, at)
+            now = self.last_states(data, last, at)
+            probabilities = self.ahead(now, n_steps)
             values = self.expected_values(probabilities)
+        for k, of_draws in lagged.items():
+            published = None if at is None else Autoregression.of(self, k, data, last, now)
+            told = self._told_by_lags(k, of_draws, published, n_steps, level)
+            for each, of_columns in zip((values, variance, lower, upper), told):
+                each.update(of_columns)
         return Forecast(probabilities, values, variance, lower, upper, level)
 
-    def states_ahead(self, data: HMMData, last: np.ndarray, n_steps: int, natural: np.ndarray) -> np.ndarray:
-        """Probabilities of states after the last rows of sequences, which natural parameters tell of what was seen."""
-        return self.ahead(self.possible(self.model.filtered(natural, data))[last], n_steps)
+    def _told_by_lags(
+        self, k: int, of_draws: list[Autoregression], published: Autoregression | None, n_steps: int, level: float
+    ) -> list[dict[str, np.ndarray]]:
+        """Means, variances and ends of intervals, by column, of a group whose columns hang on their earlier values."""
+        emission, names = of_draws[0].emission, self.groups.groups[k].names
+        first, second = (np.mean(each, axis=0) for each in zip(*(one.moments(n_steps) for one in of_draws)))
+        mean = first if published is None else published.moments(n_steps)[0]
+        rng, n_paths = np.random.default_rng([*self.seed, 2**31 + 2, k]), -(-N_PATHS // len(of_draws))
+        paths = np.concatenate([one.paths(n_steps, n_paths, rng) for one in of_draws], axis=2)
+        ends = (np.quantile(paths, 0.5 + side * level / 2, axis=2) for side in (-1, 1))
+        origin, unit = emission.origin, emission.unit
+        told = origin + unit * mean, unit**2 * (second - first**2), *(origin + unit * end for end in ends)
+        return [{name: of_columns[..., j] for j, name in enumerate(names)} for of_columns in told]
+
+    def last_states(self, data: HMMData, last: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        """Probabilities of the states of the last rows of sequences, which natural parameters tell of what was seen."""
+        return self.possible(self.model.filtered(natural, data))[last]
 
     def moments(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Means and deviations (n_components, n_columns) of each group of numbers, by its name."""
@@ -171,11 +196,21 @@ class FittedHMM(FittedSequences, FittedEmissions):
             for group in groups_of_numbers(self.groups)
         }
 
-    def sample(self, lengths: np.ndarray, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+    def sample(
+        self, lengths: np.ndarray, rng: np.random.Generator, given: list[np.ndarray] | None = None
+    ) -> tuple[Any, np.ndarray]:
         """Sequences drawn from the predictive distribution, each at parameters of its own, and their states."""
+
+        def given_of(rows: slice) -> Any:
+            return None if given is None else self.groups.as_emission_takes([of_group[rows] for of_group in given])
+
         if not self.form.density:
-            return self.model.sample(self.point, lengths, rng)
-        drawn = [self.model.sample(self.posterior.sample(rng), [n], rng) for n in lengths.tolist()]
+            return self.model.sample(self.point, lengths, rng, given_of(slice(None)))
+        ends = np.cumsum(lengths).tolist()
+        drawn = [
+            self.model.sample(self.posterior.sample(rng), [n], rng, given_of(slice(end - n, end)))
+            for n, end in zip(lengths.tolist(), ends)
+        ]
         rows = [self.groups.as_list(of_sequence) for of_sequence, _ in drawn]
         values = [np.concatenate(of_group) for of_group in zip(*rows)]
         return self.groups.as_emission_takes(values), np.concatenate([states for _, states in drawn])

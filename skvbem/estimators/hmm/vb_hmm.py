@@ -16,7 +16,7 @@ from skvbem.estimators.hmm.fitted import FittedHMM, groups_of_numbers
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.rows import SequenceReading
-from skvbem.estimators.input.tables import show
+from skvbem.estimators.input.tables import listed, show
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
 from skvbem.estimators.labels.estimator import (
     EmissionEstimator,
@@ -352,7 +352,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         return last.start_of(reading, model, data)
 
     def _drawn_like(self, like: SequenceReading, model: HMM, point, rng: np.random.Generator):
-        return model.sample(point, like.lengths, rng)[0]
+        return model.sample(point, like.lengths, rng, like.columns.as_emission_takes(like.values))[0]
 
     def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> LabelStarts:
         return LabelStarts("k-means++", plan.n_starts, seed, seeded_starts)
@@ -487,7 +487,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         """What comes after the end of each sequence, with intervals that know how little was learned.
 
         States and expected values are those at the published parameters; of ``predictive="average"``, or with `draws`,
-        they are averages over draws of the parameters. Intervals, and variances, under VB always are.
+        they are averages over draws of the parameters. Intervals, and variances, under VB always are. Intervals of
+        columns that hang on their earlier values (`lags` of `Regression`) are quantiles of 4000 paths drawn.
 
         Parameters
         ----------
@@ -530,6 +531,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         check_count("n_steps", "forecast", n_steps)
         check_level("forecast", level)
         fitted, reading, data = self.asked(X, sequence_id, lengths)
+        fitted.groups.check_forecast()
         levels = [len(of_column) for group in fitted.groups.groups for of_column in group.levels]
         naturals = self._drawn_to_average(fitted, draws)
         numbers = 2 * fitted.model.n_components + sum(levels) + len(fitted.groups.names) - len(levels)
@@ -594,10 +596,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         completed = filled(sequences.rows, missing, groups.columns_of(imputed))
         return sequences.split(completed) if sequences.are_listed else completed
 
-    def sample(self, lengths=1, random_state=None):
+    def sample(self, lengths=1, random_state=None, *, given=None):
         """Sequences drawn from the predictive distribution, and the states behind them.
 
-        Each sequence has parameters of its own, drawn from q(theta).
+        Each sequence has parameters of its own, drawn from q(theta). Columns that hang on their earlier values (`lags`
+        of `Regression`) begin from the means of the data, or go on from the first rows of `given`.
 
         Parameters
         ----------
@@ -605,6 +608,9 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             Steps of one sequence, or of each of several.
         random_state : int, RandomState instance or None, default=None
             By default the estimator's own `random_state`.
+        given : list of tables, or table, default=None
+            Sequences of these lengths whose covariates new ones have, where an emission has `covariates`, and whose
+            first rows they have, as many as there are lags.
 
         Returns
         -------
@@ -621,13 +627,27 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         fitted, n_steps = self._fitted_, sum(steps.tolist())
         numbers = n_steps * (2 * len(fitted.groups.names) + 2)
         self._check_memory(f"{n_steps:.3g} steps drawn", numbers, "fewer at a time")
+        fitted.groups.check_covariates("sample", given)
+        if given is not None:
+            given = self._given_of_lengths(given, steps)
         rng = self._rng(self.random_state if random_state is None else random_state)
-        drawn, states = fitted.sample(steps.astype(np.int64), rng)
+        drawn, states = fitted.sample(steps.astype(np.int64), rng, given)
         X = as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn)))
         if np.ndim(lengths) == 0:
             return X, states
         ends = np.cumsum(steps)[:-1]
         return np.split(X, ends), np.split(states, ends)
+
+    def _given_of_lengths(self, given, steps: np.ndarray) -> list[np.ndarray]:
+        """Values of sequences that new ones of some lengths go by."""
+        lengths = steps if not (isinstance(given, (list, tuple)) or len(steps) == 1) else None
+        reading = self.asked(given, lengths=lengths)[1]
+        if not np.array_equal(reading.lengths, steps):
+            raise ValueError(
+                f"'given' of sample holds sequences of {listed(map(str, reading.lengths))} steps, and 'lengths' says "
+                f"{listed(map(str, steps))}. Give sequences of the lengths that are wanted."
+            )
+        return reading.values
 
 
 __all__ = ["VBHMM"]

@@ -18,6 +18,7 @@ import numpy as np
 from skvbem.blocks import Blocks
 from skvbem.emissions import Emission, EmissionSpecification
 from skvbem.emissions.independent import Independent
+from skvbem.emissions.regression import lagged, steps_of
 from skvbem.emissions.specifications.registry import FOR_NUMBERS, family_of
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
@@ -39,6 +40,8 @@ class Group:
     names : tuple of str
     encoder : CategoryEncoder or None
         For categories.
+    given : tuple of int
+        Positions of columns that are given and explain these; a group's values hold them after its own.
     """
 
     name: str
@@ -46,6 +49,32 @@ class Group:
     columns: tuple[int, ...]
     names: tuple[str, ...]
     encoder: CategoryEncoder | None = None
+    given: tuple[int, ...] = ()
+
+    @property
+    def n_lags(self) -> int:
+        """How many earlier values of the group's own columns its values hold after what is given."""
+        return getattr(self.specification, "lags", 0)
+
+    def modeled(self, values: np.ndarray) -> np.ndarray:
+        """The group's own columns; those of a row without something that explains them are missing."""
+        d = len(self.columns)
+        if values.shape[1] == d:
+            return values
+        return np.where(np.isnan(values[:, d:]).any(axis=1)[:, None], np.nan, values[:, :d])
+
+    def check_given(self, values: np.ndarray, names: Sequence[str]) -> None:
+        """Refuse rows in which something is missing that explains an observed cell."""
+        d, n_given = len(self.columns), len(self.given)
+        lacking = np.isnan(values[:, d : d + n_given])
+        bad = lacking.any(axis=1) & ~np.isnan(values[:, :d]).all(axis=1)
+        if bad.any():
+            row = int(bad.argmax())
+            which = names[self.given[int(lacking[row].argmax())]]
+            raise ValueError(
+                f"Row {row} of X has no {which!r}, which explains {listed(map(repr, self.names))} there. Fill it in, "
+                "or leave out such rows, or what they explain (NaN)."
+            )
 
     @property
     def levels(self) -> list[np.ndarray]:
@@ -104,7 +133,7 @@ class ColumnGroups:
         for group in groups.groups:
             part = table.columns(group.columns)
             if group.encoder is None:
-                values.append(read_numbers(part, group.specification, groups.markers, is_fit=True))
+                values.append(groups._numbers(table, group, is_fit=True))
             else:
                 values.append(group.encoder.fit_encode(part))
         return groups, values
@@ -136,6 +165,8 @@ class ColumnGroups:
             of_group = tables.map(partial(_columns_of, group))
             if group.encoder is None:
                 check_blocks(of_group, group.specification, groups.markers)
+                for table in tables if group.given else ():
+                    groups._numbers(table, group)
             else:
                 group.encoder.fit_blocks(of_group)
         return groups
@@ -152,20 +183,20 @@ class ColumnGroups:
     ) -> ColumnGroups:
         """Groups whose categories are still to be learned."""
         names, groups = tuple(table.names), []
-        for name, specification, columns in emission_groups:
+        for name, specification, columns, given in emission_groups:
             part, encoder = table.columns(columns).names, None
             if specification.holds_categories:
-                given: Any = "auto"
+                levels: Any = "auto"
                 if isinstance(categories, Mapping):
-                    given = {k: v for k, v in categories.items() if k in part}
+                    levels = {k: v for k, v in categories.items() if k in part}
                 encoder = CategoryEncoder(
                     owner,
-                    categories=given,
+                    categories=levels,
                     missing_values=missing_values,
                     handle_unknown=handle_unknown,
                     if_measured=f"give it to {FOR_NUMBERS!r} in the 'emission' parameter of {owner}",
                 )
-            groups.append(Group(name, specification, tuple(columns), tuple(part), encoder))
+            groups.append(Group(name, specification, tuple(columns), tuple(part), encoder, tuple(given)))
         if isinstance(categories, Mapping):
             _check_named(categories, groups, names, owner)
         elif not (isinstance(categories, str) and categories == "auto"):
@@ -182,11 +213,53 @@ class ColumnGroups:
                 f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.names)} features as input."
             )
         return [
-            read_numbers(table.columns(group.columns), group.specification, self.markers, is_known=is_known)
+            self._numbers(table, group, is_known=is_known)
             if group.encoder is None
             else group.encoder.encode(table.columns(group.columns))
             for group in self.groups
         ]
+
+    def _numbers(self, table: Table, group: Group, *, is_fit: bool = False, is_known: bool = False) -> np.ndarray:
+        """The values of a group of numbers, and of what is given for it."""
+        part = _columns_of(group, table)
+        values = read_numbers(part, group.specification, self.markers, is_fit=is_fit, is_known=is_known)
+        if group.given and not is_known:
+            group.check_given(values, self.names)
+        return values
+
+    def with_lags(self, values: Sequence[np.ndarray], lengths: np.ndarray) -> list[np.ndarray]:
+        """Values of rows of sequences of these lengths, with earlier values of columns that are explained by them.
+
+        Raises
+        ------
+        ValueError
+            If one is missing that explains an observed cell.
+        """
+        extended = []
+        for group, of_group in zip(self.groups, values):
+            if group.n_lags:
+                d = len(group.columns)
+                before = lagged(of_group[:, :d], lengths, group.n_lags)
+                bad = np.isnan(before).any(axis=1) & ~np.isnan(of_group[:, :d]).all(axis=1)
+                bad &= steps_of(lengths) >= group.n_lags
+                if bad.any():
+                    sequence = int(np.searchsorted(np.cumsum(lengths), int(bad.argmax()), side="right"))
+                    raise ValueError(
+                        f"Sequence {sequence} of X has an observed cell of {listed(map(repr, group.names))} within "
+                        f"{group.n_lags} rows after a missing one, and lags={group.n_lags} explains it by that one. "
+                        "Split the sequence after missing cells: the first rows of each are only conditioned on."
+                    )
+                of_group = np.concatenate([of_group, before], axis=1)
+            extended.append(of_group)
+        return extended
+
+    def without_given(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Values of the groups' own columns, as they were read."""
+        return [of_group[:, : len(group.columns)] for group, of_group in zip(self.groups, values)]
+
+    def modeled(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Values of the groups without what is only given."""
+        return [group.modeled(of_group) for group, of_group in zip(self.groups, values)]
 
     def emission(self, values: Sequence, weight: np.ndarray | None) -> Emission:
         """The emission of the groups' values, arrays or `Blocks` of (values, weight)."""
@@ -211,13 +284,16 @@ class ColumnGroups:
             for k, at in enumerate(group.columns):
                 column = of_group[:, k]
                 columns[at] = column if group.encoder is None else group.encoder.decode(column, k)
+        for group, of_group in zip(self.groups, values):
+            for k, at in enumerate(group.given, start=len(group.columns)):
+                columns[at] = of_group[:, k] if columns[at] is None else columns[at]
         return columns
 
     def missing(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """Which cells are missing, (n_rows, n_columns) in the order of the table."""
         are_missing = np.zeros((len(values[0]), len(self.names)), dtype=bool)
-        for group, of_group in zip(self.groups, values):
-            are_missing[:, list(group.columns)] = is_missing(of_group)
+        for group, cells in zip(self.groups, self.without_given(values)):
+            are_missing[:, list(group.columns)] = is_missing(cells)
         return are_missing
 
     def refilled(self, values: Sequence[np.ndarray], drawn: Any) -> list[np.ndarray]:
@@ -227,10 +303,38 @@ class ColumnGroups:
             for of_group, as_drawn in zip(values, self.as_list(drawn))
         ]
 
+    @property
+    def covariates(self) -> list[str]:
+        """Names of the columns that are given for others."""
+        return [self.names[at] for group in self.groups for at in group.given]
+
+    def check_forecast(self) -> None:
+        """Refuse to go on after the last rows without the columns that explain others."""
+        if self.covariates:
+            raise ValueError(
+                f"'forecast' of {self.owner} would need {listed(map(repr, self.covariates))} in the steps to come, by "
+                "which 'emission' explains other columns. If they are known there and no column has lags, append such "
+                "rows to X, the explained columns missing, and ask 'impute'."
+            )
+
+    def check_covariates(self, method: str, given) -> None:
+        """Refuse to draw rows without the columns that explain others."""
+        covariates = self.covariates
+        if covariates and given is None:
+            raise ValueError(
+                f"'{method}' of {self.owner} needs {listed(map(repr, covariates))}, by which 'emission' explains other "
+                "columns and which no model draws: give rows that have them, as in given=X."
+            )
+
+    def _explained_by(self, group: Group) -> str:
+        if not (group.given or group.n_lags):
+            return ""
+        return f"{[self.names[at] for at in group.given]}:{group.n_lags}:"
+
     def meaning(self) -> str:
         """What decides how a table is read, as text."""
         return "|".join(
-            f"{family_of(group.specification)}:{group.names}:"
+            f"{family_of(group.specification)}:{group.names}:{self._explained_by(group)}"
             + ("" if group.encoder is None else str([levels.tolist() for levels in group.encoder.categories_]))
             for group in self.groups
         )
@@ -251,7 +355,7 @@ def _holds_numbers(column: Column) -> bool:
 
 
 def _columns_of(group: Group, table: Table) -> Table:
-    return table.columns(group.columns)
+    return table.columns([*group.columns, *group.given])
 
 
 def _hold_numbers(names: Sequence[str], tables: Blocks) -> list[bool]:

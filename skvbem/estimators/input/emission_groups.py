@@ -31,11 +31,12 @@ _OF_NO_GROUP = ("chain", "mixture")
 
 
 class EmissionGroup(NamedTuple):
-    """A group of columns: its name, a specification of its own, and positions of its columns."""
+    """A group of columns: its name, a specification of its own, and positions of its columns and of those given."""
 
     name: str
     specification: EmissionSpecification
     columns: list[int]
+    given: list[int]
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class EmissionReader:
         return f"The 'emission' parameter of {self.owner}"
 
     def groups(self, emission, hold_numbers: Callable[[], list[bool]]) -> list[EmissionGroup]:
-        """The groups, which share out all columns. Which of them hold numbers is asked where nothing else says it.
+        """The groups, which share out all columns that are not given. Which hold numbers is asked where need be.
 
         Raises
         ------
@@ -72,7 +73,11 @@ class EmissionReader:
             If the parameter is none of the forms it may have, names no emission or column that there is, or leaves
             columns out.
         """
-        return [self._with_places(group) for group in self._as_given(emission, hold_numbers)]
+        groups = [self._with_covariates(group) for group in self._as_given(emission, hold_numbers)]
+        of_groups, given = [group.columns for group in groups], {at for group in groups for at in group.given}
+        among = [at for at in range(len(self.names)) if at not in given or any(at in each for each in of_groups)]
+        self._selection.check_partition(of_groups, among)
+        return [self._with_places(group) for group in groups]
 
     def _as_given(self, emission, hold_numbers: Callable[[], list[bool]]) -> list[EmissionGroup]:
         everything = list(range(len(self.names)))
@@ -82,11 +87,11 @@ class EmissionReader:
             kinds: dict[str, list[int]] = {}
             for j, is_number in enumerate(hold_numbers()):
                 kinds.setdefault(FOR_NUMBERS if is_number else FOR_CATEGORIES, []).append(j)
-            return [EmissionGroup(name, self._specification(name), columns) for name, columns in kinds.items()]
+            return [EmissionGroup(name, self._specification(name), columns, []) for name, columns in kinds.items()]
         if isinstance(emission, EmissionSpecification):
-            return [EmissionGroup(family_of(emission), self._specification(emission), everything)]
+            return [EmissionGroup(family_of(emission), self._specification(emission), everything, [])]
         if isinstance(emission, str) and emission in EMISSIONS:
-            return [EmissionGroup(emission, self._specification(emission), everything)]
+            return [EmissionGroup(emission, self._specification(emission), everything, [])]
         if isinstance(emission, Mapping):
             for family in emission:
                 self._check_family(family)
@@ -98,9 +103,7 @@ class EmissionReader:
             outside = _FROM_OUTSIDE if isinstance(emission, str) else ""
             raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.{outside}")
         select = self._selection.positions
-        groups = [EmissionGroup(name, self._specification(of), select(name, at)) for name, of, at in items]
-        self._selection.check_partition([group.columns for group in groups], everything)
-        return groups
+        return [EmissionGroup(name, self._specification(of), select(name, at), []) for name, of, at in items]
 
     def _forms(self) -> str:
         return (
@@ -160,6 +163,22 @@ class EmissionReader:
     @cached_property
     def _selection(self) -> ColumnSelection:
         return ColumnSelection(self._whose, "family", self.names, self.source)
+
+    def _with_covariates(self, group: EmissionGroup) -> EmissionGroup:
+        """A group without the columns that its specification takes as given, which it has by their names."""
+        covariates = getattr(group.specification, "covariates", None)
+        if covariates is None or (not isinstance(covariates, str) and not len(covariates)):
+            return group
+        whose = f"The 'covariates' parameter of {type(group.specification).__name__}"
+        given = ColumnSelection(whose, "covariate", self.names, self.source).positions(group.name, covariates)
+        if len(set(given)) < len(given):
+            raise ValueError(f"{whose} names a column twice. Name each once.")
+        columns = [position for position in group.columns if position not in given]
+        if not columns:
+            raise ValueError(f"{whose} names all columns of {group.name!r}: none is left to be explained.")
+        names = [self.names[position] for position in given]
+        specification = clone(group.specification).set_params(covariates=names)
+        return EmissionGroup(group.name, specification, columns, given)
 
     def _with_places(self, group: EmissionGroup) -> EmissionGroup:
         """A group whose specification has its own groups of columns as their places among the group's columns."""

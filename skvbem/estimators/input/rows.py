@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_complete, are_observed, count_missing
 from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.reading import Extent, Reading
-from skvbem.models.hmm.model import HMM
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
-from skvbem.models.sequences.data import HMMData
+
+if TYPE_CHECKING:
+    from skvbem.models.hmm.model import HMM
+    from skvbem.models.sequences.data import HMMData
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,7 @@ class TableReading(Reading):
         if self.are_in_blocks:
             return Extent(n_columns)
         ((values, _),) = self.blocks
-        return Extent(n_columns, len(values[0]), count_missing(values))
+        return Extent(n_columns, len(values[0]), count_missing(self.columns.without_given(values)))
 
     def emission(self) -> Emission:
         """The emission of the values."""
@@ -101,7 +103,8 @@ class TableReading(Reading):
 
     def _segments(self, model: Mixture, survey: Any = None) -> Iterator[MixtureData]:
         for values, weight, table, _ in self.arranged(model, survey):
-            observed = None if are_complete(values) else are_observed(values)
+            modeled = self.columns.modeled(values)
+            observed = None if are_complete(modeled) else are_observed(modeled)
             yield model.compile(table, weight, observed, partial(row_hashes, values))
 
     @cached_property
@@ -205,7 +208,8 @@ class SequenceReading(Reading):
     def compiled(self, model: HMM) -> HMMData:
         """The rows as a hidden Markov model takes them."""
         table = model.emission.prepare(self.columns.as_emission_takes(self.values))
-        observed = None if are_complete(self.values) else are_observed(self.values)
+        modeled = self.columns.modeled(self.values)
+        observed = None if are_complete(modeled) else are_observed(modeled)
         return model.compile(table, self.lengths, self.weight, observed, partial(row_hashes, self.values))
 
     @cached_property

@@ -73,6 +73,16 @@ def _object_of(family, parameter: str = "") -> str:
     return f"Hold an object, such as {parameter}Gaussian() of skvbem.emissions."
 
 
+def refuse_lags(owner: str, emission) -> None:
+    """Refuse earlier values as regressors where rows have no order."""
+    given = [of_group for _, of_group, _ in emission] if is_list_of_emissions(emission) else [emission]
+    if any(getattr(each, "lags", 0) for each in given):
+        raise ValueError(
+            f"The 'emission' of {owner} explains columns by earlier values (lags), and its rows have no order. VBHMM "
+            "has sequences; or give earlier values as columns of their own, as 'covariates'."
+        )
+
+
 def moved(owner: str, names: Iterable[str]) -> str:
     """Where the first of some names is now, if it is a parameter of an emission; else nothing."""
     for name in names:

@@ -169,7 +169,7 @@ class EmissionEstimator(ReportingEstimator):
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
         owner, options = type(self).__name__, self._reading_options()
         columns, values = ColumnGroups.learned(table, self._given_emission(), owner, **options)
-        if not are_observed(values).any():
+        if not are_observed(columns.modeled(values)).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         return columns, values
 
@@ -349,8 +349,9 @@ def _constant(rows: TableReading, k: int) -> np.ndarray:
     """The columns of a group that hold one value."""
     low, high = np.inf, -np.inf
     for values, _ in rows.blocks:
-        low = np.fmin(low, np.fmin.reduce(values[k], axis=0, initial=np.inf))
-        high = np.fmax(high, np.fmax.reduce(values[k], axis=0, initial=-np.inf))
+        cells = rows.groups.groups[k].modeled(values[k])
+        low = np.fmin(low, np.fmin.reduce(cells, axis=0, initial=np.inf))
+        high = np.fmax(high, np.fmax.reduce(cells, axis=0, initial=-np.inf))
     return np.flatnonzero(low == high)
 
 

@@ -16,7 +16,7 @@ from skvbem.emissions.profiles import named
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.tables import Table, read_table
-from skvbem.estimators.mixed_network.reading import emission_groups, rows_of
+from skvbem.estimators.mixed_network.reading import emission_groups, explained, rows_of
 from skvbem.estimators.named_states import code_of
 from skvbem.estimators.network.tables import LabeledTables
 from skvbem.estimators.profile_rows import rows_of_profiles
@@ -86,7 +86,7 @@ class FittedMixedNetwork(Fitted):
 
     def rows(self, values: list[np.ndarray]) -> MixedRows:
         """Values of groups of columns as the network takes them."""
-        return rows_of(self.groups, self.model.emissions, values)
+        return rows_of(self.groups, self.model, values)
 
     def evidence(self, given: Mapping) -> MixedRows:
         """States of some nodes and numbers of some columns as one row."""
@@ -120,13 +120,14 @@ class FittedMixedNetwork(Fitted):
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """A table per node: a row for each combination of its parents' states."""
         parameters, reports = self.named_parameters(self.point), []
-        numbers = {group.name: group for group in self.groups.groups if group.encoder is None}
+        numbers = {self.groups.groups[k].name: k for k in emission_groups(self.groups)}
         for node in self.model.dag.nodes:
             parents = self.model.dag.parents(node)
             title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
+            parents = tuple(parent for parent in parents if parent not in numbers)
             if node in numbers:
                 of_node = None if intervals is None else intervals[node]
-                group = numbers[node]
+                group = explained(self.groups, self.model.dag, numbers[node])
                 columns, values, (low, high) = rows_of_profiles(
                     group.specification, group.names, group.levels, parameters[node], of_node
                 )
@@ -160,9 +161,11 @@ class FittedMixedNetwork(Fitted):
         """I(node; parent | other parents), nats per row, of each parent of a node with an emission, from draws of it.
 
         Parents are in their states as often as in new rows. As many numbers are drawn in each joint state of them, the
-        same ones every time.
+        same ones every time. Nothing is told of nodes with parents that hold numbers.
         """
         parents, k = self.model.dag.parents(node), self.with_emission.index(node)
+        if self.model.given[k]:
+            return dict.fromkeys(parents, np.nan)
         emission, point, block = self.model.emissions[k], self.point[1 + k], self.model.prior.blocks[1 + k]
         sizes = [len(self.levels[parent]) for parent in parents]
         states = np.repeat(np.arange(np.prod(sizes, dtype=int)), n_draws)

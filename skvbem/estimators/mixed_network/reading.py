@@ -10,10 +10,13 @@ import numpy as np
 
 from skvbem.data import row_hashes
 from skvbem.emissions import Emission
+from skvbem.emissions.specifications.registry import family_of
+from skvbem.errors import StructureError
 from skvbem.estimators.input.column_groups import ColumnGroups, Group
 from skvbem.estimators.input.emission_groups import is_list_of_emissions
 from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.rows import TableReading
+from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
 
@@ -54,22 +57,67 @@ def emission_groups(groups: ColumnGroups) -> list[int]:
     return [k for k, group in enumerate(groups.groups) if group.encoder is None]
 
 
+def explaining(groups: ColumnGroups, dag: DAG) -> dict[int, list[int]]:
+    """The groups of numbers that are parents of each group of numbers, by their numbers."""
+    number = {groups.groups[k].name: k for k in emission_groups(groups)}
+    return {k: [number[parent] for parent in dag.parents(node) if parent in number] for node, k in number.items()}
+
+
+def explained(groups: ColumnGroups, dag: DAG, k: int) -> Group:
+    """A group of numbers in the family in which its parents explain it.
+
+    Raises
+    ------
+    StructureError
+        If there is no such family.
+    """
+    group, parents = groups.groups[k], [groups.groups[parent] for parent in explaining(groups, dag)[k]]
+    if not parents:
+        return group
+    try:
+        specification = group.specification.explained_by([name for each in parents for name in each.names], group.names)
+    except ValueError as reason:
+        raise StructureError(
+            f"Node {parents[0].name!r} holds numbers, and is a parent of {group.name!r} in the 'structure' of "
+            f"{groups.owner}, which is {family_of(group.specification)!r}: {reason}. Or turn the edge round, or cut "
+            "the numbers into categories."
+        ) from None
+    return replace(group, specification=specification)
+
+
+def with_given(values: Sequence[np.ndarray], k: int, given: Sequence[int]) -> np.ndarray:
+    """Values of a group, with those of the groups that explain it after its own."""
+    return np.concatenate([values[k], *(values[parent] for parent in given)], axis=1) if given else values[k]
+
+
 def rows_of(
     groups: ColumnGroups,
-    emissions: Sequence[Emission],
+    model: MixedNetwork,
     values: Sequence[np.ndarray],
     weight: np.ndarray | None = None,
 ) -> MixedRows:
-    """Rows as a mixed network takes them."""
-    numbers = [values[k] for k in emission_groups(groups)]
+    """Rows as a mixed network takes them.
+
+    Raises
+    ------
+    ValueError
+        If numbers are missing that are parents of observed ones.
+    """
+    given, tables = explaining(groups, model.dag), []
+    for emission, k in zip(model.emissions, emission_groups(groups)):
+        together = with_given(values, k, given[k])
+        if given[k]:
+            places = tuple(column for parent in given[k] for column in groups.groups[parent].columns)
+            replace(groups.groups[k], given=places).check_given(together, groups.names)
+        tables.append(emission.prepare(together))
     categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.encoder is not None]
     n_rows = len(values[0])
     codes = np.concatenate([np.zeros((n_rows, 0), dtype=np.int8), *(of for _, of in categories)], axis=1)
     return MixedRows(
         tuple(name for names, _ in categories for name in names),
         codes,
-        tuple(emission.prepare(of_node) for emission, of_node in zip(emissions, numbers)),
-        tuple(are_observed([of_node]) for of_node in numbers),
+        tuple(tables),
+        tuple(are_observed([values[k]]) for k in emission_groups(groups)),
         np.ones(n_rows) if weight is None else weight,
         partial(row_hashes, list(values)),
     )
@@ -79,16 +127,19 @@ def rows_of(
 class MixedReading(TableReading):
     """Rows of weight > 0, read; columns of numbers and of categories are nodes of a network."""
 
-    def emissions(self) -> list[Emission]:
-        """The emission of each node that has one."""
+    def emissions(self, dag: DAG) -> list[tuple[Group, Emission]]:
+        """Each node that has an emission, in the family that its parents make it, and this emission."""
         ((values, weight),) = self.blocks
-        groups = self.columns.groups
-        return [groups[k].specification.for_data(values[k], weight) for k in emission_groups(self.columns)]
+        given, nodes = explaining(self.columns, dag), []
+        for k in emission_groups(self.columns):
+            group = explained(self.columns, dag, k)
+            nodes.append((group, group.specification.for_data(with_given(values, k, given[k]), weight)))
+        return nodes
 
     def compiled_for(self, model: MixedNetwork, n_starts: int, **limits) -> MixedData:
         """The rows as a mixed network takes them, in the order in which they cost least."""
         ((values, weight),) = self.blocks
-        rows = rows_of(self.columns, model.emissions, values, weight)
+        rows = rows_of(self.columns, model, values, weight)
         orders = (emission.row_order(table) for emission, table in zip(model.emissions, rows.tables))
         order = next((order for order in orders if order is not None), None)
         rows = rows if order is None else rows.taken(order, rows.weight[order])

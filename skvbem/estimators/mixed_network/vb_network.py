@@ -18,11 +18,12 @@ from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.output import as_array, filled
 from skvbem.estimators.input.tables import read_table, show
+from skvbem.estimators.labels.emission_parameters import refuse_lags
 from skvbem.estimators.labels.estimator import resolve_emission_prior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork, values_of
 from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts
-from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, emission_groups, nodes_of
+from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, nodes_of
 from skvbem.estimators.named_states import nodes_asked
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
 from skvbem.graphs.dag import DAG
@@ -36,8 +37,10 @@ class VBNetwork(LatentNodesEstimator):
 
     Columns of categories and latents are nodes with a table, as in `VBDiscreteDAG`. Columns of numbers are nodes with
     an emission, a Gaussian or Poisson distribution, say, for each joint state of their parents, as in `VBMixture` for
-    each component: conditional Gaussian networks, among others. Nodes with an emission have no children. The lower
-    bound on the log marginal likelihood has all its constants. Missing cells are summed out, rows are never dropped.
+    each component. Measurements that are children of numbers are regressions on these, one for each joint state of
+    their other parents: conditional Gaussian networks. Categories and counts have no parents that hold numbers. The
+    lower bound on the log marginal likelihood has all its constants. Missing cells are summed out, rows are never
+    dropped.
 
     Parameters
     ----------
@@ -220,9 +223,15 @@ class VBNetwork(LatentNodesEstimator):
         if columns is not None:
             return MixedReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
         options = {name: getattr(self, name) for name in ("categories", "missing_values", "handle_unknown")}
+        refuse_lags(owner, self.emission)
         groups, values = columns_of_nodes(*ColumnGroups.learned(table, self.emission, owner, **options), self.emission)
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
+        if groups.covariates:
+            raise ValueError(
+                f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do: leave them out, "
+                "and make their nodes parents in the 'structure'."
+            )
         return MixedReading(groups, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
 
     def _learns_prior(self) -> bool:
@@ -261,14 +270,14 @@ class VBNetwork(LatentNodesEstimator):
         )
         of_tables.check_size()
         emissions, priors = {}, {}
-        for k, emission in zip(emission_groups(reading.columns), reading.emissions()):
-            group = reading.columns.groups[k]
+        for group, emission in reading.emissions(dag):
             if counts_factors(emission):
                 raise ValueError(
                     f"n_factors='auto' of node {group.name!r} is a search that {owner} does not make. Give "
                     "FactorGaussian a number of factors, and compare bounds."
                 )
-            n_states = int(np.prod([sizes[parent] for parent in dag.parents(group.name)], dtype=np.int64))
+            with_table = [sizes[parent] for parent in dag.parents(group.name) if parent in sizes]
+            n_states = int(np.prod(with_table, dtype=np.int64))
             alone = ColumnGroups(group.names, (group,), self.missing_values, owner)
             emissions[group.name] = emission
             priors[group.name] = resolve_emission_prior(alone, emission, n_states)
@@ -286,15 +295,15 @@ class VBNetwork(LatentNodesEstimator):
                 )
 
     def _check_structure(self, dag: DAG, with_emission: list) -> None:
-        """Refuse what is not conjugate: numbers as parents; and networks without any table."""
+        """Refuse what is not conjugate: numbers as parents of nodes with a table; and networks without any table."""
         for node in with_emission:
-            children = dag.children(node)
+            children = [child for child in dag.children(node) if child not in with_emission]
             if children:
                 raise StructureError(
                     f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
-                    f"{type(self).__name__}. Nodes with an emission have no children here: there is no conjugate prior "
-                    "for what depends on numbers. Turn the edge round, or cut the numbers into categories; in a "
-                    "search, DAGSpace(leaves=...) has no such graphs."
+                    f"{type(self).__name__}. Numbers have no children with a table here: there is no conjugate prior "
+                    "for probabilities that depend on numbers. Turn the edge round, or cut the numbers into "
+                    "categories; in a search, DAGSpace(leaves=...) or 'forbidden' edges keep such graphs out."
                 )
         if len(with_emission) == len(dag.nodes):
             raise StructureError(

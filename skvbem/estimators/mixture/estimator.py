@@ -121,7 +121,8 @@ class MixtureEstimator(EmissionEstimator):
 
     def _drawn_like(self, like: TableReading, model: Mixture, point, rng: np.random.Generator):
         ((values, _),) = like.blocks
-        return self._fitted_type.drawn_at(model, point, len(values[0]), rng)[0]
+        given = like.groups.as_emission_takes(values)
+        return self._fitted_type.drawn_at(model, point, len(values[0]), rng, given)[0]
 
     # Asking ---------------------------------------------------------------------------------------------------
 
@@ -177,13 +178,19 @@ class MixtureEstimator(EmissionEstimator):
         imputed = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
         return filled(X, groups.missing(values), groups.columns_of(imputed))
 
-    def _sampled(self, n_samples, random_state) -> tuple[np.ndarray, np.ndarray]:
+    def _sampled(self, n_samples, random_state, given=None) -> tuple[np.ndarray, np.ndarray]:
         """Rows drawn from the predictive distribution of a new row, and the components behind them."""
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
+        fitted.groups.check_covariates("sample", given)
+        if given is not None:
+            _, given = self.asked(given)
+            if n_samples not in (1, len(given[0])):
+                raise ValueError(f"'given' has {len(given[0])} rows, and 'n_samples' is {n_samples}. Leave that out.")
+            n_samples = len(given[0])
         numbers = int(n_samples) * (2 * len(fitted.groups.names) + 2)
         self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
-        drawn, components = fitted.sample(int(n_samples), rng)
+        drawn, components = fitted.sample(int(n_samples), rng, given)
         return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components

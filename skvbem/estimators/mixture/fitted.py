@@ -62,23 +62,39 @@ class FittedMixture(FittedEmissions):
         return attributes | super().hyperparameters()
 
     @staticmethod
-    def drawn_at(model: Mixture, point: tuple, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+    def drawn_at(
+        model: Mixture, point: tuple, n: int, rng: np.random.Generator, given: Any = None
+    ) -> tuple[Any, np.ndarray]:
         """Rows drawn at a point, as the emission makes them, and their components."""
         natural = model.prior.blocks[0].natural(point[0])
         weights = np.exp(model.weights.log_weights(natural[:, None])[:, 0])
         components = rng.choice(len(weights), size=n, p=weights / weights.sum())
-        return model.emission.sample(point[1], components, rng), components
+        return model.emission.sample_given(given, None, point[1], components, rng), components
 
-    def sample(self, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+    def sample(self, n: int, rng: np.random.Generator, given: list[np.ndarray] | None = None) -> tuple[Any, np.ndarray]:
         """Rows drawn from the predictive distribution, and their components.
 
         Parameters are drawn for each row, for more rows than `_MAX_DRAWS_OF_PARAMETERS` for so many parts of them.
+
+        Parameters
+        ----------
+        n : int
+        rng : numpy.random.Generator
+        given : list of ndarray, optional
+            Values of each group of n rows, whose covariates the new ones have.
         """
+
+        def given_of(rows: Any) -> Any:
+            return None if given is None else self.groups.as_emission_takes([of_group[rows] for of_group in given])
+
         if not self.form.density:
-            return self.drawn_at(self.model, self.point, n, rng)
+            return self.drawn_at(self.model, self.point, n, rng, given_of(slice(None)))
         sizes = np.bincount(np.arange(n) % _MAX_DRAWS_OF_PARAMETERS)
-        drawn = [self.drawn_at(self.model, self.posterior.sample(rng), size, rng) for size in sizes.tolist()]
-        order = rng.permutation(n)
+        parts = np.split(np.arange(n), np.cumsum(sizes)[:-1])
+        drawn = [
+            self.drawn_at(self.model, self.posterior.sample(rng), len(part), rng, given_of(part)) for part in parts
+        ]
+        order = rng.permutation(n) if given is None else np.arange(n)
         rows = [self.groups.as_list(of_part) for of_part, _ in drawn]
         values = [np.concatenate(of_group)[order] for of_group in zip(*rows)]
         components = np.concatenate([of_part for _, of_part in drawn])[order]

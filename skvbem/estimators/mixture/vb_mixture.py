@@ -13,7 +13,7 @@ from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import Emission
 from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.labels.emission_parameters import tells_what_moved
+from skvbem.estimators.labels.emission_parameters import refuse_lags, tells_what_moved
 from skvbem.estimators.labels.estimator import responsibilities_of
 from skvbem.estimators.labels.fitting import LabelStarts
 from skvbem.estimators.mixture.estimator import MixtureEstimator
@@ -243,6 +243,7 @@ class VBMixture(MixtureEstimator):
 
     def _check_together(self, X) -> None:
         self._check_numbers(X)
+        refuse_lags(type(self).__name__, self.emission)
         owner = f"of {type(self).__name__}"
         auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
         if self.method != "vb" and (auto or optimized):
@@ -337,7 +338,7 @@ class VBMixture(MixtureEstimator):
         """
         return self.predict_proba(X)
 
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples=1, random_state=None, *, given=None):
         """Rows drawn from the predictive distribution of a new row, and the components behind them.
 
         Each row has parameters of its own, drawn from q(theta); of more than 1000 rows, each of 1000 parts of them has.
@@ -345,16 +346,18 @@ class VBMixture(MixtureEstimator):
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows.
+            Number of rows; as many as `given` has where there are such.
         random_state : int, RandomState instance or None, default=None
             By default the estimator's own `random_state`.
+        given : array-like of shape (n_samples, n_features), default=None
+            Rows whose covariates new rows have, where an emission has `covariates`; their other cells are not asked.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
         components : ndarray of int, shape (n_samples,)
         """
-        return self._sampled(n_samples, random_state)
+        return self._sampled(n_samples, random_state, given)
 
 
 __all__ = ["VBMixture"]

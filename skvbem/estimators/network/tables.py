@@ -51,5 +51,8 @@ class LabeledTables(Mapping):
 
     __eq__, __hash__ = object.__eq__, object.__hash__
 
+    def __reduce__(self):
+        return type(self), (self._model, self._flat, self._levels)
+
     def __repr__(self):
         return f"LabeledTables of {self._model.dag}"

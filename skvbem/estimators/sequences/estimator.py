@@ -64,6 +64,7 @@ class SequenceEstimator(EvidenceEstimator):
             values = columns.values(table)
         if (np.diff(place) != 1).any():
             values = [of_group[place] for of_group in values]
+        values = columns.with_lags(values, lengths)
         return self._reading(columns, values, lengths, weight, sequences, order, names=names, given=given)
 
     def _reading(self, *parts: Any, **names: Any) -> SequenceReading:

@@ -215,7 +215,7 @@ class HMM(LabelModel):
         return states, log_joint
 
     def sample(
-        self, point: tuple, lengths: Sequence[int] | np.ndarray, rng: np.random.Generator
+        self, point: tuple, lengths: Sequence[int] | np.ndarray, rng: np.random.Generator, given: Any = None
     ) -> tuple[Any, np.ndarray]:
         """Sequences drawn at a point: their rows as the emission makes them, and the states (n_rows,).
 
@@ -225,6 +225,8 @@ class HMM(LabelModel):
             As of `prior`: probabilities of first states, of transitions, and the emission's point.
         lengths : array_like of int, shape (n_sequences,)
         rng : numpy.random.Generator
+        given : rows as the emission takes them, optional
+            Whose given columns the new ones have.
         """
         starts = np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]).astype(np.int64)
         parts = [block.natural(part) for block, part in zip(self.prior.blocks[:2], point)]
@@ -238,7 +240,7 @@ class HMM(LabelModel):
             log_z = np.zeros((1, len(pieces[0].starts)))
             for piece, drawn in passes.drawn(pieces, lambda n: rng.random((1, n)), log_z):
                 states[piece.rows] = drawn[0].argmax(axis=0)
-        return self.emission.sample(point[2], states, rng), states
+        return self.emission.sample_given(given, lengths, point[2], states, rng), states
 
     def statistics_of(self, responsibilities: np.ndarray | Iterable[np.ndarray], data: HMMData) -> np.ndarray:
         """Statistics (n_cells,) of states with probabilities (n_rows, n_states), independent of each other.

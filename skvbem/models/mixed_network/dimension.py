@@ -32,9 +32,10 @@ def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = No
     for node, emission, block, n_states in zip(
         layout.names[layout.n_tables :], model.emissions, model.prior.blocks[1:], model.n_states
     ):
-        if emission.identifies_components or not model.dag.parents(node):
+        with_table = [parent for parent in model.dag.parents(node) if parent in tables]
+        if emission.identifies_components or not with_table:
             n_of_emissions += block.n_free_parameters - emission.n_redundant_parameters(np.ones(n_states, dtype=bool))
-            observed |= set(model.dag.parents(node))
+            observed |= set(with_table)
             continue
         if emission.n_outcomes is None:
             raise ValueError(
@@ -43,7 +44,7 @@ def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = No
             )
         columns = {(node, k): size for k, size in enumerate(emission.n_outcomes)}
         sizes |= columns
-        parents |= dict.fromkeys(columns, model.dag.parents(node))
+        parents |= dict.fromkeys(columns, with_table)
         observed |= columns.keys()
     nodes = sorted(sizes, key=str)
     return n_of_emissions + dimension.identifiable_dimension(DAG(nodes, parents), sizes, observed)

@@ -1,14 +1,17 @@
-r"""Bayesian networks of mixed columns: tables at discrete nodes, emissions at nodes that have discrete parents alone.
+r"""Bayesian networks of mixed columns: tables at discrete nodes, emissions at others.
 
 .. math::
 
-    p(x, y \mid \theta) = \prod_j \theta_{j, \mathrm{pa}(j), x_j} \prod_l p(y_l \mid x_{\mathrm{pa}(l)}, \theta_l).
+    p(x, y \mid \theta) = \prod_j \theta_{j, \mathrm{pa}(j), x_j}
+        \prod_l p(y_l \mid x_{\mathrm{pa}(l)}, y_{\mathrm{pa}(l)}, \theta_l).
 
-A node with an emission (a measurement, a count, a group of columns) has no children, and a component of the emission
-for each joint state of its parents. In the E step [Beal corollary 2.2] the expected log likelihoods of a row are a
-factor over those parents that are hidden in it, and what the contraction expects of these are the responsibilities of
-the components. So rows are contexts of their own where an emission has a hidden parent; elsewhere all is as in a
-discrete network. Rows in which all cells of an emission are missing are summed out, which leaves nothing of the node.
+A node with an emission (a measurement, a count, a group of columns) has a component of the emission for each joint
+state of its parents with a table. Its children have emissions, too, which take it as given: it is observed where a
+child is, so that nothing is summed over it. In the E step [Beal corollary 2.2] the expected log likelihoods of a row
+are a factor over those parents that are hidden in it, and what the contraction expects of these are the
+responsibilities of the components. So rows are contexts of their own where an emission has a hidden parent; elsewhere
+all is as in a discrete network. Rows in which all cells of an emission are missing are summed out, which leaves nothing
+of the node.
 
 Statistics are flat: those of the tables first, then those of each emission.
 """
@@ -51,15 +54,17 @@ class MixedNetwork(LatentModel):
     Parameters
     ----------
     dag : DAG
-        Nodes with an emission have no children.
+        Children of nodes with an emission have an emission.
     cardinalities : mapping of node to int
         Number of states of every node with a table.
     prior : mapping of node to ndarray
         Dirichlet concentrations of these, axes (*parents, node).
     emissions : mapping of node to Emission
-        Of every other node, in the order of their blocks in the prior.
+        Of every other node, in the order of their blocks in the prior. Tables of one with such parents hold their
+        columns after its own, parent by parent.
     emission_priors : mapping of node to ConjugateFamily
-        Of these, a component for each joint state of the parents, in the order of `DAG.parents`, the last one fastest.
+        Of these, a component for each joint state of the parents with a table, in the order of `DAG.parents`, the last
+        one fastest.
     """
 
     def __init__(
@@ -76,9 +81,12 @@ class MixedNetwork(LatentModel):
         self.layout = Layout(
             tuple(nodes),
             tuple(emissions[node].own_cells if node in emissions else cardinalities[node] for node in nodes),
-            tuple(tuple(self.position[p] for p in dag.parents(node)) for node in nodes),
+            tuple(tuple(self.position[p] for p in dag.parents(node) if p not in emissions) for node in nodes),
             len(emissions),
         )
+        number = {node: k for k, node in enumerate(emissions)}
+        self.given = tuple(tuple(number[p] for p in dag.parents(node) if p in number) for node in emissions)
+        self.in_order = tuple(number[node] for node in dag.topological_order() if node in number)
         flat = [np.asarray(prior[node], dtype=float).ravel() for node in nodes[: self.layout.n_tables]]
         tables = Dirichlet(np.concatenate(flat), self.layout.row_starts)
         blocks = (tables, *(emission_priors[node] for node in emissions))

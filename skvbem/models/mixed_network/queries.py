@@ -113,15 +113,19 @@ class Predictive:
         parents = [[layout.names[p] for p in of_node] for of_node in layout.parents[layout.n_tables :]]
         groups = [*([name] for name in names), *parents]
         posteriors = self.all_posteriors(rows, groups, **limits)
-        columns = []
-        for k, of_states in enumerate(posteriors[len(names) :]):
-            emission = model.emissions[k]
+        columns: dict[int, np.ndarray] = {}
+        for k in model.in_order:
+            emission, table = model.emissions[k], rows.tables[k]
             if self.posterior is None:
                 point = self.point[1 + k]
             else:
                 point = emission.predictive_point(self.posterior.blocks[1 + k])
-            columns.append(emission.impute(rows.tables[k], point, of_states))
-        return dict(zip(names, posteriors)), columns
+            if model.given[k]:  # filled in before
+                given = [columns[parent] for parent in model.given[k]]
+                table = emission.prepare(np.concatenate([table.values[:, : emission.n_columns], *given], axis=1))
+            filled = emission.impute(table, point, posteriors[len(names) + k])
+            columns[k] = filled[:, : emission.n_columns]
+        return dict(zip(names, posteriors)), [columns[k] for k in range(len(columns))]
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[dict, list[np.ndarray]]:
         """Rows drawn: codes (n_rows,) of every node with a table, and the columns of every emission.
@@ -209,11 +213,16 @@ def drawn_at(model: MixedNetwork, point: tuple, n_rows: int, rng: np.random.Gene
     """Rows drawn at a point: codes (n_rows,) of every node with a table, and the columns of every emission."""
     layout = model.layout
     codes = of_tables.sample(model, point[0], n_rows, rng)
-    columns = []
-    for k, (emission, of_emission) in enumerate(zip(model.emissions, point[1:])):
+    columns: dict[int, np.ndarray] = {}
+    for k in model.in_order:
+        emission = model.emissions[k]
         parents = layout.parents[layout.n_tables + k]
         digits = [codes[layout.names[p]] for p in parents]
         sizes = [layout.cardinalities[p] for p in parents]
         states = np.ravel_multi_index(digits, sizes) if parents else np.zeros(n_rows, dtype=np.int64)
-        columns.append(emission.sample(of_emission, states, rng))
-    return codes, columns
+        given = None
+        if model.given[k]:
+            unknown = np.full((n_rows, emission.n_columns), np.nan)
+            given = np.concatenate([unknown, *(columns[parent] for parent in model.given[k])], axis=1)
+        columns[k] = emission.sample_given(given, None, point[1 + k], states, rng)[:, : emission.n_columns]
+    return codes, [columns[k] for k in range(len(columns))]

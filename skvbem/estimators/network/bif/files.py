@@ -18,9 +18,7 @@ def read_text(source, max_bytes: int) -> tuple[str, str]:
         data, origin = source, "BIF text"
     elif isinstance(source, (str, os.PathLike)):
         origin = os.fspath(source)
-        _check_regular(origin)
-        with open(source, "rb") as file:
-            data = file.read(max_bytes + 1)
+        data = read_bytes(source, max_bytes)
     elif hasattr(source, "read"):
         origin = str(getattr(source, "name", "BIF text"))
         pieces, size = [], 0
@@ -42,6 +40,13 @@ def read_text(source, max_bytes: int) -> tuple[str, str]:
                 f"{origin}, line {line}, column {column}: byte 0x{data[error.start]:02x} is not UTF-8; save it as such."
             ) from None
     return data.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), origin
+
+
+def read_bytes(path, max_bytes: int) -> bytes:
+    """The bytes of a regular file; of one that is longer than `max_bytes` one more than these."""
+    _check_regular(path)
+    with open(path, "rb") as file:
+        return file.read(max_bytes + 1)
 
 
 def write_bytes(data: bytes, path) -> None:

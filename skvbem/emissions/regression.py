@@ -1,0 +1,364 @@
+r"""Responses that are explained by regressors: :math:`N(y_j \mid c_{kj}^\top r, 1 / \rho_{kj})`.
+
+Each component has coefficients and a precision for every response; priors are Normal-Gamma. Regressors r are a constant
+1, covariates, and earlier values of the responses in the same sequence. Covariates are given: the likelihood is that of
+the responses alone. Tables hold the responses first, then what is given. A response without one of its regressors is
+left out as a missing one is: the first rows of a sequence have no earlier values.
+
+Columns are measured in standard deviations from their means, or without a constant in root mean squares from 0.
+Predictive: Student's t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import stdtrit
+
+from skvbem._numerics import log_rising
+from skvbem.blocks import Blocks
+from skvbem.emissions.base import Step, by_cell, is_hierarchical
+from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
+from skvbem.emissions.moments import weighted_moments
+from skvbem.families import Regression, RegressionPoint
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.hyperpriors import floor_of_scales
+from skvbem.families.regression_hyperpriors import with_hidden_rates, with_learned_precisions
+
+# Hyperpriors: shape and rate of precisions of coefficients, in units of the noise; degrees of freedom of the scale.
+_PRECISION_OF_COEFFICIENTS, _DOF_OF_SCALE = (0.5, 0.5), 1.0
+# Degrees of freedom of a noise where the prior says none, under a hidden scale and under a known one.
+_DOF_HIDDEN, _DOF = 3.0, 1.0
+
+
+def lagged(responses: np.ndarray, lengths: Sequence[int] | np.ndarray, n_lags: int) -> np.ndarray:
+    """Values 1, 2, ... rows before in the same sequence, side by side, (n_rows, n_lags * d); NaN where there are none.
+
+    Parameters
+    ----------
+    responses : ndarray of shape (n_rows, d)
+    lengths : array_like of int, shape (n_sequences,)
+    n_lags : int
+    """
+    before = np.full((len(responses), n_lags, responses.shape[1]), np.nan)
+    step = steps_of(lengths)
+    for lag in range(1, n_lags + 1):
+        rows = np.flatnonzero(step >= lag)
+        before[rows, lag - 1] = responses[rows - lag]
+    return before.reshape(len(responses), -1)
+
+
+def steps_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    """The place of each row in its sequence, from 0, (n_rows,)."""
+    lengths = np.asarray(lengths, dtype=np.int64)
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionEmission(LinearEmission):
+    """Responses explained by regressors, independent given these and the component.
+
+    Parameters
+    ----------
+    origin, unit : ndarray of shape (n_columns,)
+        Of the responses.
+    given_origin, given_unit : ndarray of shape (n_given,)
+        Of what is given: covariates, then the responses 1, 2, ... rows before.
+    given_mean : ndarray of shape (n_given,)
+        Means of these in the data, in units from their origins.
+    n_lags : int
+    intercept : bool
+        Whether a constant is the first regressor.
+    total_weight : float
+        Of the data, rows.
+    """
+
+    origin: np.ndarray
+    unit: np.ndarray
+    given_origin: np.ndarray
+    given_unit: np.ndarray
+    given_mean: np.ndarray
+    n_lags: int = 0
+    intercept: bool = True
+    total_weight: float = 1.0
+
+    @classmethod
+    def for_data(
+        cls,
+        values: np.ndarray | Blocks,
+        weight: np.ndarray | None = None,
+        *,
+        n_covariates: int = 0,
+        n_lags: int = 0,
+        intercept: bool = True,
+    ) -> Self:
+        """The emission of rows of responses, covariates and earlier responses, NaN where missing."""
+        moments = weighted_moments(values, weight)
+        origin, mean, unit = moments.origin, moments.mean, moments.deviation
+        if not intercept:
+            size = np.hypot(unit, origin + mean)
+            origin, mean, unit = np.zeros(len(origin)), origin + mean, np.where(size > 0, size, 1.0)
+        d = (len(origin) - n_covariates) // (1 + n_lags)
+        given = np.concatenate([np.arange(d, d + n_covariates), np.tile(np.arange(d), n_lags)])
+        of_given = origin[given], unit[given], (mean / unit)[given]
+        return cls(origin[:d], unit[:d], *of_given, n_lags, intercept, moments.total_weight)
+
+    @property
+    def n_columns(self) -> int:
+        """Responses of a row."""
+        return len(self.origin)
+
+    @property
+    def n_regressors(self) -> int:
+        """Regressors of a response."""
+        return self.intercept + len(self.given_origin)
+
+    @property
+    def n_covariates(self) -> int:
+        """Columns that are given, without earlier responses."""
+        return len(self.given_origin) - self.n_lags * self.n_columns
+
+    @property
+    def doubles_per_row(self) -> int:
+        """Doubles that a block holds for each row."""
+        return (1 + self.n_columns) * (len(self._upper[0]) + self.n_regressors + 2)
+
+    @property
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
+        return self.n_columns * (len(self._upper[0]) + self.n_regressors + 2)
+
+    def component_of_cell(self, n_components: int) -> np.ndarray:
+        """The component that each cell of statistics belongs to, (n_cells,)."""
+        d = self.n_columns
+        sizes = (d * len(self._upper[0]), d * self.n_regressors, d, d)
+        return np.concatenate([np.repeat(np.arange(n_components), size) for size in sizes])
+
+    @cached_property
+    def _upper(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.triu_indices(self.n_regressors)
+
+    def default_prior(
+        self,
+        n_components: int,
+        *,
+        coefficient_precision_prior: float | str = 1.0,
+        degrees_of_freedom_prior: float | None = None,
+        variance_prior=None,
+    ) -> Regression | Hierarchical:
+        """One prior for all components: of each coefficient about 0, of each precision of the noise a Gamma.
+
+        Parameters
+        ----------
+        n_components : int
+        coefficient_precision_prior : float or "hierarchical", default=1.0
+            Precision of coefficients in units of the noise, all columns in units in which they spread by one; hidden,
+            with a Gamma prior, one for each regressor of each response, if "hierarchical".
+        degrees_of_freedom_prior : float, optional
+            Of each precision of the noise; 3 under a hidden variance and 1 under a known one if None.
+        variance_prior : float, array_like of shape (n_columns,) or "hierarchical", optional
+            Of the noise of each response: one over it is the prior mean of the precision. That of the data if None;
+            hidden, with a Gamma prior that all components share, if "hierarchical".
+        """
+        k, d, n_regressors = n_components, self.n_columns, self.n_regressors
+        learned, hidden = is_hierarchical(coefficient_precision_prior), is_hierarchical(variance_prior)
+        dof = degrees_of_freedom_prior
+        dof = (_DOF_HIDDEN if hidden else _DOF) if dof is None else float(dof)
+        precision = 1.0 if learned else float(coefficient_precision_prior)
+        variance = np.ones(d)
+        if not hidden and variance_prior is not None:
+            variance = np.broadcast_to(np.asarray(variance_prior, dtype=float) / self.unit**2, d)
+        rows, response_of = np.arange(k * d), np.tile(np.arange(d), k)
+        prior: Any = Regression.from_parameters(
+            np.zeros((k * d, n_regressors)),
+            np.tile(precision * np.eye(n_regressors), (k * d, 1, 1)),
+            np.full(k * d, dof / 2),
+            np.tile(dof / 2 * variance, k),
+            rows,
+            rows,
+            n_components=k,
+        )
+        if learned:
+            all_of_them = np.ones((d, n_regressors), dtype=bool)
+            prior = with_learned_precisions(prior, all_of_them, *_PRECISION_OF_COEFFICIENTS, response_of)
+        if hidden:  # twice the rate has the prior mean `dof`, that of a variance of 1
+            floor = 0.5 * floor_of_scales(self.total_weight)
+            prior = with_hidden_rates(prior, _DOF_OF_SCALE / 2, _DOF_OF_SCALE / dof, floor, response_of)
+        return prior
+
+    # Rows -------------------------------------------------------------------------------------------------------------
+
+    def measure(self, values: np.ndarray) -> np.ndarray:
+        """Responses in units from the origin, (n_columns, n_rows), NaN without one of their regressors."""
+        measured = (np.array(values[:, : self.n_columns].T, dtype=float) - self.origin[:, None]) / self.unit[:, None]
+        measured[:, np.isnan(values[:, self.n_columns :]).any(axis=1)] = np.nan
+        return measured
+
+    def regressors(self, values: np.ndarray) -> np.ndarray:
+        """Regressors of rows in their units, (n_regressors, n_rows), NaN where one is missing."""
+        given = (np.asarray(values[:, self.n_columns :], dtype=float) - self.given_origin) / self.given_unit
+        return np.concatenate([np.ones((int(self.intercept), len(given))), given.T])
+
+    def features(self, block: LinearTable) -> np.ndarray:
+        """Products of regressors, responses times regressors, ones, and squares of responses; see `fold`."""
+        (measured, observed), regressors = block.columns, np.nan_to_num(self.regressors(block.values))
+        first, second = self._upper
+        products = regressors[first] * regressors[second]
+        of_products = (observed[:, None] * products).reshape(len(observed) * len(products), len(block))
+        total = (measured[:, None] * regressors).reshape(len(measured) * len(regressors), len(block))
+        return np.concatenate([of_products, total, observed, measured**2])
+
+    def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
+        """What multiplies the features; those that count rows serve all responses where nothing is missing."""
+        of_products, total, of_log, square = self._split(natural)
+        of_log = of_log - np.log(self.unit)
+        if complete:
+            of_products = of_products.reshape(*natural.shape[:-1], self.n_columns, -1).sum(axis=-2)
+            of_log = of_log.sum(axis=-1, keepdims=True)
+        return np.concatenate([of_products, total, of_log, square], axis=-1)
+
+    def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:
+        """Statistics of sums of features."""
+        if not complete:
+            return sums
+        d, first = self.n_columns, len(self._upper[0])
+        last = first + d * self.n_regressors
+        batch = (1,) * (sums.ndim - 1)
+        of_products = np.tile(sums[..., :first], (*batch, d))
+        n = np.tile(sums[..., last : last + 1], (*batch, d))
+        return np.concatenate([of_products, sums[..., first:last], n, sums[..., last + 1 :]], axis=-1)
+
+    def _split(self, natural: np.ndarray) -> list[np.ndarray]:
+        """Cells (..., cells per component) of products, of sums, of logs of precisions, and of squares."""
+        d = self.n_columns
+        ends = np.cumsum([0, d * len(self._upper[0]), d * self.n_regressors, d, d])
+        return [natural[..., first:last] for first, last in pairwise(ends)]
+
+    def step(self, natural: np.ndarray, table: LinearTable) -> Step:
+        """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
+        return RegressionStep(self, natural)
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def log_predictive(self, block: LinearTable, posterior: Regression) -> np.ndarray:
+        """Student t log densities of the responses at their regressors, nats, (n_rows, n_components)."""
+        measured, observed = (np.broadcast_to(x, (self.n_columns, len(block))) for x in block.columns)
+        regressors = np.nan_to_num(self.regressors(block.values))
+        k = posterior.n_rows // self.n_columns
+        away = np.tile(measured, (k, 1)) - posterior.mean @ regressors
+        spread = 1 + np.einsum("in,sij,jn->sn", regressors, posterior.covariance, regressors)
+        a, b = posterior.shape[:, None], posterior.rate[:, None]
+        logs = log_rising(a, 0.5) - 0.5 * np.log(2 * np.pi * b * spread)
+        logs = logs - (a + 0.5) * np.log1p(away**2 / (2 * b * spread))
+        of_columns = logs.reshape(k, self.n_columns, -1) - np.log(self.unit)[:, None]
+        return (observed * of_columns).sum(axis=1).T
+
+    def _in_units(self, values: np.ndarray, point: RegressionPoint) -> np.ndarray:
+        """What rows are expected to respond in each component, in units, (n_rows, n_components, n_columns)."""
+        products = self.regressors(values).T @ point.coefficients.T
+        return products.reshape(len(values), len(point.coefficients) // self.n_columns, self.n_columns)
+
+    def sample(self, point: RegressionPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Rows drawn, of one sequence; refused where responses hang on covariates."""
+        return self.sample_given(None, None, point, components, rng)
+
+    def sample_given(
+        self, values: Any, lengths: Any, point: RegressionPoint, components: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Responses drawn at the covariates of some rows, one step after the other where they hang on earlier ones.
+
+        The first rows of a sequence, which have no earlier values, are those given; of sequences without any rows the
+        values before the first are the means of the data.
+        """
+        n, d, c = len(components), self.n_columns, self.n_covariates
+        if values is None and c:
+            raise ValueError("Responses hang on covariates, which a model of the responses does not draw.")
+        rows = np.concatenate(
+            [np.zeros((n, d)), np.tile(self.given_origin + self.given_unit * self.given_mean, (n, 1))], 1
+        )
+        if values is not None:
+            rows = np.array(values, dtype=float)
+        noise = rng.standard_normal((n, d)) / np.sqrt(point.precision.reshape(-1, d))[components]
+        step = steps_of([n] if lengths is None else lengths) if self.n_lags else np.zeros(n, dtype=int)
+        for t in range(0 if values is None else self.n_lags, step.max(initial=-1) + 1):
+            at = np.flatnonzero(step == t)
+            for lag in range(1, min(t, self.n_lags) + 1):
+                rows[at, d + c + (lag - 1) * d : d + c + lag * d] = rows[at - lag, :d]
+            means = self._in_units(rows[at], point)[np.arange(len(at)), components[at]]
+            rows[at, :d] = self.origin + self.unit * (means + noise[at])
+        return rows
+
+    def impute(self, block: LinearTable, point: RegressionPoint, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing responses replaced by their means, and what is given and missing by that of the data."""
+        values = np.array(block.values, dtype=float)
+        given = values[:, self.n_columns :]
+        given[:] = np.where(np.isnan(given), self.given_origin + self.given_unit * self.given_mean, given)
+        means = np.einsum("nk,nkj->nj", responsibilities, self._in_units(values, point))
+        responses = values[:, : self.n_columns]
+        responses[:] = np.where(np.isnan(responses), self.origin + self.unit * means, responses)
+        return values
+
+    def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
+        """Responses and what is given, in units from their means."""
+        given = self.regressors(block.values)[int(self.intercept) :]
+        given = np.nan_to_num(given - self.given_mean[:, None])
+        return np.concatenate([block.columns[0], given]).T
+
+    def parameters(self, point: RegressionPoint) -> dict[str, np.ndarray]:
+        """Of each component and response: slopes, the value at 0 and at the mean of what is given, and the variance."""
+        coefficients = point.coefficients.reshape(-1, self.n_columns, self.n_regressors)
+        of_maps = {name: at + (coefficients * per).sum(axis=-1) for name, (at, per) in self._maps().items()}
+        slopes = coefficients[..., int(self.intercept) :] * self._slope_units
+        return of_maps | {
+            "coefficients": slopes,
+            "variances": self.unit**2 / point.precision.reshape(-1, self.n_columns),
+        }
+
+    @property
+    def _slope_units(self) -> np.ndarray:
+        return self.unit[:, None] / self.given_unit
+
+    def _maps(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Linear functions of coefficients by name: offsets (n_columns,) and factors (n_columns, n_regressors)."""
+        ones = np.ones(int(self.intercept))
+        at_zero = np.concatenate([ones, -self.given_origin / self.given_unit])
+        at_mean = np.concatenate([ones, self.given_mean])
+        return {
+            "intercepts": (self.origin, self.unit[:, None] * at_zero),
+            "means": (self.origin, self.unit[:, None] * at_mean),
+        }
+
+    def quantiles(self, posterior: Regression, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of slopes and of values at 0 and at the mean of what is given, each of them Student t."""
+        shape = -1, self.n_columns
+        a, b = posterior.shape.reshape(shape), posterior.rate.reshape(shape)
+        mean = posterior.mean.reshape(*shape, self.n_regressors)
+        covariance = posterior.covariance.reshape(*shape, self.n_regressors, self.n_regressors)
+        reach = stdtrit(2 * a, probability) * np.sqrt(b / a)
+        ends = {}
+        for name, (at, per) in self._maps().items():
+            width = np.sqrt(np.einsum("ji,kjil,jl->kj", per, covariance, per))
+            ends[name] = at + (mean * per).sum(axis=-1) + reach * width
+        each = mean + reach[..., None] * np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+        return ends | {"coefficients": each[..., int(self.intercept) :] * self._slope_units}
+
+
+class RegressionStep(LinearStep):
+    """Regressions at natural parameters, whose cells the family holds kind by kind, not component by component."""
+
+    def __init__(self, emission: RegressionEmission, natural: np.ndarray):
+        of = emission.component_of_cell(len(natural) // emission.cells_per_component)
+        self._order = np.argsort(of, kind="stable")
+        super().__init__(emission, natural[self._order])
+
+    def statistics(self, total: np.ndarray) -> np.ndarray:
+        """Statistics of a sum."""
+        by_component = by_cell(total, self.single)
+        statistics = np.empty_like(by_component)
+        statistics[self._order] = by_component
+        return statistics

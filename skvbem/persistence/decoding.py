@@ -1,0 +1,168 @@
+"""A fit made anew of what JSON and arrays say of it: `skvbem.persistence.encoding` says how it is described.
+
+No name in a file is looked up but in the closed lists of `skvbem.persistence.registry`, and nothing is called but
+those classes, with their own parts by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skvbem.persistence.arrays import array_of, arrays_read, dtype_named
+from skvbem.persistence.registry import ARGUMENTS, CLASSES, FUNCTIONS, SavedClass, class_called, function_called
+
+_NOT_FINITE = {"nan": np.nan, "inf": math.inf, "-inf": -math.inf}
+_MADE_OF_LISTS = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+class Decoder:
+    """Makes objects of what is said of them.
+
+    Parameters
+    ----------
+    content : object
+        As JSON gives it.
+    data : bytes
+        Of all arrays.
+    state : mapping
+        What `__setstate__` of estimators is told beside their attributes.
+
+    Raises
+    ------
+    ValueError
+        If they are not what `Encoder` makes.
+    """
+
+    def __init__(self, content: Any, data: bytes, state: Mapping[str, Any]) -> None:
+        if not isinstance(content, dict) or content.keys() != {"arrays", "objects", "fit"}:
+            raise ValueError("its content must have arrays, objects and a fit")
+        self._state = state
+        self._arrays = arrays_read(content["arrays"], data)
+        self._objects: list[Any] = []
+        for line in _list(content["objects"]):
+            self._objects.append(self._object_made(*_list(line, 2)))
+        #: What was saved.
+        self.fit = self.made(content["fit"])
+
+    def made(self, described: Any) -> Any:
+        """The value of a description."""
+        if described is None or isinstance(described, (bool, int, float, str)):
+            return described
+        if not isinstance(described, dict) or len(described) != 1:
+            raise ValueError(f"{described!r:.60} describes nothing")
+        (kind, value), *_ = described.items()
+        if kind in _MADE_OF_LISTS:
+            return _MADE_OF_LISTS[kind](self.made(each) for each in _list(value))
+        if kind not in _KINDS:
+            raise ValueError(f"there is no kind {kind!r:.40} of values")
+        return _KINDS[kind](self, value)
+
+    def _object_made(self, name: Any, described: Any) -> Any:
+        if name not in CLASSES:
+            raise ValueError(f"there is no class {name!r:.60} among those of saved fits")
+        kind = class_called(name)
+        parts = {part: self.made(value) for part, value in (_list(pair, 2) for pair in _list(described))}
+        if len(parts) < len(described):
+            raise ValueError(f"a part of {name} comes twice")
+        _check_parts(kind, parts)
+        if kind.parts == ARGUMENTS:
+            made = kind.type(*parts["arguments"])
+        elif kind.is_made_by_call:
+            made = kind.type(**parts)
+        else:
+            made = kind.type.__new__(kind.type)
+            if kind.is_estimator:
+                made.__setstate__({**parts, **self._state})
+            else:
+                vars(made).update(parts)
+        return kind.made(made)
+
+    def _pairs(self, value: Any) -> dict:
+        pairs = [_list(pair, 2) for pair in _list(value)]
+        return {self.made(key): self.made(of_key) for key, of_key in pairs}
+
+    def _array(self, value: Any) -> np.ndarray:
+        return _at(self._arrays, value)
+
+    def _object(self, value: Any) -> Any:
+        return _at(self._objects, value)
+
+    def _objects_array(self, value: Any) -> np.ndarray:
+        shape, items = _list(value, 2)
+        sizes = [size for size in _list(shape) if type(size) is int and size >= 0]
+        if len(sizes) < len(shape) or math.prod(sizes) != len(_list(items)):
+            raise ValueError(f"an array of {len(items)} objects is said to have the shape {shape!r:.60}")
+        made = np.empty(len(items), dtype=object)
+        for k, item in enumerate(items):
+            made[k] = self.made(item)
+        return made.reshape(sizes)
+
+    def _float(self, value: Any) -> float:
+        return _NOT_FINITE[value]
+
+    def _scalar(self, value: Any) -> np.generic:
+        name, text = _list(value, 2)
+        return array_of(bytes.fromhex(text), dtype_named(name), (1,), "C")[0]
+
+    def _slice(self, value: Any) -> slice:
+        return slice(*(self.made(part) for part in _list(value, 3)))
+
+    def _random_state(self, value: Any) -> np.random.RandomState:
+        state = np.random.RandomState()
+        state.set_state(self.made(value))
+        return state
+
+    def _function(self, value: Any) -> Any:
+        if value not in FUNCTIONS:
+            raise ValueError(f"there is no function {value!r:.60} among those of saved fits")
+        return function_called(value)
+
+    def _missing(self, value: Any) -> Any:
+        import pandas as pd
+
+        return pd.NA
+
+    def _dtype(self, value: Any) -> np.dtype:
+        return dtype_named(value)
+
+
+_KINDS = {
+    "array": Decoder._array,
+    "dict": Decoder._pairs,
+    "dtype": Decoder._dtype,
+    "float": Decoder._float,
+    "function": Decoder._function,
+    "object": Decoder._object,
+    "objects": Decoder._objects_array,
+    "pandas.NA": Decoder._missing,
+    "random state": Decoder._random_state,
+    "scalar": Decoder._scalar,
+    "slice": Decoder._slice,
+}
+
+
+def _check_parts(kind: SavedClass, parts: Mapping[str, Any]) -> None:
+    """Refuse parts that are not those of a class; an estimator may have attributes of its fit beside them."""
+    lacking = [name for name in kind.parts if name not in parts and name not in kind.optional]
+    if lacking:
+        raise ValueError(f"a {kind.name} lacks the part {lacking[0]!r}")
+    for name in parts:
+        of_fit = kind.is_estimator and name.isidentifier() and name.endswith("_") and not name.startswith("__")
+        if name not in kind.parts and (not of_fit or hasattr(kind.type, name)):
+            raise ValueError(f"a {kind.name} has no part {name!r:.60}")
+
+
+def _list(value: Any, length: int | None = None) -> list:
+    if not isinstance(value, list) or (length is not None and len(value) != length):
+        raise ValueError(f"{value!r:.60} must be a list" + (f" of {length}" if length else ""))
+    return value
+
+
+def _at(values: list, place: Any) -> Any:
+    if type(place) is not int or not 0 <= place < len(values):
+        raise ValueError(f"{place!r:.20} is the place of nothing that came before")
+    return values[place]

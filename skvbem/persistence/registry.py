@@ -1,0 +1,200 @@
+"""The classes that a saved fit may be made of: a closed list of this package's own, by names that do not change.
+
+A file names classes by the keys of `CLASSES`, never by modules. What is not listed here is neither written nor read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from skvbem.persistence.soundness import SOUND
+
+#: Estimators that can be saved, and networks.
+FITS = {
+    "VBDiscreteDAG": "skvbem.estimators.network.vb_discrete_dag",
+    "VBNetwork": "skvbem.estimators.mixed_network.vb_network",
+    "VBMixture": "skvbem.estimators.mixture.vb_mixture",
+    "VBHMM": "skvbem.estimators.hmm.vb_hmm",
+    "VBFactorAnalysis": "skvbem.estimators.factor_analysis.vb_factor_analysis",
+    "VBLinearDynamicalSystem": "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system",
+    "Network": "skvbem.estimators.network.network",
+}
+_IN_MODULES = {
+    "skvbem.emissions.bernoulli": ("BernoulliEmission",),
+    "skvbem.emissions.categorical": ("CategoricalEmission",),
+    "skvbem.emissions.exponential": ("ExponentialEmission",),
+    "skvbem.emissions.factor.analyzer": ("FactorAnalyzer",),
+    "skvbem.emissions.gaussian.dense": ("DenseGaussian",),
+    "skvbem.emissions.gaussian.diagonal": ("DiagonalGaussian",),
+    "skvbem.emissions.independent": ("Independent",),
+    "skvbem.emissions.multinomial": ("MultinomialEmission",),
+    "skvbem.emissions.poisson": ("PoissonEmission",),
+    "skvbem.emissions.specifications.bernoulli": ("Bernoulli",),
+    "skvbem.emissions.specifications.categorical": ("Categorical",),
+    "skvbem.emissions.specifications.exponential": ("Exponential",),
+    "skvbem.emissions.specifications.factor": ("FactorGaussian",),
+    "skvbem.emissions.specifications.gaussian": ("Gaussian",),
+    "skvbem.emissions.specifications.multinomial": ("Multinomial",),
+    "skvbem.emissions.specifications.poisson": ("Poisson",),
+    "skvbem.estimators.factor_analysis.fitted": ("FittedFactorAnalysis",),
+    "skvbem.estimators.factor_analysis.fitting": ("FactorStarts",),
+    "skvbem.estimators.fitted": ("FittedRun",),
+    "skvbem.estimators.hmm.fitted": ("FittedHMM",),
+    "skvbem.estimators.hmm.fitting": ("HMMMethod",),
+    "skvbem.estimators.input.categories": ("CategoryEncoder",),
+    "skvbem.estimators.input.column_groups": ("ColumnGroups", "Group"),
+    "skvbem.estimators.labels.fitting": ("LabelStarts",),
+    "skvbem.estimators.linear_dynamical_system.fitted": ("FittedLDS",),
+    "skvbem.estimators.linear_dynamical_system.fitting": ("LDSMethod",),
+    "skvbem.estimators.mixed_network.fitted": ("FittedMixedNetwork",),
+    "skvbem.estimators.mixed_network.fitting": ("MixedNetworkMethod", "MixedStarts"),
+    "skvbem.estimators.mixture.fitted": ("FittedMixture",),
+    "skvbem.estimators.mixture.fitting": ("MixtureMethod",),
+    "skvbem.estimators.network.fitted": ("FittedNetwork",),
+    "skvbem.estimators.network.fitting": ("NetworkMethod", "TableStarts"),
+    "skvbem.estimators.network.tables": ("LabeledTables",),
+    "skvbem.estimators.reading": ("Extent",),
+    "skvbem.estimators.reports": ("LatentStates", "Restarts"),
+    "skvbem.families.dirichlet": ("Dirichlet",),
+    "skvbem.families.gamma": ("Gamma",),
+    "skvbem.families.hierarchical": ("Hierarchical",),
+    "skvbem.families.hyperpriors": ("BlockHyperpriors", "GammaHyperprior", "WishartHyperprior"),
+    "skvbem.families.normal_gamma": ("NormalGamma", "NormalPoint"),
+    "skvbem.families.normal_wishart": ("NormalWishart",),
+    "skvbem.families.product": ("Product",),
+    "skvbem.families.regression": ("Regression",),
+    "skvbem.graphs.dag": ("DAG",),
+    "skvbem.graphs.undirected": ("UndirectedGraph",),
+    "skvbem.models.hmm.model": ("HMM",),
+    "skvbem.models.hmm.transitions": ("Transitions",),
+    "skvbem.models.linear_dynamical_system.first_states": ("FirstStates",),
+    "skvbem.models.linear_dynamical_system.model": ("LinearDynamicalSystem",),
+    "skvbem.models.linear_dynamical_system.starts": ("LDSStarts",),
+    "skvbem.models.mixed_network.model": ("MixedNetwork",),
+    "skvbem.models.mixture.model": ("Mixture",),
+    "skvbem.models.mixture.weights": ("FiniteWeights", "StickBreaking"),
+    "skvbem.models.network.clusters": ("Partition",),
+    "skvbem.models.network.layout": ("Layout",),
+    "skvbem.models.network.model": ("DiscreteDAG",),
+    "skvbem.tables": ("LabeledTable",),
+    "skvbem.vbem.contenders": ("Move",),
+    "skvbem.vbem.fit": ("Fit", "FitPlan", "PriorStart"),
+    "skvbem.vbem.posteriors": ("Form",),
+}
+#: Name in files -> module and name of the class.
+CLASSES = {
+    **{name: (module, name) for name, module in FITS.items()},
+    **{name: (module, name) for module, names in _IN_MODULES.items() for name in names},
+    "FactorMove": ("skvbem.estimators.labels.factor_numbers", "Move"),
+}
+#: Functions that a fit may name.
+FUNCTIONS = {
+    "seeded_starts": "skvbem.models.hmm.starts",
+    "starts_of": "skvbem.models.mixture.starts",
+}
+#: Of a class that says itself by which arguments it is made again.
+ARGUMENTS = ("arguments",)
+_OF_MODELS = {
+    "DiscreteDAG": ("dag", "partition", "position", "layout", "prior"),
+    "HMM": ("initial", "transitions", "emission", "n_components", "prior"),
+    "LinearDynamicalSystem": ("dynamics", "emission", "first", "prior", "origin", "unit"),
+    "Mixture": ("weights", "emission", "n_components", "prior"),
+    "MixedNetwork": ("dag", "emissions", "position", "layout", "prior"),
+}
+_OF_ENCODERS = ("owner", "categories", "missing_values", "handle_unknown", "if_measured", "known_as")
+
+
+@dataclass(frozen=True)
+class SavedClass:
+    """A class whose objects are saved, and what they are made of.
+
+    Parameters
+    ----------
+    name : str
+        In files.
+    type : type
+    parts : tuple of str
+        What an object is made of; of an estimator, its parameters.
+    optional : frozenset of str
+        Parts that a file may lack, since they have a default.
+    is_made_by_call : bool
+        Whether the class, called with its parts, makes the object; else they are its attributes.
+    is_estimator : bool
+        Whether attributes that end with an underscore belong to it, too.
+    made : callable
+        Refuses an object that does not hang together, and returns it.
+    """
+
+    name: str
+    type: type
+    parts: tuple[str, ...]
+    optional: frozenset[str]
+    is_made_by_call: bool
+    is_estimator: bool
+    made: Callable[[Any], Any]
+
+    def parts_of(self, value: Any) -> dict[str, Any]:
+        """What an object is made of, by name."""
+        if self.parts == ARGUMENTS:
+            return {"arguments": value.__reduce__()[1]}
+        return {name: getattr(value, name) for name in self.parts if name not in self.optional or hasattr(value, name)}
+
+
+def saved_class(value: Any) -> SavedClass | None:
+    """How an object of this package is saved, None if it is not."""
+    name = _names().get((type(value).__module__, type(value).__qualname__))
+    return None if name is None else class_called(name)
+
+
+def function_name(value: Any) -> str | None:
+    """The name in files of a function that fits may name, None of any other."""
+    name = getattr(value, "__name__", None)
+    return name if name in FUNCTIONS and value is function_called(name) else None
+
+
+@cache
+def function_called(name: str) -> Any:
+    """The function of a name in files."""
+    return getattr(import_module(FUNCTIONS[name]), name)
+
+
+@cache
+def class_called(name: str) -> SavedClass:
+    """The class of a name in files.
+
+    Raises
+    ------
+    KeyError
+        If files know no such name.
+    """
+    module, of_module = CLASSES[name]
+    cls = getattr(import_module(module), of_module)
+    made = SOUND.get(name, _as_it_is)
+    if is_dataclass(cls):
+        given = [field for field in fields(cls) if field.init]
+        lacks = [f.name for f in given if f.default is not MISSING or f.default_factory is not MISSING]
+        return SavedClass(name, cls, tuple(f.name for f in given), frozenset(lacks), True, False, made)
+    if hasattr(cls, "get_params"):
+        parts = tuple(sorted(cls().get_params(deep=False)))
+        return SavedClass(name, cls, parts, frozenset(), name not in FITS, name in FITS, made)
+    if hasattr(cls, "_fields"):
+        return SavedClass(name, cls, cls._fields, frozenset(), True, False, made)
+    if "__reduce__" in vars(cls):
+        return SavedClass(name, cls, ARGUMENTS, frozenset(), True, False, made)
+    if name == "CategoryEncoder":
+        learned = ("names_", "categories_", "n_categories_", "code_dtype_")
+        return SavedClass(name, cls, (*_OF_ENCODERS, *learned), frozenset(learned), False, False, made)
+    return SavedClass(name, cls, _OF_MODELS.get(name, ()), frozenset(), False, False, made)
+
+
+@cache
+def _names() -> dict[tuple[str, str], str]:
+    return {where: name for name, where in CLASSES.items()}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -1,0 +1,450 @@
+"""A fit comes back from a file to the last bit, or with one error that names the file; nothing in a file is run."""
+
+import io
+import json
+import os
+import pickle
+import warnings
+import zipfile
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
+
+import numpy as np
+import pandas as pd
+import pytest
+from persistence.fits import CODES, NUMBERS, OPTIONS, SETTINGS, THREE, fitted
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from skvbem import DAG, DAGSpace, Network, StructureSearchCV, VBDiscreteDAG, VBMixture, load, save
+from skvbem.emissions import Gaussian
+from skvbem.errors import SavedFitError, TooLargeError
+from skvbem.persistence import archive
+from skvbem.persistence.registry import CLASSES, FUNCTIONS, class_called, function_called
+
+QUESTIONS = ("predict", "predict_proba", "score_samples", "transform", "decode", "impute")
+SMALL = ("dag, vb", "mixture of frames, vb", "hmm of frames, map")
+
+
+def equal(one, other):
+    """Whether two answers are the same to the last bit, of the same types."""
+    if isinstance(one, (pd.DataFrame, pd.Series)):
+        return one.equals(other) and type(one) is type(other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, np.ndarray) and one.dtype.kind != "O":
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    return str(one) == str(other) and type(one) is type(other)
+
+
+def answers(estimator, X, where):
+    """What a fit says of rows, by method; a score that fits anew shows that the plan of the fit is whole."""
+    found, evidence = {}, "bic" if getattr(estimator, "inference", "exact") == "exact" else "lower_bound"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in QUESTIONS:
+            try:
+                found[name] = getattr(estimator, name)(X, **where)
+            except (AttributeError, ValueError) as error:  # a network without latents predicts none
+                found[name] = str(error)
+        if hasattr(estimator, "sample"):
+            found["sample"] = estimator.sample(5, random_state=7)
+        if estimator.method == "vb":
+            found["evidence"] = estimator.log_evidence(X, kind=evidence, **where).value
+    return found
+
+
+def saved(tmp_path, estimator):
+    path = tmp_path / "fit.skvbem"
+    save(estimator, path)
+    return path
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_fit_comes_back_to_the_last_bit(name, tmp_path):
+    estimator, X, where = fitted(name)
+    again = load(saved(tmp_path, estimator))
+    assert type(again) is type(estimator)
+    assert vars(again).keys() == vars(estimator).keys()
+    public = [key for key in vars(estimator) if not key.startswith("_")]
+    for key in public:
+        assert equal(getattr(again, key), getattr(estimator, key)) or isinstance(getattr(again, key), BaseEstimator), (
+            key
+        )
+    assert equal(answers(again, X, where), answers(estimator, X, where))
+    save(again, tmp_path / "again.skvbem")
+    assert (tmp_path / "again.skvbem").read_bytes() == (tmp_path / "fit.skvbem").read_bytes()
+
+
+def test_a_network_comes_back(tmp_path):
+    states = {"rain": ("no", "yes"), "wet": (False, True, 2, 0.5)}
+    tables = {"rain": [0.8, 0.2], "wet": [[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1]]}
+    network = Network(DAG.from_string("[rain][wet|rain]"), states, tables)
+    again = load(saved(tmp_path, network))
+    assert again == network
+    assert [[type(state) for state in again.states[node]] for node in states] == [[str] * 2, [bool, bool, int, float]]
+
+
+def test_what_goes_on_after_a_fit_goes_on_after_a_file(tmp_path):
+    batch = VBMixture(2, **OPTIONS).partial_fit(NUMBERS[:20])
+    again = load(saved(tmp_path, batch))
+    assert again.partial_fit(NUMBERS[20:]).means_.tobytes() == batch.partial_fit(NUMBERS[20:]).means_.tobytes()
+    warm = VBMixture(2, warm_start=True, **OPTIONS).fit(NUMBERS)
+    again = load(saved(tmp_path, warm))
+    assert again.fit(NUMBERS + 0.1).lower_bound_ == warm.fit(NUMBERS + 0.1).lower_bound_
+
+
+@pytest.mark.parametrize("missing", [None, pd.NA, "?", -1.0, ["?", "-"], np.int64(-1), np.float32(-1)], ids=repr)
+def test_markers_of_missing_cells_come_back(missing, tmp_path):
+    X = np.array([["a", "b"], ["b", "b"], ["a", "a"]] * 3, dtype=object)
+    fit = VBDiscreteDAG(missing_values=missing, n_init=1, random_state=0).fit(X)
+    again = load(saved(tmp_path, fit))
+    assert again.missing_values is missing or again.missing_values == missing
+    assert type(again.missing_values) is type(missing)
+    assert again.lower_bound_ == fit.lower_bound_
+
+
+def test_forms_and_defaults_are_themselves(tmp_path):
+    fit = VBDiscreteDAG(THREE, latents={"h": 2}, method="map", map_basis="probability", prior=2.0, **OPTIONS).fit(CODES)
+    again = load(saved(tmp_path, fit))
+    assert again.missing_values is np.nan
+    assert again.log_evidence(CODES, kind="bic").form == fit.log_evidence(CODES, kind="bic").form
+    assert again.fitted.form is fit.fitted.form
+
+
+# What cannot be saved -------------------------------------------------------------------------------------------------
+
+
+class FromOutside(Gaussian):
+    pass
+
+
+def test_what_is_no_fit_of_ours_is_refused_by_name(tmp_path):
+    fit, X, _ = fitted("dag of arrays, vb")
+    search = StructureSearchCV(VBDiscreteDAG(n_init=1, random_state=0), DAGSpace(["x0", "x1"])).fit(X[:, :2])
+    for other, hint in (
+        (search, "Got StructureSearchCV. Save its best_estimator_."),
+        (make_pipeline(fit), "Got Pipeline. Save its steps."),
+        ({"a": 1}, "Got dict. Other objects are kept by pickle or joblib, whose files can run code."),
+        (type("VBMixture", (BaseEstimator,), {})(), "Got VBMixture."),
+    ):
+        with pytest.raises(TypeError, match=f"^save takes a fitted VBDiscreteDAG, .*{hint}"):
+            save(other, tmp_path / "fit.skvbem")
+    with pytest.raises(NotFittedError):
+        save(VBMixture(), tmp_path / "fit.skvbem")
+    assert not [*tmp_path.iterdir()]
+    assert load(saved(tmp_path, search.best_estimator_)).lower_bound_ == search.best_estimator_.lower_bound_
+
+
+def test_what_is_no_data_is_refused_with_its_place(tmp_path):
+    import networkx as nx
+
+    graph = VBDiscreteDAG(nx.DiGraph([("x0", "x1")]), n_init=1, random_state=0).fit(CODES)
+    with pytest.raises(
+        TypeError, match=r"cannot hold this VBDiscreteDAG: VBDiscreteDAG.structure is an object of the c"
+    ):
+        save(graph, tmp_path / "fit.skvbem")
+    outside = VBMixture(2, emission=FromOutside(), **OPTIONS).fit(NUMBERS)
+    with pytest.raises(TypeError, match=r"VBMixture\.\S+ is an object of the class \S*FromOutside\..*pickle or joblib"):
+        save(outside, tmp_path / "fit.skvbem")
+    fit = VBMixture(2, **OPTIONS).fit(NUMBERS)
+    fit.note = "mine"
+    with pytest.raises(TypeError, match=r"VBMixture\.note is no parameter and nothing that fit leaves"):
+        save(fit, tmp_path / "fit.skvbem")
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
+    fit, _, _ = fitted("mixture, vb")
+    path = saved(tmp_path, fit)
+    before = path.read_bytes()
+
+    def fails(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match="No space left"):
+        save(fitted("hmm, vb")[0], path)
+    assert path.read_bytes() == before
+    assert [*tmp_path.iterdir()] == [path]
+
+
+# Files that are damaged, or made to do harm ---------------------------------------------------------------------------
+
+
+def refused(path, why=""):
+    with pytest.raises(SavedFitError, match=why) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{str(path)!r} cannot be loaded: ")
+    return str(caught.value)
+
+
+def mutated(data, rng):
+    """A file with a few bytes changed, a piece cut out, doubled or put elsewhere, or torn off."""
+    at, to = sorted(rng.integers(0, len(data), 2).tolist())
+    kind = rng.integers(6)
+    if kind <= 1:
+        changed = bytearray(data)
+        for place in rng.integers(0, len(data), 1 + 3 * kind):
+            changed[place] ^= 1 << rng.integers(8) if kind else rng.integers(1, 256)
+        return bytes(changed)
+    if kind == 2:
+        return data[:at]
+    if kind == 3:
+        return data[:at] + data[to:]
+    if kind == 4:
+        return data[:at] + data[at : at + 50] + data[at:]
+    return data[:at] + data[at:to][::-1] + data[to:]
+
+
+def hold_up(tmp_path, n_mutations, seed):
+    """Load mutated files; how many of them held the fit that was saved."""
+    rng, n_whole, n_named = np.random.default_rng(seed), 0, 0
+    path, copy = tmp_path / "mutated.skvbem", tmp_path / "copy.skvbem"
+    originals = []
+    for name in SMALL:
+        save(fitted(name)[0], path)
+        originals.append(path.read_bytes())
+    for number in range(n_mutations):
+        original = originals[number % len(originals)]
+        path.write_bytes(mutated(original, rng))
+        try:
+            fit = load(path)
+        except SavedFitError as error:
+            n_named += str(error).startswith(f"{str(path)!r} cannot be loaded: ")
+        else:
+            save(fit, copy)
+            assert copy.read_bytes() == original, f"mutation {number} of seed {seed} is another estimator"
+            n_whole += 1
+    assert n_named + n_whole == n_mutations, "an error does not name its file"
+    return n_whole
+
+
+def test_mutated_files_are_refused_or_the_same_fit(tmp_path):
+    assert hold_up(tmp_path, 400, 0) < 40
+
+
+@pytest.mark.slow
+def test_ten_thousand_mutated_files_are_refused_or_the_same_fit(tmp_path):
+    assert hold_up(tmp_path, 10_000, 1) < 1_000
+
+
+def rewritten(path, change, name="content.json"):
+    """The file with a member changed and all checksums right, as one who means harm would make it."""
+    with zipfile.ZipFile(path) as members:
+        parts = {each: members.read(each) for each in members.namelist()}
+    described = json.loads(parts[name])
+    described = change(described) or described
+    parts[name] = json.dumps(described).encode()
+    if name != "header.json":
+        header = json.loads(parts["header.json"])
+        header["sha256"] = {each: sha256(parts[each]).hexdigest() for each in ("content.json", "arrays.bin")}
+        parts["header.json"] = json.dumps(header).encode()
+    zipped(path, parts)
+    return path
+
+
+def zipped(path, parts, how=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", how) as members:
+        for each, text in parts.items():
+            members.writestr(each, text)
+    return path
+
+
+class Canary:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_pickles_are_not_opened(tmp_path):
+    canary = tmp_path / "sang"
+    path = tmp_path / "fit.skvbem"
+    path.write_bytes(pickle.dumps(Canary(canary)))
+    refused(path, "looks like a pickle, which load never opens")
+    array = io.BytesIO()
+    np.save(array, np.array([Canary(canary)], dtype=object), allow_pickle=True)
+    zipped(path, dict(zip(archive.MEMBERS, (b"{}", b"{}", array.getvalue()))))
+    refused(path, "header is not that of a saved fit")
+    assert not canary.exists()
+
+
+def test_other_classes_and_functions_are_not_looked_up(tmp_path):
+    fit, _, _ = fitted("mixture, vb")
+    for name in ("os.system", "Canary", "StructureSearchCV", "object", "__class__", 3, None):
+
+        def other_class(content, name=name):
+            content["objects"][-1][0] = name
+
+        refused(rewritten(saved(tmp_path, fit), other_class), "there is no class .* among those of saved fits")
+
+        def other_function(content, name=name):
+            content["fit"] = {"function": name}
+
+        refused(rewritten(saved(tmp_path, fit), other_function), "there is no function|TypeError")
+
+
+@pytest.mark.parametrize(
+    ("fit", "why"),
+    [
+        ({"object": 10**9}, "is the place of nothing that came before"),
+        ({"object": -1}, "is the place of nothing that came before"),
+        ({"object": 0}, "it holds a "),
+        ({"array": 0}, "it holds a ndarray"),
+        ({"pickle": ""}, "there is no kind 'pickle'"),
+        ({"list": [1], "tuple": [1]}, "describes nothing"),
+        ([1], "describes nothing"),
+        ({"objects": [[10**12], []]}, "an array of 0 objects is said to have the shape"),
+        ({"scalar": ["O", "00"]}, "there are no arrays of the type 'O'"),
+        (None, "it holds a NoneType"),
+    ],
+)
+def test_what_describes_no_fit_is_refused(fit, why, tmp_path):
+    def changed(content):
+        content["fit"] = fit
+
+    refused(rewritten(saved(tmp_path, fitted("mixture, vb")[0]), changed), why)
+
+
+def changed_part(content, name, part, value):
+    """The content with one part of the first object of a class changed."""
+    parts = next(described for of_class, described in content["objects"] if of_class == name)
+    if value is ...:
+        parts[:] = [pair for pair in parts if pair[0] != part]
+    elif part in dict(map(tuple, ((p, 0) for p, _ in parts))):
+        next(pair for pair in parts if pair[0] == part)[1] = value
+    else:
+        parts.append([part, value])
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "value", "why"),
+    [
+        ("VBDiscreteDAG", "predict", 1, "has no part 'predict'"),
+        ("VBDiscreteDAG", "__class__", 1, "has no part '__class__'"),
+        ("VBDiscreteDAG", "n_init", ..., "lacks the part 'n_init'"),
+        ("VBDiscreteDAG", "_fitted_", 1, "its fit is a int"),
+        ("VBDiscreteDAG", "_fitted_", ..., "it is not fitted"),
+        ("Layout", "parents", {"tuple": [{"tuple": [9]}] * 5}, "IndexError"),
+        ("Layout", "parents", {"tuple": [{"tuple": [-1]}] * 5}, "parents that are no nodes"),
+        ("Layout", "parents", {"tuple": [{"tuple": []}] * 5}, "parents that are not those of its graph"),
+        ("Layout", "cardinalities", {"tuple": [2, 2, 2, 3, -3]}, "cardinalities that are no counts"),
+        ("Layout", "cardinalities", {"tuple": [2, 2, 2, 3, 10**9]}, "a prior of other tables"),
+        ("Layout", "first_cell", {"tuple": [0] * 5}, "a Layout has no part 'first_cell'"),
+        ("Form", "name", "mle", "no form of q"),
+        ("Dirichlet", "row_starts", {"array": 0}, "rows "),
+        ("DiscreteDAG", "position", {"dict": []}, "nodes at other positions"),
+        ("FittedNetwork", "statistics", {"list": []}, "its statistics are not"),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(name, part, value, why, tmp_path):
+    path = saved(tmp_path, fitted("dag, vb")[0])
+    refused(rewritten(path, lambda content: changed_part(content, name, part, value)), why)
+
+
+def test_arrays_are_measured_before_they_are_made(tmp_path):
+    fit, _, _ = fitted("mixture, vb")
+    for line, why in (
+        (["<f8", [10**12], "C"], "is said to be longer than what there is"),
+        (["<f8", [-1], "C"], "is said to have the shape"),
+        (["<f8", [1] * 100, "C"], "is said to have the shape"),
+        (["<f8", [2.0], "C"], "is said to have the shape"),
+        (["|O", [1], "C"], "there are no arrays of the type"),
+        (["<f8,<f8", [1], "C"], "there are no arrays of the type"),
+        (["<f8", [0], "C"], "more numbers than its arrays hold"),
+    ):
+
+        def other_array(content, line=line):
+            content["arrays"][-1] = line
+
+        refused(rewritten(saved(tmp_path, fit), other_array), why)
+
+
+def test_archives_that_are_not_ours_are_refused(tmp_path):
+    path = saved(tmp_path, fitted("mixture, vb")[0])
+    with zipfile.ZipFile(path) as members:
+        parts = {each: members.read(each) for each in members.namelist()}
+    refused(zipped(path, {**parts, "../../evil.py": b"1"}), "its members must be header.json, content.json, arrays.bin")
+    refused(zipped(path, {}), "members must be|no zip archive")
+    bomb = {**parts, "arrays.bin": bytes(10**8)}
+    assert zipped(path, bomb, zipfile.ZIP_DEFLATED).stat().st_size < 10**6
+    refused(path, "is compressed or encrypted")
+    refused(zipped(path, {**parts, "content.json": b"[" * 100_000}), "checksum")
+    refused(
+        rewritten(zipped(path, parts), lambda content: [content]), "its content must have arrays, objects and a fit"
+    )
+    path.write_bytes(b"")
+    refused(path, "it is empty")
+    path.write_text("hello")
+    refused(path, "it is no zip archive")
+
+
+def test_nesting_and_names_that_come_twice_are_refused(tmp_path):
+    for text in (b"[" * 100_000, b'{"a": 1, "a": 2}', b'{"a": NaN}', b"\xff", b"1" * 10_000):
+        with pytest.raises(archive.DamagedError, match=r"its member 'content.json' cannot be read"):
+            archive.json_of(text, "content.json")
+
+
+def test_a_file_that_is_too_long_is_not_read(tmp_path):
+    path = saved(tmp_path, fitted("mixture, vb")[0])
+    with pytest.raises(TooLargeError, match="is longer than max_bytes=100"):
+        load(path, max_bytes=100)
+    assert load(path, max_bytes=path.stat().st_size).n_components == 2
+
+
+def test_a_newer_version_says_what_to_do(tmp_path):
+    path = saved(tmp_path, fitted("mixture, vb")[0])
+    rewritten(path, lambda header: header | {"version": archive.VERSION + 1, "written by skvbem": "9.1"}, "header.json")
+    refused(
+        path, r"version 2, written by skvbem '9.1'; this is .* Update skvbem:  python -m pip install --upgrade skvbem"
+    )
+    for version in (0, "1", True, None, 1.0):
+        rewritten(path, lambda header, version=version: header | {"version": version}, "header.json")
+        refused(path, "does not say by which version of the format")
+
+
+def test_files_that_are_no_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load(tmp_path / "nowhere.skvbem")
+    with pytest.raises(OSError, match="is no regular file"):
+        load(tmp_path)
+    with pytest.raises(OSError, match="is no regular file"):
+        save(fitted("mixture, vb")[0], tmp_path)
+
+
+# The format -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [("network", "-0x1.72447ae529c2dp+5"), ("mixture", "-0x1.72f3c4b123689p+6")],
+)
+def test_files_of_version_1_are_read(name, bound):
+    """They were written once and stay as they are: a change of the classes that they are made of must read them."""
+    path = os.path.join(os.path.dirname(__file__), "..", "data", f"saved_{name}_version_1.skvbem")
+    fit = load(path)
+    assert fit.lower_bound_.hex() == bound
+    X = pd.DataFrame({"a": ["u", "v", None], "b": [True, False, True], "size": [0.5, np.nan, 3.0]})
+    X = X[["a", "b"]] if name == "network" else X
+    assert np.isfinite(fit.score_samples(X)).all()
+
+
+def test_every_class_in_the_registry_is_there():
+    for name in CLASSES:
+        kind = class_called(name)
+        assert kind.type.__module__ == CLASSES[name][0]
+        if is_dataclass(kind.type):
+            assert [field.name for field in fields(kind.type) if field.init] == [*kind.parts]
+    assert all(callable(function_called(name)) for name in FUNCTIONS)
+
+
+def test_models_are_made_of_the_parts_that_the_registry_names():
+    for name in ("dag, vb", "network, vb", "mixture, vb", "hmm, vb", "system, vb"):
+        model = fitted(name)[0].fitted.model
+        assert {*class_called(type(model).__name__).parts} <= {*vars(model)} | {*dir(model)}
+        derived = {*vars(model)} - {*class_called(type(model).__name__).parts}
+        assert all(hasattr(type(model), name) for name in derived), "an attribute that files do not hold"
