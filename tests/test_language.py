@@ -13,7 +13,11 @@ import skvbem
 
 ROOT = Path(skvbem.__file__).parent
 GLOSSARY = Path(__file__).parents[1] / "doc" / "glossary.rst"
-PAGES = [page for folder in ("", "theory", "user_guide", "coming_from") for page in sorted((GLOSSARY.parent / folder).glob("*.rst"))]
+PAGES = [
+    page
+    for folder in ("", "theory", "user_guide", "coming_from")
+    for page in sorted((GLOSSARY.parent / folder).glob("*.rst"))
+]
 ROOMS = sorted({path.relative_to(ROOT).parts[0] for path in ROOT.rglob("*.py")})
 BEGINNINGS = ("That of", "Those of", "The same", "What becomes of")
 

@@ -28,11 +28,14 @@ class Partition:
         Whether a hidden node of no cluster goes with the clusters around it; else it is a cluster of its own.
     exact_where_it_fits : bool, default=False
         Whether hidden parts whose own junction tree fits are not divided.
+    rows_alone : bool, default=False
+        Whether each divided row is a context of its own, as often as it counts: it has hidden states of its own then.
     """
 
     clusters: tuple[tuple[int, ...], ...] = ()
     joins_others: bool = False
     exact_where_it_fits: bool = False
+    rows_alone: bool = False
 
     def parts(self, scopes: Sequence[Collection[int]], hidden: Sequence[int]) -> list[tuple[int, ...]]:
         """The hidden nodes of a row, cluster by cluster, each connected by scopes; by lowest node.

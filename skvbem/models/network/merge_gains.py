@@ -6,7 +6,8 @@ At a fixed point of mean field, q of a node is what its messages say. Given all 
 .. math:: d(x_a, x_b) = \sum_{f \ni a, b} \left[ m_{f \to ab}(x_a, x_b) - m_{f \to a}(x_a) - m_{f \to b}(x_b) \right],
 
 over the families that both are in, m being expected logarithms under the others. So a row gains
-:math:`\ln \langle e^d \rangle - \langle d \rangle \ge 0`, means under :math:`q_a q_b`: 0 for a pair that shares no family.
+:math:`\ln \langle e^d \rangle - \langle d \rangle \ge 0`, means under :math:`q_a q_b`: 0 for a pair that shares no
+family.
 """
 
 from __future__ import annotations
@@ -30,9 +31,7 @@ def merge_gains(program: StructuredProgram, natural: np.ndarray) -> dict[tuple[i
     """
     gains: dict[tuple[int, int], float] = {}
     pairs_of = {id(group): _pairs(group) for group in program.groups}
-    tables = {
-        id(member): member.table(natural[:, None])[:, 0] for group in program.groups for member in group.members
-    }
+    tables = {id(member): member.table(natural[:, None])[:, 0] for group in program.groups for member in group.members}
     for group, rows, marginals, _, _ in program.posteriors(natural):
         for (a, b), members in pairs_of[id(group)].items():
             q_a, q_b = marginals[a][0][0], marginals[b][0][0]

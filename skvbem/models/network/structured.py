@@ -298,7 +298,7 @@ class StructuredProgram:
 
     def started(self, state: np.ndarray) -> StructuredProgram:
         """The program whose E steps at given parameters start from marginals (n_state,)."""
-        return replace(self, start=state[:, None])
+        return replace(self, start=np.ascontiguousarray(state)[:, None])
 
     def uniform(self, n_lanes: int) -> np.ndarray:
         """Uniform marginals, (n_state, n_lanes)."""
@@ -321,7 +321,7 @@ class StructuredProgram:
             Their part of the bound on ln Z, nats.
         state : ndarray of shape (n_state, n_lanes)
         """
-        n_lanes = natural.shape[1]
+        n_lanes, state = natural.shape[1], np.ascontiguousarray(state)
         workspace, bounds = Workspace(self.contraction, n_lanes), self.contraction.arrays["block_context"].tolist()
         workspace.given(np.ascontiguousarray(natural))
         after, of_members, twice = np.empty_like(state), np.zeros(natural.shape), np.zeros(n_lanes)
@@ -331,7 +331,7 @@ class StructuredProgram:
 
             def update(k: int, rows: slice, factors: Factors, group: Group = group) -> None:
                 first = group.parts[k].first
-                _in_blocks(workspace, bounds, first + rows.start, first + rows.stop, factors)
+                in_blocks(workspace, bounds, first + rows.start, first + rows.stop, factors)
                 for each in factors:
                     each /= group.weight[rows]
 
@@ -391,10 +391,17 @@ class StructuredProgram:
                 yield group, rows, marginals, [a - b for a, b in zip(log_z, twice)], beliefs
 
 
-def _in_blocks(workspace: Workspace, bounds: Sequence[int], first: int, last: int, factors: Factors) -> None:
-    """Run some contexts of a plan, block by block; counts take the places of the factors."""
+def in_blocks(
+    workspace: Workspace,
+    bounds: Sequence[int],
+    first: int,
+    last: int,
+    factors: Factors,
+    streams: np.ndarray | None = None,
+) -> None:
+    """Run some contexts of a plan, block by block; counts, drawn if there are streams, take the factors' places."""
     block, at, n_rows = int(np.searchsorted(bounds, first, side="right") - 1), 0, last - first
     while first < last:
         upto = min(last, bounds[block + 1])
-        workspace.rows(block, first, upto, factors, None, at, n_rows)
+        workspace.rows(block, first, upto, factors, streams, at, n_rows)
         first, block, at = upto, block + 1, at + upto - first
