@@ -38,9 +38,7 @@ ERRORS = {
     "clusters are joined though they do not fit": [
         ("if largest_clique(sizes, scopes, both) <= max_table_cells:", "if len(both) > 0:")
     ],
-    "edges between hidden nodes are joined last": [
-        ("return not has_edge, -gains", "return has_edge, -gains")
-    ],
+    "edges between hidden nodes are joined last": [("return not has_edge, -gains", "return has_edge, -gains")],
     "what joining two nodes gains is not asked": [
         ("return not has_edge, -gains.get(pair, 0.0),", "return not has_edge,")
     ],
