@@ -166,6 +166,38 @@ class Annealing(Batched, Protocol):
         ...
 
 
+class ClusterAnnealing(Batched, Protocol):
+    r"""Gibbs chains over parameters and hidden variables, whose q(x) is a product over clusters.
+
+    They walk along :math:`f_t(\theta, x) = [q(\theta) q(x)]^{1-t} [p(\theta) p(x, y \mid \theta)]^t` and never sum
+    beyond a cluster. Law: the mean of the product of ratios along a chain is the evidence by enumeration.
+    """
+
+    def path(self, data: Any, statistics: np.ndarray) -> Any:
+        """The densities from q(theta) = prior + statistics (n_cells,), and from the q(x) that sweeps end in there."""
+        ...
+
+    def run(self, path: Any, temperatures: np.ndarray, streams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Chains from draws of q(theta) q(x), one for each stream.
+
+        Parameters
+        ----------
+        path : object
+            Of `path`.
+        temperatures : ndarray of shape (n_steps + 1,)
+            Inverse temperatures from 0 to 1.
+        streams : ndarray of uint64, shape (4, n_chains)
+
+        Returns
+        -------
+        log_points : ndarray of shape (n_cells, n_chains)
+            Natural parameters where chains are weighed last.
+        log_ratios : ndarray of shape (n_steps, n_chains)
+            ln of the ratio of densities at each step, nats.
+        """
+        ...
+
+
 class Portions(Protocol):
     """Data that grow: units (rows, or time steps of sequences) that a sampler adds one after another.
 
@@ -473,6 +505,8 @@ class Capabilities:
         Draws of parameters, and their likelihoods.
     annealing : Annealing or None
         Gibbs chains, and draws of hidden variables.
+    cluster_annealing : ClusterAnnealing or None
+        Gibbs chains where q(x) is a product over clusters of hidden variables.
     portions : Portions or None
         Data that grow unit by unit.
     metropolis : Metropolis or None
@@ -493,6 +527,7 @@ class Capabilities:
 
     points: Points | None = None
     annealing: Annealing | None = None
+    cluster_annealing: ClusterAnnealing | None = None
     portions: Portions | None = None
     metropolis: Metropolis | None = None
     relabelings: Relabelable | None = None

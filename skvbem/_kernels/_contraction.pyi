@@ -25,7 +25,14 @@ class Workspace:
     ) -> None: ...
     def block(self, block: int) -> None: ...
     def rows(
-        self, block: int, first: int, last: int, factors: Sequence[NDArray], streams: NDArray | None = None
+        self,
+        block: int,
+        first: int,
+        last: int,
+        factors: Sequence[NDArray],
+        streams: NDArray | None = None,
+        at: int = 0,
+        n_rows: int | None = None,
     ) -> None: ...
     def collect(self, counts: NDArray, objective: NDArray) -> None: ...
     def advance(

@@ -56,22 +56,38 @@ cdef extern from "_row_factors.h" nogil:
                            double* factor, double* largest)
     enum:
         SKVBEM_FACTOR_ROWS
+        SKVBEM_ROW_CELLS
+        SKVBEM_FEWEST_ROWS
     ctypedef struct skvbem_factor_rows:
-        intptr_t n_slots, n_cells, n_lanes, n_factors, n_rows
+        intptr_t first_clique, last_clique, first_slot, n_slots, first_factor, last_factor, n_lanes, n_rows, stride
+        const long long* clique_cells
+        const long long* clique_at
+        const long long* clique_slot
+        const long long* separator_cells
+        const long long* separator_at
+        const long long* out_map
+        const long long* in_map
+        const long long* parent
+        const long long* slot_table
+        const long long* slot_codes
+        const long long* factor_clique
+        const long long* factor_cells
+        const long long* factor_map
+        const int* maps
         const unsigned short* narrow
         const int* wide
-        const double** tables
-        double** expected
-        const long long* n_codes
+        const double* tables
+        double* expected
         double** factors
-        const int** maps
-        const long long* factor_cells
         const double* weight
         double* joint
+        double* message
+        double* scratch
         double* top
         double* sum
-    void skvbem_row_potentials(skvbem_factor_rows* run, intptr_t lane, intptr_t first, intptr_t n)
-    double skvbem_row_counts(skvbem_factor_rows* run, intptr_t lane, intptr_t first, intptr_t n)
+    void skvbem_row_potentials(skvbem_factor_rows* run, intptr_t lane, intptr_t first, intptr_t n, double lost)
+    double skvbem_row_posteriors(skvbem_factor_rows* run, intptr_t first, intptr_t n)
+    void skvbem_row_counts(skvbem_factor_rows* run, intptr_t lane, intptr_t first, intptr_t n)
 
 
 cdef double SMALLEST_SAFE = 1e-100
@@ -591,34 +607,29 @@ cdef class Contraction:
     cdef void run_rows(self, Py_ssize_t block, Py_ssize_t plan, Py_ssize_t n_lanes, const double* natural,
                        const double* exp_natural, const double* tables, const row_factors* given, double* expected,
                        double* log_z, Py_ssize_t first_context, Py_ssize_t last_context) noexcept nogil:
-        """As `run_contexts` counts, contexts with factors of a plan that is one clique: the inner loop is over them."""
-        cdef Py_ssize_t clique = self.plan_clique[plan], first_slot = self.plan_slot[plan]
-        cdef Py_ssize_t first_factor = self.plan_factor[plan]
-        cdef Py_ssize_t slot, f, cell, lane, at, i, n, context
-        cdef Py_ssize_t table_at = self.block_table[block]
+        """As `run_contexts` counts, contexts with factors of one plan: the inner loop is over them."""
+        cdef Py_ssize_t f, cell, lane, at, i, n, n_cells = 0, n_separators = 0, n_scratch
         cdef double z
-        cdef const double* logs
         cdef double* log_factors = <double*> malloc((self.scratch_factors + 1) * n_lanes * sizeof(double))
-        cdef double* to_fill
         cdef skvbem_factor_rows run
-        run.n_slots = self.plan_slot[plan + 1] - first_slot
-        run.n_cells = self.clique_cells[clique]
-        run.n_lanes, run.n_rows = n_lanes, given.n_rows
-        run.n_factors = self.plan_factor[plan + 1] - first_factor
-        run.joint = <double*> malloc(run.n_cells * SKVBEM_FACTOR_ROWS * sizeof(double))
-        run.tables = <const double**> malloc(self.most_slots * sizeof(double*))
-        run.expected = <double**> malloc(self.most_slots * sizeof(double*))
-        run.maps = <const int**> malloc(run.n_factors * sizeof(int*))
-        for slot in range(run.n_slots):
-            run.tables[slot] = tables + self.slot_table[first_slot + slot] * n_lanes
-            run.expected[slot] = expected + (self.slot_table[first_slot + slot] - table_at) * n_lanes
-        for f in range(run.n_factors):
-            run.maps[f] = &self.maps[self.factor_map[first_factor + f]]
-        run.factors, run.factor_cells = given.tables, &self.factor_cells[first_factor]
-        run.n_codes = &self.slot_codes[first_slot] if run.n_slots > 0 else NULL
-        at = self.plan_code[plan] + (first_context - self.plan_context[plan]) * run.n_slots
+        _describe_rows(self, plan, &run)
+        for i in range(run.first_clique, run.last_clique):
+            n_cells += self.clique_cells[i]
+            n_separators += self.separator_cells[i]
+        n_scratch = n_separators
+        for f in range(run.first_factor, run.last_factor):
+            if self.factor_cells[f] > n_scratch:
+                n_scratch = self.factor_cells[f]
+        run.stride = SKVBEM_ROW_CELLS // (n_cells + n_separators)
+        run.stride = min(max(run.stride // 8 * 8, SKVBEM_FEWEST_ROWS), SKVBEM_FACTOR_ROWS)
+        run.n_lanes, run.n_rows, run.factors = n_lanes, given.n_rows, given.tables
+        run.joint = <double*> malloc((n_cells + n_separators + n_scratch) * run.stride * sizeof(double))
+        run.message = run.joint + n_cells * run.stride
+        run.scratch = run.message + n_separators * run.stride
+        run.tables, run.expected = tables, expected - self.block_table[block] * n_lanes
         run.narrow, run.wide = NULL, NULL
         if run.n_slots > 0:
+            at = self.plan_code[plan] + (first_context - self.plan_context[plan]) * run.n_slots
             if self.wide:
                 run.wide = &self.wide_codes[at]
             else:
@@ -628,30 +639,28 @@ cdef class Contraction:
             log_z[lane] = 0.0
         at = 0
         while at < last_context - first_context:
-            n = last_context - first_context - at
-            if n > SKVBEM_FACTOR_ROWS:
-                n = SKVBEM_FACTOR_ROWS
+            n = min(last_context - first_context - at, run.stride)
             for lane in range(n_lanes):
-                skvbem_row_potentials(&run, lane, at, n)
+                skvbem_row_potentials(&run, lane, at, n, LOST)
                 for i in range(n):
-                    if SMALLEST_SAFE <= run.sum[i] <= LARGEST_SAFE:
-                        continue
-                    context, to_fill = first_context + at + i, log_factors
-                    for f in range(run.n_factors):
-                        logs = given.tables[f] + lane * self.factor_cells[first_factor + f] * run.n_rows + at + i
-                        for cell in range(self.factor_cells[first_factor + f]):
-                            to_fill[cell * n_lanes + lane] = logs[cell * run.n_rows]
-                        to_fill += self.factor_cells[first_factor + f] * n_lanes
-                    z = self.context_in_logs(plan, context, lane, n_lanes, natural, log_factors, run.joint + i,
-                                             SKVBEM_FACTOR_ROWS)
-                    # `make_tables` has counted this context's scales: they are taken back
-                    run.top[i] = z - self.scale_undone(plan, context, lane, n_lanes, exp_natural)
-                    run.sum[i] = 1.0
-                log_z[lane] += skvbem_row_counts(&run, lane, at, n)
+                    if not SMALLEST_SAFE <= run.sum[i] <= LARGEST_SAFE:
+                        run.sum[i] = 0.0
+                        _logs_of_row(&run, lane, at + i, log_factors)
+                        # `make_tables` has counted this context's scales: they are taken back
+                        z = self.context_in_logs(plan, first_context + at + i, lane, n_lanes, natural, log_factors,
+                                                 NULL, 1)
+                        log_z[lane] += run.weight[at + i] * (
+                            z - self.scale_undone(plan, first_context + at + i, lane, n_lanes, exp_natural))
+                log_z[lane] += skvbem_row_posteriors(&run, at, n)
+                for i in range(n):
+                    if run.sum[i] == 0.0:
+                        _logs_of_row(&run, lane, at + i, log_factors)
+                        self.context_in_logs(plan, first_context + at + i, lane, n_lanes, natural, log_factors,
+                                             run.joint + i, run.stride)
+                        for cell in range(n_cells):
+                            run.joint[cell * run.stride + i] *= run.weight[at + i]
+                skvbem_row_counts(&run, lane, at, n)
             at += n
-        free(run.maps)
-        free(run.expected)
-        free(run.tables)
         free(run.joint)
         free(log_factors)
 
@@ -721,6 +730,33 @@ cdef class Contraction:
                               expected + (self.slot_table[slot] - self.block_table[block]) * n_lanes, counts)
 
 
+cdef void _describe_rows(Contraction program, Py_ssize_t plan, skvbem_factor_rows* run) noexcept nogil:
+    """The arrays of a plan, as loops over rows take them."""
+    run.first_clique, run.last_clique = program.plan_clique[plan], program.plan_clique[plan + 1]
+    run.first_slot, run.n_slots = program.plan_slot[plan], program.plan_slot[plan + 1] - program.plan_slot[plan]
+    run.first_factor, run.last_factor = program.plan_factor[plan], program.plan_factor[plan + 1]
+    run.clique_cells, run.clique_at, run.clique_slot = &program.clique_cells[0], &program.clique_at[0], &program.clique_slot[0]
+    run.separator_cells, run.separator_at = &program.separator_cells[0], &program.separator_at[0]
+    run.out_map, run.in_map, run.parent, run.maps = &program.out_map[0], &program.in_map[0], &program.parent[0], &program.maps[0]
+    run.slot_table, run.slot_codes = &program.slot_table[0], NULL
+    if run.n_slots > 0:
+        run.slot_codes = &program.slot_codes[0]
+    run.factor_clique, run.factor_cells = &program.factor_clique[0], &program.factor_cells[0]
+    run.factor_map = &program.factor_map[0]
+
+
+cdef void _logs_of_row(const skvbem_factor_rows* run, Py_ssize_t lane, Py_ssize_t at,
+                       double* log_factors) noexcept nogil:
+    """Logarithms of one row's factors, behind one another, at one lane."""
+    cdef Py_ssize_t f, cell, n_cells
+    for f in range(run.first_factor, run.last_factor):
+        n_cells = run.factor_cells[f]
+        for cell in range(n_cells):
+            log_factors[cell * run.n_lanes + lane] = run.factors[f - run.first_factor][
+                (lane * n_cells + cell) * run.n_rows + at]
+        log_factors += n_cells * run.n_lanes
+
+
 cdef class Factors:
     """Where the arrays of the factors of some contexts of one plan stand; no pointers if the plan has none."""
 
@@ -729,24 +765,23 @@ cdef class Factors:
     cdef Py_ssize_t plan
 
     def __cinit__(self, Contraction program, Py_ssize_t block, factors, Py_ssize_t n_lanes, Py_ssize_t first,
-                  Py_ssize_t last):
+                  Py_ssize_t last, Py_ssize_t at, Py_ssize_t n_rows):
         cdef double[:, :, ::1] array
         cdef Py_ssize_t plan = program.block_plan[block], f, n_factors
         while first >= program.plan_context[plan + 1]:
             plan += 1
         n_factors = program.plan_factor[plan + 1] - program.plan_factor[plan]
         self.tables, self.arrays, self.plan = NULL, list(factors), plan
-        shapes = [(n_lanes, program.factor_cells[program.plan_factor[plan] + f], last - first)
-                  for f in range(n_factors)]
+        shapes = [(n_lanes, program.factor_cells[program.plan_factor[plan] + f], n_rows) for f in range(n_factors)]
         if [each.shape for each in self.arrays] != shapes or (
-                n_factors > 0 and last > program.plan_context[plan + 1]):
+                n_factors > 0 and not (last <= program.plan_context[plan + 1] and 0 <= at <= n_rows - (last - first))):
             raise ValueError(f"Contexts {first} to {last} need factors of the shapes {shapes}.")
         if n_factors == 0 or last == first:
             return
         self.tables = <double**> malloc(n_factors * sizeof(double*))
         for f in range(n_factors):
             array = self.arrays[f]
-            self.tables[f] = &array[0, 0, 0]
+            self.tables[f] = &array[0, 0, at]
 
     def __dealloc__(self):
         free(self.tables)
@@ -848,18 +883,21 @@ cdef class Workspace:
         with nogil:
             self.run_block(block, NULL, True)
 
-    def rows(self, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, factors, uint64_t[:, ::1] streams=None):
+    def rows(self, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, factors, uint64_t[:, ::1] streams=None,
+             Py_ssize_t at=0, n_rows=None):
         """Run some contexts of a block, by and by all of them in order; so blocks run whose plan has factors.
 
         Parameters
         ----------
         block : whose contexts are all of one plan, if that has factors
         first, last : the contexts
-        factors : arrays (n_lanes, cells of the factor, last - first), one of each factor of the plan; logarithms IN,
+        factors : arrays (n_lanes, cells of the factor, n_rows), one of each factor of the plan; logarithms IN,
             expected counts of the cells OUT
         streams : (4, n_lanes) IN and OUT; with them counts are of hidden states drawn
+        at, n_rows : the row of the arrays that is of the first context, and how many they have; as many as contexts
+            by default
         """
-        cdef Py_ssize_t lane, plan
+        cdef Py_ssize_t lane, plan, n_all = last - first if n_rows is None else n_rows
         cdef row_factors given
         cdef double* log_z
         cdef double* expected = &self.expected[0, 0] + self.program.block_at[block] * self.n_lanes
@@ -867,13 +905,12 @@ cdef class Workspace:
             self.begin_block(block)
             for lane in range(self.n_lanes):
                 self.block_log_z[block, lane] = 0.0
-        tables = Factors(self.program, block, factors, self.n_lanes, first, last)
-        given.tables, given.n_rows, given.first_context = (<Factors> tables).tables, last - first, first
+        tables = Factors(self.program, block, factors, self.n_lanes, first, last, at, n_all)
+        given.tables, given.n_rows, given.first_context = (<Factors> tables).tables, n_all, first
         plan = (<Factors> tables).plan
         with nogil:
             log_z = <double*> malloc(self.n_lanes * sizeof(double))
-            if given.tables != NULL and streams is None and (
-                    self.program.plan_clique[plan + 1] - self.program.plan_clique[plan] == 1):
+            if given.tables != NULL and streams is None:
                 self.program.run_rows(
                     block, plan, self.n_lanes, &self.natural_[0, 0], &self.exp_natural[0, 0], &self.tables[0, 0],
                     &given, expected, log_z, first, last)
@@ -929,7 +966,7 @@ cdef class Workspace:
         cdef Py_ssize_t block = 0
         while self.program.block_context[block + 1] <= first:
             block += 1
-        tables = Factors(self.program, block, factors, 1, first, last)
+        tables = Factors(self.program, block, factors, 1, first, last, 0, last - first)
         given.tables, given.n_rows, given.first_context = (<Factors> tables).tables, last - first, first
         with nogil:
             self.program.run_contexts(

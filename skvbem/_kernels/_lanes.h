@@ -33,9 +33,11 @@ SKVBEM_INLINE double skvbem_log(double x) {
     return k * 6.93147180369123816490e-01 - ((half - (s * (half + r) + k * 1.90821492927058770002e-10)) - f);
 }
 
-/* e^x for x <= 0; 0 below -708, where doubles lose bits. */
+/* e^x for x <= 0; 0 below -708, where doubles lose bits. Chosen by masks: compilers make branches of conditions, which keep
+ * loops from being of vectors. */
 SKVBEM_INLINE double skvbem_exp(double x) {
-    double y = x < -708.0 ? -708.0 : x;
+    uint64_t low = -(uint64_t) (x < -708.0);
+    double y = skvbem_from_bits((skvbem_to_bits(x) & ~low) | (skvbem_to_bits(-708.0) & low));
     double shifted = y * 1.44269504088896338700 + 6755399441055744.0;
     double n = shifted - 6755399441055744.0;
     double r = (y - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
@@ -43,7 +45,7 @@ SKVBEM_INLINE double skvbem_exp(double x) {
                + r * (1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880 + r * (1.0 / 3628800 + r * (1.0 / 39916800
                + r * (1.0 / 479001600))))))))))));
     double power = skvbem_from_bits((skvbem_to_bits(shifted) << 52) + (1023ULL << 52));
-    return x < -708.0 ? 0.0 : p * power;
+    return skvbem_from_bits(skvbem_to_bits(p * power) & ~low);
 }
 
 /* ln Gamma and digamma of x > 0: the recurrence lifts small arguments by 8, Stirling's series does the rest. */

@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.cluster_ais import ais_by_clusters
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.starts import Starts, first_of_each, make_starts
 
@@ -45,7 +47,9 @@ def anchored_ais(
 ) -> Evidence:
     """Log evidence by annealed importance sampling with Gibbs chains, from VB fits made wider and from the prior.
 
-    Where nothing is uncertain the value is the exact evidence.
+    Where nothing is uncertain the value is the exact evidence. Where q(x) is a product over clusters, hidden states of
+    rows are part of what chains walk over, and chains start from the best VB fit: weights spread more, so take longer
+    chains; see `skvbem.evidence.cluster_ais`.
 
     Parameters
     ----------
@@ -80,6 +84,10 @@ def anchored_ais(
     ValueError
         If rows have weights that are no whole numbers.
     """
+    if not evaluation.is_exact:
+        refused = {"fractions": fractions, "conditional_ess": conditional_ess}
+        lengths: dict[str, Any] = {"n_chains": n_chains, "n_steps": n_steps, "bend": bend}
+        return ais_by_clusters(evaluation, **lengths, time_budget=time_budget, progress=progress, refused=refused)
     annealing, points = evaluation.capability("annealing"), evaluation.capability("points")
     fractions = annealing.plan.fractions if fractions is None else fractions
     kind = "ais" if np.any(fractions) else "ais_prior"

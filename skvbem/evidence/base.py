@@ -182,7 +182,7 @@ def needs_exact_inference(kind: str) -> ValueError:
     return ValueError(
         f"The score {kind!r} needs ln p(data | parameters) exactly, and q of the hidden variables is a product over "
         "clusters here: it has a lower bound of that. Take 'collapsed', the tightest bound there is, 'lower_bound', "
-        "'cheeseman_stutz' with form='vb', 'exact' of tiny data, or fit with inference='exact'."
+        "'cheeseman_stutz' with form='vb', 'ais', 'exact' of tiny data, or fit with inference='exact'."
     )
 
 

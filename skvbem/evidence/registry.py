@@ -51,7 +51,7 @@ _SCORES = (
     Score("bicp", bicp, form="map", **_SUMS),
     Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),
     Score("exact", exact, ("enumeration",), **_EXACT, **_ANY_Q),
-    Score("ais", anchored_ais, _CHAINS, form="vb", **_DRAWN),
+    Score("ais", anchored_ais, _CHAINS, form="vb", **_DRAWN, **_ANY_Q),
     Score("ais_prior", partial(anchored_ais, fractions=(0.0,), n_chains=16, n_steps=1024), _CHAINS, **_DRAWN),
     Score("ais_metropolis", metropolis_ais, ("points", "metropolis"), random=True),
     Score("importance", importance, _DRAWS, form="vb", **_DRAWN, **_SUMS),

@@ -41,6 +41,7 @@ class Copy:
         for kernel in sorted((ROOT / PACKAGE).rglob("*.pyx")):
             place = kernel.relative_to(ROOT).with_suffix("")
             shutil.copy2(installed(".".join(place.parts)), self.site / place.parent)
+        shutil.copy2(installed(f"{PACKAGE}._kernels._cython_shared"), self.site / PACKAGE / "_kernels")
         (self.site / "sitecustomize.py").write_text(NO_EDITABLE_INSTALLATION)
         compileall.compile_dir(self.site, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
+from skvbem.estimators.network.fitting import TableStarts
 from skvbem.estimators.network.parameters import CandidateNetwork
 from skvbem.graphs.names import did_you_mean
 from skvbem.models import DiscreteDAG
-from skvbem.models.network.clusters import Partition, joined
+from skvbem.models.network.clusters import Partition, joined, leaves_a_choice
+from skvbem.models.network.merge_gains import merge_gains
 from skvbem.models.network.program import Program
 from skvbem.models.network.structured import StructuredProgram
+from skvbem.models.network.structured_ascent import StructuredAscent
+from skvbem.vbem.driver import run
 from skvbem.vbem.fit import Fit
+from skvbem.vbem.posteriors import VB
 
 
 def in_clusters(
@@ -43,10 +48,31 @@ def in_clusters(
         gappy = [name for name, codes in zip(rows.names, rows.codes.T) if len(codes) and codes.min() < 0]
         hidden += [k for k in (model.position[name] for name in gappy) if model.layout.children[k]]
         clusters = joined(model.layout, hidden, candidate.max_table_cells)
+        by_edges = model.with_partition(Partition(clusters, exact_where_it_fits=True))
+        limits = {"max_table_cells": candidate.max_table_cells, "max_memory": candidate.max_memory}
+        if not leaves_a_choice(model.layout, hidden, clusters) or by_edges.compile(rows, **limits).is_exact:
+            return by_edges
+        gains = _gains_at_mean_field(model.with_partition(Partition()), rows, limits)
+        clusters = joined(model.layout, hidden, candidate.max_table_cells, gains)
         return model.with_partition(Partition(clusters, exact_where_it_fits=True))
     given = _given(inference, latents, candidate.owner)
     positions = tuple(tuple(sorted(model.position[node] for node in cluster)) for cluster in given)
     return model.with_partition(Partition(tuple(sorted(positions)), joins_others=True))
+
+
+def _gains_at_mean_field(model: DiscreteDAG, rows: Rows, limits: Mapping[str, Any]) -> dict[tuple[int, int], float]:
+    """Pair of hidden nodes -> what joining them gains, at the best of a few short fits by mean field."""
+    data = model.compile(rows, n_lanes=_SHORT_STARTS, **limits)
+    ascent = StructuredAscent(model, data, VB)
+    starts = TableStarts(_SHORT_SEED, _SHORT_STARTS)(ascent)
+    short = run(ascent, starts, tol=_SHORT_TOL, max_iter=_SHORT_STEPS)
+    counts, state = np.split(short.statistics[:, int(np.argmax(short.objective))], [ascent.n_cells])
+    natural, _ = VB.of(model.prior, counts[:, None])
+    return merge_gains(data.started(state), natural[:, 0])
+
+
+# Short fits by mean field: a seed of their own, so that random streams of fits are as ever; nats to come; steps.
+_SHORT_SEED, _SHORT_STARTS, _SHORT_TOL, _SHORT_STEPS = (0,), 4, 0.1, 60
 
 
 def _given(inference: Iterable, latents: tuple, owner: str) -> list[tuple]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from skvbem.capabilities import Capabilities
+from skvbem.models.network.cluster_chains import ClusterChains
 from skvbem.models.network.dimension import identifiable_dimension
 from skvbem.models.network.enumeration import log_evidence_by_enumeration
 from skvbem.models.network.information import score_covariance
@@ -22,6 +23,7 @@ def capabilities_of(model: DiscreteDAG) -> Capabilities:
     return Capabilities(
         points=sampler,
         annealing=sampler,
+        cluster_annealing=None if model.partition is None else ClusterChains(model),
         portions=NetworkPortions(),
         metropolis=sampler,
         relabelings=NetworkRelabelings(model),

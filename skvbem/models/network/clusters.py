@@ -1,12 +1,13 @@
 r"""Clusters of hidden nodes that keep their joint posterior, q(x) being a product over them [Xing et al. 2003].
 
 A cluster is summed exactly by a junction tree of its own, over the scopes of families cut down to it. Clusters are
-joined greedily while their trees fit: nodes with an edge between them first, since cutting such an edge costs most.
+joined greedily while their trees fit: nodes with an edge between them first, since cutting such an edge costs most,
+then those whose joining is known to gain most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -27,11 +28,14 @@ class Partition:
         Whether a hidden node of no cluster goes with the clusters around it; else it is a cluster of its own.
     exact_where_it_fits : bool, default=False
         Whether hidden parts whose own junction tree fits are not divided.
+    rows_alone : bool, default=False
+        Whether each divided row is a context of its own, as often as it counts: it has hidden states of its own then.
     """
 
     clusters: tuple[tuple[int, ...], ...] = ()
     joins_others: bool = False
     exact_where_it_fits: bool = False
+    rows_alone: bool = False
 
     def parts(self, scopes: Sequence[Collection[int]], hidden: Sequence[int]) -> list[tuple[int, ...]]:
         """The hidden nodes of a row, cluster by cluster, each connected by scopes; by lowest node.
@@ -91,10 +95,16 @@ def _largest_of_tree(cardinalities: Sequence[int], scopes: Iterable[Collection[i
     return max(prod(sizes[v] for v in clique) for clique in junction_tree(sizes, cut).cliques)
 
 
-def joined(layout: Layout, hidden: Collection[int], max_table_cells: float) -> tuple[tuple[int, ...], ...]:
+def joined(
+    layout: Layout,
+    hidden: Collection[int],
+    max_table_cells: float,
+    gains: Mapping[tuple[int, int], float] | None = None,
+) -> tuple[tuple[int, ...], ...]:
     """Clusters of nodes that may be hidden, joined pair by pair while the junction tree of each fits.
 
-    Best first: an edge between the two nodes, more families that both are in, fewer cells, lower positions.
+    Best first: an edge between the two nodes, a larger gain, more families that both are in, fewer cells, lower
+    positions.
 
     Parameters
     ----------
@@ -102,18 +112,17 @@ def joined(layout: Layout, hidden: Collection[int], max_table_cells: float) -> t
     hidden : collection of int
     max_table_cells : float
         Most cells of a clique.
+    gains : mapping of (int, int) to float, optional
+        Pair of nodes, in order -> what joining them gains; 0 by default.
     """
-    among, sizes = set(hidden), layout.cardinalities
-    scopes = [scope for scope in ({m for m in strides if m in among} for strides in layout.strides) if scope]
-    shared: dict[tuple[int, int], int] = {}
-    for scope in scopes:
-        for pair in combinations(sorted(scope), 2):
-            shared[pair] = shared.get(pair, 0) + 1
+    among, sizes, gains = set(hidden), layout.cardinalities, gains or {}
+    scopes = hidden_scopes(layout, among)
+    shared = pairs_that_share(scopes)
 
     def rank(pair: tuple[int, int]) -> tuple:
         a, b = pair
         has_edge = a in layout.parents[b] or b in layout.parents[a]
-        return not has_edge, -shared[pair], sizes[a] * sizes[b], pair
+        return not has_edge, -gains.get(pair, 0.0), -shared[pair], sizes[a] * sizes[b], pair
 
     cluster_of: dict[int, tuple[int, ...]] = {node: (node,) for node in sorted(among)}
     too_large: list[set[int]] = []
@@ -126,3 +135,27 @@ def joined(layout: Layout, hidden: Collection[int], max_table_cells: float) -> t
         else:
             too_large.append(set(both))
     return tuple(sorted(set(cluster_of.values())))
+
+
+def hidden_scopes(layout: Layout, hidden: Collection[int]) -> list[set[int]]:
+    """The nodes of each family that may be hidden, where there are any."""
+    among = set(hidden)
+    return [scope for scope in ({m for m in strides if m in among} for strides in layout.strides) if scope]
+
+
+def pairs_that_share(scopes: Iterable[Collection[int]]) -> dict[tuple[int, int], int]:
+    """Pair of nodes, in order -> the number of scopes that both are in."""
+    shared: dict[tuple[int, int], int] = {}
+    for scope in scopes:
+        for pair in combinations(sorted(scope), 2):
+            shared[pair] = shared.get(pair, 0) + 1
+    return shared
+
+
+def leaves_a_choice(layout: Layout, hidden: Collection[int], clusters: Iterable[Collection[int]]) -> bool:
+    """Whether nodes of different clusters share a family without an edge between them."""
+    cluster_of = {node: k for k, cluster in enumerate(clusters) for node in cluster}
+    return any(
+        cluster_of[a] != cluster_of[b] and a not in layout.parents[b] and b not in layout.parents[a]
+        for a, b in pairs_that_share(hidden_scopes(layout, hidden))
+    )

@@ -21,10 +21,20 @@ _N_POINTS = 8
 
 
 class GroupContexts(Contexts):
-    """Distinct values of the nodes around some hidden ones, missing ones among them; ordered by weight, then values."""
+    """Distinct values of the nodes around some hidden ones, missing ones among them; ordered by weight, then values.
 
-    def __init__(self, layout, columns, around: Sequence[int], rows: np.ndarray, weight: np.ndarray | None):
+    With `alone` every row is a context, as often as it counts.
+    """
+
+    def __init__(
+        self, layout, columns, around: Sequence[int], rows: np.ndarray, weight: np.ndarray | None, alone: bool = False
+    ):
         self.layout, self.needs_columns, self._columns = layout, True, columns
+        if alone:
+            self._at = rows if weight is None else np.repeat(rows, np.round(weight[rows]).astype(int))
+            self.n, self.weight = len(self._at), np.ones(len(self._at))
+            self.of_row, self.a_row = np.searchsorted(self._at, rows), self._at
+            return
         keys = joint_keys(
             [columns[node][rows].astype(np.int64) + 1 for node in around],
             [layout.cardinalities[node] + 1 for node in around],
@@ -48,13 +58,14 @@ class GroupContexts(Contexts):
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """The rows of a group before they are laid out: hidden nodes, families that touch them, parts, rows."""
+    """The rows of a group before they are laid out: hidden nodes, families that touch them, parts, rows, and so on."""
 
     hidden: tuple[int, ...]
     families: tuple[int, ...]
     parts: list[tuple[int, ...]]
     rows: np.ndarray
     largest_clique: int
+    alone: bool
 
 
 def divided(
@@ -81,7 +92,7 @@ def divided(
             continue
         pieces = [rows for component in of_hidden for rows in components.pop(component)]
         rows = np.sort(np.concatenate([np.arange(n_rows) if rows is None else rows for rows in pieces]))
-        shared.append(_Shared(hidden, families, parts, rows, cells))
+        shared.append(_Shared(hidden, families, parts, rows, cells, partition.rows_alone))
     return shared
 
 
@@ -100,7 +111,7 @@ def structured_program(
     assembly, groups, first, first_state = Assembly(layout, compiler.check_memory, n_bytes), [], 0, 0
     for each in shared:
         around = sorted({m for f in each.families for m in layout.strides[f] if m not in each.hidden})
-        contexts = GroupContexts(layout, columns, around, each.rows, weight)
+        contexts = GroupContexts(layout, columns, around, each.rows, weight, each.alone)
         inner, members, pieces = _members(layout, each, contexts)
         parts = []
         for k, part in enumerate(each.parts):
@@ -162,7 +173,7 @@ def _member(
     values = [contexts.value(m, there).astype(np.int64) for m in observed]
     keys = joint_keys(values, [layout.cardinalities[m] for m in observed], len(there))
     _, first, of_there = np.unique(keys, return_index=True, return_inverse=True)
-    code = np.full(contexts.n, len(first))
+    code = np.full(contexts.n, len(first), dtype=np.int32)
     code[there] = of_there
     by_code = sum((value[first] * strides[m] for m, value in zip(observed, values)), np.zeros(len(first), np.int64))
     shape = [layout.cardinalities[m] for m in hidden]

@@ -19,13 +19,15 @@ with each message m as it was when its cluster was updated. Marginals of cluster
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from skvbem._kernels._contraction import Contraction, Workspace
+from skvbem._kernels._messages import add_counts, add_message, read, write
 from skvbem.data import Rows
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Plan, Program
@@ -34,37 +36,16 @@ from skvbem.models.network.program import Plan, Program
 _LOG_SMALLEST = float(np.log(np.finfo(float).tiny))
 # The least share of a row that a marginal keeps where it is read.
 _MIN_SHARE = 1e-12
-# Contexts that are swept at once, so that their messages stay in cache.
-_AT_ONCE = 1024
-# Contexts of one code, on average, below which tables are looked up context by context.
-_SHORTEST_RUN = 8
+# Contexts that are swept at once, at most and at least, and cells of their messages, so that these stay in cache.
+_AT_ONCE, _FEWEST_AT_ONCE, _CELLS_AT_ONCE = 1024, 256, 2**16
 # Sweeps at fixed parameters, at most, and the gain of all rows, relative and in nats, below which no more are made.
 _MAX_SWEEPS, _SETTLED_GAIN = 2000, 1e-10
 
+# A message of which nothing is left to take off the bound.
+_NOTHING = np.empty((0, 0, 0))
+
 #: The logarithms of factors of a part's contexts, and later what is expected of them, (n_lanes, n_cells, n_rows) each.
 Factors = list[np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class _ByCode:
-    """Some contexts sorted by a code: their order, the way back, and the run of each code."""
-
-    order: np.ndarray
-    inverse: np.ndarray
-    runs: list[tuple[int, slice]]
-
-    @classmethod
-    def of(cls, code: np.ndarray) -> _ByCode:
-        order = np.argsort(code, kind="stable")
-        inverse = np.empty_like(order)
-        inverse[order] = np.arange(len(order))
-        bounds = [*np.flatnonzero(np.diff(code[order], prepend=-1)).tolist(), len(code)]
-        return cls(order, inverse, [(int(code[order[a]]), slice(a, b)) for a, b in pairwise(bounds)])
-
-    @property
-    def are_many(self) -> bool:
-        """Whether runs are so short that a product for each costs more than looking tables up."""
-        return len(self.runs) * _SHORTEST_RUN > len(self.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +61,7 @@ class Member:
         Joint states of what it has in each part.
     cells : ndarray of int, shape (n_codes, prod(shape))
         Which parameters its table has for each value of the observed nodes in it.
-    code : ndarray of int, shape (n_contexts,)
+    code : ndarray of int32, shape (n_contexts,)
         This value in each context; n_codes where the context lacks the family.
     """
 
@@ -90,55 +71,26 @@ class Member:
     cells: np.ndarray
     code: np.ndarray
 
-    _by_code: dict[int, _ByCode] = field(default_factory=dict, init=False, repr=False)
-
     def table(self, natural: np.ndarray) -> np.ndarray:
         """Logarithms of its table at natural parameters (n_cells, n_lanes), (n_codes + 1, n_lanes, *shape)."""
         table = np.zeros((len(self.cells) + 1, natural.shape[1], *self.shape))
         table[:-1] = natural[self.cells].swapaxes(1, 2).reshape(len(self.cells), natural.shape[1], *self.shape)
         return np.maximum(table, _LOG_SMALLEST) if len(self.shape) > 1 else table
 
-    def message(self, table: np.ndarray, rows: slice, marginals: Sequence[np.ndarray], to: int) -> np.ndarray:
-        """Its expected logarithm under all marginals (n_lanes, n_states, n_rows) but one, for the states of that."""
-        by_code, of_states = self._sorted(rows), np.moveaxis(table, 2 + to, 2)
-        others = [each for k, each in enumerate(marginals) if k != to]
-        if not others or by_code.are_many:
-            result = np.take(np.moveaxis(of_states, 0, -1), self.code[rows], axis=-1)
-            for marginal in reversed(others):
-                result = np.einsum("l...an,lan->l...n", result, marginal)
-            return result
-        of_states = np.ascontiguousarray(of_states.reshape(*of_states.shape[:3], -1))
-        joint = joint_of(others).take(by_code.order, axis=-1)
-        result = np.empty((joint.shape[0], of_states.shape[2], joint.shape[2]))
-        for code, of_code in by_code.runs:
-            np.matmul(of_states[code], joint[..., of_code], out=result[..., of_code])
-        return result.take(by_code.inverse, axis=-1)
+    def messengers(self, natural: np.ndarray) -> list[np.ndarray]:
+        """Its table for messages to each place, (n_lanes, states of the place, states of the rest, n_codes + 1)."""
+        table = np.moveaxis(self.table(natural), 0, -1)
+        n_lanes, n_codes = natural.shape[1], len(self.cells) + 1
+        return [
+            np.ascontiguousarray(np.moveaxis(table, 1 + to, 1).reshape(n_lanes, size, -1, n_codes))
+            for to, size in enumerate(self.shape)
+        ]
 
     def given(self, log_point: np.ndarray, rows: slice, codes: Sequence[np.ndarray], to: int) -> np.ndarray:
         """Logarithms of its table for the states of one part, joint states of the others given, (n_rows, n_states)."""
         table = np.moveaxis(self.table(log_point[:, None])[:, 0], 1 + to, 1)
         at: tuple[Any, ...] = (self.code[rows], slice(None), *(each for k, each in enumerate(codes) if k != to))
         return table[at]
-
-    def add_counts(self, counts: np.ndarray, rows: slice, marginals: Sequence[np.ndarray]) -> None:
-        """Add expected counts, the marginals' products, to those of all parameters (n_cells, n_lanes)."""
-        by_code, n_lanes = self._sorted(rows), counts.shape[1]
-        first, *others = (each.take(by_code.order, axis=-1) for each in marginals)
-        if by_code.are_many or not others:
-            starts = np.array([of_code.start for _, of_code in by_code.runs])
-            of_codes = np.add.reduceat(joint_of([first, *others]), starts, axis=-1)
-            products = [of_codes[..., k] for k in range(len(starts))]
-        else:
-            rest = joint_of(others).swapaxes(1, 2)
-            products = [(first[..., each] @ rest[:, each]).reshape(n_lanes, -1) for _, each in by_code.runs]
-        for (code, _), product in zip(by_code.runs, products):
-            if code < len(self.cells):
-                counts[self.cells[code]] += product.T
-
-    def _sorted(self, rows: slice) -> _ByCode:
-        if rows.start not in self._by_code or len(self._by_code[rows.start].order) != rows.stop - rows.start:
-            self._by_code[rows.start] = _ByCode.of(self.code[rows])
-        return self._by_code[rows.start]
 
 
 def joint_of(marginals: Sequence[np.ndarray]) -> np.ndarray:
@@ -195,16 +147,26 @@ class Group:
     observed: Mapping[int, np.ndarray]
     largest_clique: int
 
+    @cached_property
+    def senders(self) -> list[list[tuple[int, int, bool]]]:
+        """Of each part the members that it hears from: number, place of the part, whether it hears from them last."""
+        senders: list[list[tuple[int, int, bool]]] = [[] for _ in self.parts]
+        for number, member in enumerate(self.members):
+            for place, (part, _) in enumerate(member.places):
+                senders[part].append((number, place, place == len(member.places) - 1))
+        return senders
+
     @property
     def n_kept(self) -> int:
         """Numbers that are kept between E steps."""
         cells = sum(size for part in self.parts for size, kept in zip(part.sizes, part.kept) if kept)
         return cells * len(self.weight)
 
-    def chunks(self) -> Iterator[slice]:
+    def chunks(self, n_lanes: int) -> Iterator[slice]:
         """The contexts, so many at a time that their messages stay in cache."""
-        n = len(self.weight)
-        return (slice(at, min(at + _AT_ONCE, n)) for at in range(0, n, _AT_ONCE))
+        n, width = len(self.weight), n_lanes * sum(sum(part.sizes) for part in self.parts)
+        at_once = min(max(_CELLS_AT_ONCE // width, _FEWEST_AT_ONCE), _AT_ONCE)
+        return (slice(at, min(at + at_once, n)) for at in range(0, n, at_once))
 
     def read(self, state: np.ndarray, rows: slice) -> list[Factors]:
         """The marginals that were kept (n_state, n_lanes), part by part; others are empty."""
@@ -215,9 +177,9 @@ class Group:
                 if not kept:
                     of_part.append(np.empty(0))
                     continue
-                share = state[at : at + size * n].reshape(size, n, -1)[:, rows] / self.weight[rows, None]
-                share = np.maximum(share, _MIN_SHARE)
-                of_part.append(np.ascontiguousarray((share / share.sum(axis=0)).transpose(2, 0, 1)))
+                of_part.append(np.empty((state.shape[1], size, rows.stop - rows.start)))
+                kept_share = state[at : at + size * n].reshape(size, n, -1)
+                read(kept_share, rows.start, self.weight[rows], _MIN_SHARE, of_part[-1])
                 at += size * n
             marginals.append(of_part)
         return marginals
@@ -229,12 +191,12 @@ class Group:
             for size, kept, marginal in zip(part.sizes, part.kept, of_part):
                 if kept:
                     target = state[at : at + size * n].reshape(size, n, -1)
-                    target[:, rows] = (marginal * self.weight[rows]).transpose(1, 2, 0)
+                    write(marginal, self.weight[rows], rows.start, target)
                     at += size * n
 
     def sweep(
         self,
-        tables: Sequence[np.ndarray],
+        tables: Sequence[Sequence[np.ndarray]],
         rows: slice,
         marginals: list[Factors],
         n_lanes: int,
@@ -244,8 +206,8 @@ class Group:
 
         Parameters
         ----------
-        tables : sequence of ndarray
-            Of the members.
+        tables : sequence of lists of ndarray
+            Of the members, as they send messages.
         rows : slice
         marginals : list of list of ndarray
             Of the factors of each part, replaced.
@@ -253,19 +215,19 @@ class Group:
         update : callable of (int, slice, list of ndarray)
             Puts posteriors of a part's factors in the places of their logarithms.
         """
-        twice = np.zeros((len(self.parts), n_lanes, rows.stop - rows.start))
+        n = rows.stop - rows.start
+        twice = np.zeros((len(self.parts), n_lanes, n))
         for k, part in enumerate(self.parts):
-            messages = [np.zeros((n_lanes, size, rows.stop - rows.start)) for size in part.sizes]
+            messages = [np.zeros((n_lanes, size, n)) for size in part.sizes]
             early: dict[int, np.ndarray] = {}
-            for member, table in zip(self.members, tables):
-                to = next((j for j, (other, _) in enumerate(member.places) if other == k), None)
-                if to is None:
-                    continue
-                target, others = member.places[to][1], [marginals[p][f] for p, f in member.places]
-                message = member.message(table, rows, others, to)
-                messages[target] += message
-                if to < len(member.places) - 1:
-                    early[target] = early[target] + message if target in early else message
+            for number, to, is_last in self.senders[k]:
+                member = self.members[number]
+                target = member.places[to][1]
+                others = [marginals[p][f] for place, (p, f) in enumerate(member.places) if place != to]
+                if not is_last and target not in early:
+                    early[target] = np.zeros(messages[target].shape)
+                unsettled = _NOTHING if is_last else early[target]
+                add_message(tables[number][to], member.code[rows], others, messages[target], unsettled)
             update(k, rows, messages)
             marginals[k] = messages
             for target, message in early.items():
@@ -336,7 +298,7 @@ class StructuredProgram:
 
     def started(self, state: np.ndarray) -> StructuredProgram:
         """The program whose E steps at given parameters start from marginals (n_state,)."""
-        return replace(self, start=state[:, None])
+        return replace(self, start=np.ascontiguousarray(state)[:, None])
 
     def uniform(self, n_lanes: int) -> np.ndarray:
         """Uniform marginals, (n_state, n_lanes)."""
@@ -359,26 +321,29 @@ class StructuredProgram:
             Their part of the bound on ln Z, nats.
         state : ndarray of shape (n_state, n_lanes)
         """
-        n_lanes = natural.shape[1]
+        n_lanes, state = natural.shape[1], np.ascontiguousarray(state)
         workspace, bounds = Workspace(self.contraction, n_lanes), self.contraction.arrays["block_context"].tolist()
         workspace.given(np.ascontiguousarray(natural))
         after, of_members, twice = np.empty_like(state), np.zeros(natural.shape), np.zeros(n_lanes)
         for group in self.groups:
-            tables = [member.table(natural) for member in group.members]
+            tables = [member.messengers(natural) for member in group.members]
+            counts_of = [np.zeros((n_lanes, prod(m.shape), len(m.cells) + 1)) for m in group.members]
 
             def update(k: int, rows: slice, factors: Factors, group: Group = group) -> None:
                 first = group.parts[k].first
-                _in_blocks(workspace, bounds, first + rows.start, first + rows.stop, factors)
+                in_blocks(workspace, bounds, first + rows.start, first + rows.stop, factors)
                 for each in factors:
                     each /= group.weight[rows]
 
-            for rows in group.chunks():
+            for rows in group.chunks(n_lanes):
                 marginals = group.read(state, rows)
                 twice += group.sweep(tables, rows, marginals, n_lanes, update).sum(axis=0) @ group.weight[rows]
                 group.write(after, rows, marginals)
-                for member in group.members:
-                    first, *others = group.member_marginals(member, marginals)
-                    member.add_counts(of_members, rows, [first * group.weight[rows], *others])
+                for member, of_codes in zip(group.members, counts_of):
+                    of_places = group.member_marginals(member, marginals)
+                    add_counts(member.code[rows], group.weight[rows], of_places, of_codes)
+            for member, of_codes in zip(group.members, counts_of):
+                of_members[member.cells] += of_codes[..., :-1].transpose(2, 1, 0)
         counts, log_z = np.empty(natural.shape), np.empty(n_lanes)
         workspace.collect(counts, log_z)
         return counts + of_members, log_z - twice, after
@@ -407,7 +372,7 @@ class StructuredProgram:
         workspace = Workspace(self.contraction, 1)
         workspace.given(natural.reshape(-1, 1))
         for group in self.groups:
-            tables = [member.table(natural[:, None]) for member in group.members]
+            tables = [member.messengers(natural[:, None]) for member in group.members]
             widths = [part.plan.n_cells for part in group.parts]
             step = max(1, chunk // sum(widths))
             for at in range(0, len(group.weight), step):
@@ -426,15 +391,17 @@ class StructuredProgram:
                 yield group, rows, marginals, [a - b for a, b in zip(log_z, twice)], beliefs
 
 
-def _in_blocks(workspace: Workspace, bounds: Sequence[int], first: int, last: int, factors: Factors) -> None:
-    """Run some contexts of a plan, block by block; counts take the places of the factors."""
-    block = int(np.searchsorted(bounds, first, side="right") - 1)
+def in_blocks(
+    workspace: Workspace,
+    bounds: Sequence[int],
+    first: int,
+    last: int,
+    factors: Factors,
+    streams: np.ndarray | None = None,
+) -> None:
+    """Run some contexts of a plan, block by block; counts, drawn if there are streams, take the factors' places."""
+    block, at, n_rows = int(np.searchsorted(bounds, first, side="right") - 1), 0, last - first
     while first < last:
         upto = min(last, bounds[block + 1])
-        whole = factors[0].shape[-1]
-        at = slice(whole - (last - first), whole - (last - upto))
-        parts_of_block = [np.ascontiguousarray(each[..., at]) for each in factors]
-        workspace.rows(block, first, upto, parts_of_block)
-        for each, of_block in zip(factors, parts_of_block):
-            each[..., at] = of_block
-        first, block = upto, block + 1
+        workspace.rows(block, first, upto, factors, streams, at, n_rows)
+        first, block, at = upto, block + 1, at + upto - first

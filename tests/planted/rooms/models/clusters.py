@@ -1,13 +1,18 @@
 """Errors in E steps whose q(x) is a product over clusters of hidden nodes."""
 
-TESTS = ("models/test_structured.py", "estimators/test_inference.py")
+TESTS = (
+    "models/test_merge_gains.py",
+    "models/test_structured.py",
+    "estimators/test_inference.py",
+    "laws/test_inference.py",
+)
 
 ERRORS = {
     "the bound counts messages between clusters twice": [
         ("return counts + of_members, log_z - twice, after", "return counts + of_members, log_z, after")
     ],
     "the message to the last cluster of a family is taken off the bound": [
-        ("if to < len(member.places) - 1:", "if True:"),
+        ("place == len(member.places) - 1))", "False))"),
     ],
     "a family says something of contexts that lack it": [
         (
@@ -25,13 +30,27 @@ ERRORS = {
         ("return np.maximum(table, _LOG_SMALLEST) if len(self.shape) > 1 else table", "return table")
     ],
     "families that cross clusters forget the weights of rows": [
-        ("[first * group.weight[rows], *others]", "[first, *others]")
+        (
+            "add_counts(member.code[rows], group.weight[rows], of_places, of_codes)",
+            "add_counts(member.code[rows], np.ones(rows.stop - rows.start), of_places, of_codes)",
+        )
     ],
     "clusters are joined though they do not fit": [
         ("if largest_clique(sizes, scopes, both) <= max_table_cells:", "if len(both) > 0:")
     ],
-    "edges between hidden nodes are joined last": [
-        ("return not has_edge, -shared[pair]", "return has_edge, -shared[pair]")
+    "edges between hidden nodes are joined last": [("return not has_edge, -gains", "return has_edge, -gains")],
+    "what joining two nodes gains is not asked": [
+        ("return not has_edge, -gains.get(pair, 0.0),", "return not has_edge,")
+    ],
+    "joining two nodes seems to gain what each hears of the other already": [
+        ("return joint - to_one[:, None] - to_other", "return joint")
+    ],
+    "chains by clusters forget the density that their hidden states are drawn from": [
+        ("* log_point).sum(axis=0) - states.log_q", "* log_point).sum(axis=0)")
+    ],
+    "clusters hear as much of q(x) at every inverse temperature": [("each += (1.0 - t) * fixed", "each += fixed")],
+    "rows that count several times share their hidden states in chains": [
+        ("rows if weight is None else np.repeat(rows, np.round(weight[rows]).astype(int))", "rows")
     ],
     "points are scored by a bound of their likelihood": [
         ('if not (self.bounds_by_any_q or getattr(evaluation, "is_exact", True)):', "if False:")

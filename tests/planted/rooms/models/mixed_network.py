@@ -39,7 +39,10 @@ ERRORS = {
         )
     ],
     "rows of one clique have the codes of the first rows": [
-        ("const intptr_t at = (first + i) * run->n_slots + slot;", "const intptr_t at = i * run->n_slots + slot;")
+        (
+            "const intptr_t at = (first + i) * run->n_slots + slot - run->first_slot;",
+            "const intptr_t at = i * run->n_slots + slot - run->first_slot;",
+        )
     ],
     "joint posteriors have the states of their nodes the other way round": [
         (
