@@ -154,9 +154,11 @@ def _last_messages(data: StructuredProgram, natural: np.ndarray) -> tuple[list[l
     """The messages that each part was last updated by where sweeps end, and the sum of ln Z of all parts."""
     workspace = Workspace(data.contraction, 1)
     workspace.given(np.ascontiguousarray(natural)[:, None])
-    state, kept, log_z = data.fixed_point(natural), [], 0.0
+    state, log_z = data.fixed_point(natural), 0.0
+    kept: list[list[Factors]] = []
     for group in data.groups:
-        rows, of_group = slice(0, len(group.weight)), []
+        rows = slice(0, len(group.weight))
+        of_group: list[Factors] = []
 
         def update(k: int, rows: slice, factors: Factors, group: Group = group, of_group: list = of_group) -> None:
             nonlocal log_z
