@@ -735,9 +735,11 @@ cdef void _describe_rows(Contraction program, Py_ssize_t plan, skvbem_factor_row
     run.first_clique, run.last_clique = program.plan_clique[plan], program.plan_clique[plan + 1]
     run.first_slot, run.n_slots = program.plan_slot[plan], program.plan_slot[plan + 1] - program.plan_slot[plan]
     run.first_factor, run.last_factor = program.plan_factor[plan], program.plan_factor[plan + 1]
-    run.clique_cells, run.clique_at, run.clique_slot = &program.clique_cells[0], &program.clique_at[0], &program.clique_slot[0]
+    run.clique_cells, run.clique_at = &program.clique_cells[0], &program.clique_at[0]
+    run.clique_slot = &program.clique_slot[0]
     run.separator_cells, run.separator_at = &program.separator_cells[0], &program.separator_at[0]
-    run.out_map, run.in_map, run.parent, run.maps = &program.out_map[0], &program.in_map[0], &program.parent[0], &program.maps[0]
+    run.out_map, run.in_map = &program.out_map[0], &program.in_map[0]
+    run.parent, run.maps = &program.parent[0], &program.maps[0]
     run.slot_table, run.slot_codes = &program.slot_table[0], NULL
     if run.n_slots > 0:
         run.slot_codes = &program.slot_codes[0]

@@ -895,7 +895,7 @@ def test_text_given_to_a_family_of_numbers(container):
     [
         ({"method": "mle"}, "must be a str among {'map', 'ml', 'vb'}. Got 'mle' instead. Did you mean 'ml'?"),
         ({"emission": Gaussian("tide")}, "'full', 'spherical', 'tied'}. Got 'tide' instead. Did you mean 'tied'?"),
-        ({"emission": "guassian"}, "Got 'guassian' instead. Did you mean 'gaussian'?"),
+        ({"emission": "gausssian"}, "Got 'gausssian' instead. Did you mean 'gaussian'?"),
     ],
     ids=["method", "covariance_type", "emission"],
 )

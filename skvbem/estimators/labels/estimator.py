@@ -333,8 +333,7 @@ def warn_of_oddities(
     for k, (group, part) in enumerate(zip(groups.groups, parts_of(emission))):
         if group.specification.needs_variation:
             constant = _constant(rows, k)
-            if len(constant):
-                names = [group.names[j] for j in constant]
+            if names := [group.names[j] for j in constant]:
                 what = "holds one value" if len(names) == 1 else "hold one value each"
                 warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
         names = [group.names[j] for j in group.specification.collinear(part, total_weight)]
