@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         VBLinearDynamicalSystem,
         VBMixture,
         VBNetwork,
+        compare,
         read_bif,
         write_bif,
     )
@@ -76,6 +77,7 @@ __all__ = [
     "VBNetwork",
     "__version__",
     "blocks_of",
+    "compare",
     "load",
     "read_bif",
     "save",
@@ -99,6 +101,7 @@ __getattr__, __dir__ = names_on_demand(
             "VBLinearDynamicalSystem",
             "VBMixture",
             "VBNetwork",
+            "compare",
             "read_bif",
             "write_bif",
         ),

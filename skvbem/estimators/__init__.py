@@ -6,6 +6,7 @@ from skvbem._lazy import names_on_demand
 
 if TYPE_CHECKING:
     from skvbem.estimators.bootstrap import BootstrapDraws
+    from skvbem.estimators.comparison import Comparison, compare
     from skvbem.estimators.factor_analysis.fit_indices import FitIndices
     from skvbem.estimators.factor_analysis.vb_factor_analysis import VBFactorAnalysis
     from skvbem.estimators.hmm.fitted import Forecast
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BootstrapDraws",
+    "Comparison",
     "FitIndices",
     "Forecast",
     "GoodnessOfFit",
@@ -50,6 +52,7 @@ __all__ = [
     "VBLinearDynamicalSystem",
     "VBMixture",
     "VBNetwork",
+    "compare",
     "read_bif",
     "write_bif",
 ]
@@ -58,6 +61,7 @@ __getattr__, __dir__ = names_on_demand(
     __name__,
     {
         "skvbem.estimators.bootstrap": ("BootstrapDraws",),
+        "skvbem.estimators.comparison": ("Comparison", "compare"),
         "skvbem.estimators.factor_analysis.fit_indices": ("FitIndices",),
         "skvbem.estimators.factor_analysis.vb_factor_analysis": ("VBFactorAnalysis",),
         "skvbem.estimators.hmm.fitted": ("Forecast",),
