@@ -100,7 +100,7 @@ class TinyCase(ModelCase):
 
     def alike(self, rng, k):
         """Rows of two kinds, one the larger, so that a fit tells the states apart."""
-        kinds = np.repeat(rng.permutation(2), [26, 14])
+        kinds = np.repeat(rng.permutation(2), [12, 8])
         codes = np.stack([kinds * (size - 1) for size in _SIZES], axis=1)
         return TinyInstance(self._model(rng), self._ascent, codes, self._rows_per_unit)
 

@@ -21,15 +21,16 @@ from skvbem.models.mixture.weights import FiniteWeights
 
 #: The capabilities that each model lacks.
 LACKS = {
-    "network": set(),
-    "mixed_network": {"marginals"},
-    "mixture": set(),
-    "hmm": {"marginals"},
-    "linear_dynamical_system": {"marginals", "information", "enumeration"},
+    "network": {"cluster_annealing"},
+    "mixed_network": {"marginals", "cluster_annealing"},
+    "mixture": {"cluster_annealing"},
+    "hmm": {"marginals", "cluster_annealing"},
+    "linear_dynamical_system": {"marginals", "cluster_annealing", "information", "enumeration"},
 }
 PROTOCOLS = {
     "points": page.Points,
     "annealing": page.Annealing,
+    "cluster_annealing": page.ClusterAnnealing,
     "portions": page.Portions,
     "metropolis": page.Metropolis,
     "relabelings": page.Relabelable,
