@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -126,6 +126,24 @@ def rows_of(
 @dataclass(frozen=True, eq=False)
 class MixedReading(TableReading):
     """Rows of weight > 0, read; columns of numbers and of categories are nodes of a network."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return self.extent.n_missing == 0
+
+    @property
+    def nodes_with_tables(self) -> tuple:
+        """The columns of categories."""
+        return tuple(nodes_of(self.columns)[1])
+
+    def of_nodes(self, nodes: Collection) -> MixedReading:
+        """The reading without columns of numbers that are none of some nodes."""
+        ((values, weight),) = self.blocks
+        groups = self.columns.groups
+        kept = [k for k, group in enumerate(groups) if group.encoder is not None or group.name in nodes]
+        columns = replace(self.columns, groups=tuple(groups[k] for k in kept))
+        return replace(self, columns=columns, blocks=[([values[k] for k in kept], weight)])
 
     def emissions(self, dag: DAG) -> list[tuple[Group, Emission]]:
         """Each node that has an emission, in the family that its parents make it, and this emission."""

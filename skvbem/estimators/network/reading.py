@@ -54,6 +54,11 @@ class NetworkReading(Reading):
         """How much data these are."""
         return Extent(len(self.rows.names), self.n_rows, self.n_missing)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return not (self.rows.codes < 0).any()
+
     @cached_property
     def fingerprint(self) -> str:
         """The text that tells these rows, and how they are read, from others."""

@@ -24,7 +24,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.search._candidates import candidate, candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.readings import Readings
-from skvbem.search.families.family_scores import FamilyScores
+from skvbem.search.families.family_scores import Families
 from skvbem.search.families.sums import NEEDS_EVIDENCE, FamilySums, NotASum
 from skvbem.spaces.settings import canonical
 
@@ -127,7 +127,7 @@ class Job(ABC):
         """The record of a candidate whose scores are sums over families, without a fit; None where they are not."""
         return None
 
-    def family_scores(self, setting: Mapping, name: str) -> FamilyScores:
+    def family_scores(self, setting: Mapping, name: str) -> Families:
         """The families whose scores sum up to the score of that name, for a setting and others of unlike graphs.
 
         Raises
@@ -233,7 +233,7 @@ class EvidenceJob(Job):
             return None
         return Record(**known, score_seconds=(time.perf_counter() - began,))
 
-    def family_scores(self, setting: Mapping, name: str) -> FamilyScores:
+    def family_scores(self, setting: Mapping, name: str) -> Families:
         """The families whose scores sum up to the score of that name, for a setting and others of unlike graphs."""
         return self._sums.scores(setting, name)
 

@@ -24,6 +24,32 @@ from skvbem.models.network.completed_rows import CompletedRows
 _MAX_REMEMBERED_FAMILIES = 100_000
 
 
+class Families(Protocol):
+    """Scores of families of nodes; scores of graphs are sums of them."""
+
+    nodes: tuple
+    #: Whether sums are the evidence itself, where they are no penalized likelihood and nothing is hidden.
+    are_evidences: bool
+
+    @property
+    def place(self) -> Mapping[Hashable, int]:
+        """The places of nodes, by which families are asked for."""
+        ...
+
+    @property
+    def of_every_graph(self) -> float:
+        """What is added to the sum of every graph, nats."""
+        ...
+
+    def score(self, child: int, parents: int) -> float:
+        """The score of one family by the places of its nodes, the parents a mask of bits; -inf if there is none."""
+        ...
+
+    def grown(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:
+        """The scores of a family with one parent more, for each of some nodes."""
+        ...
+
+
 class FamilyPrior(Protocol):
     """The Dirichlet priors of all families that a node may have."""
 
@@ -61,6 +87,8 @@ class FamilyScores:
         Families remembered; those asked for longest ago are forgotten first.
     """
 
+    are_evidences = True
+
     def __init__(
         self,
         completed: CompletedRows,
@@ -79,9 +107,19 @@ class FamilyScores:
         self._remembered: OrderedDict[tuple[int, int], float] = OrderedDict()
         self.n_scored = 0
 
+    @property
+    def place(self) -> Mapping[Hashable, int]:
+        """The places of nodes in the completed rows."""
+        return self.completed.place
+
+    @property
+    def of_every_graph(self) -> float:
+        """H(q), which all graphs have in common."""
+        return self.completed.entropy
+
     def family(self, node: Hashable, parents: Iterable[Hashable]) -> float:
         """The score of one family, nats."""
-        place = self.completed.place
+        place = self.place
         mask = 0
         for parent in parents:
             mask |= 1 << place[parent]
@@ -89,7 +127,7 @@ class FamilyScores:
 
     def bound(self, dag: DAG) -> float:
         """H(q) plus the scores of a graph's families: a lower bound on its evidence, exact where nothing is hidden."""
-        return self.completed.entropy + sum(self.family(node, dag.parents(node)) for node in dag.nodes)
+        return self.of_every_graph + sum(self.family(node, dag.parents(node)) for node in dag.nodes)
 
     def score(self, child: int, parents: int) -> float:
         """The score of one family by the places of its nodes in the completed rows, the parents a mask of bits."""

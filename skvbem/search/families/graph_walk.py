@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem.graphs.dag import DAG
 from skvbem.search.families.edge_odds import EdgeOdds
-from skvbem.search.families.family_scores import FamilyScores
+from skvbem.search.families.family_scores import Families
 
 # Families of one child whose gains are remembered: as many numbers as there are nodes each.
 _MAX_REMEMBERED_GAINS = 4_000_000
@@ -33,15 +33,15 @@ class FamilyGraphs:
 
     Parameters
     ----------
-    scores : FamilyScores
+    scores : Families
         Of the nodes of the rules, and perhaps more.
     odds : EdgeOdds
     """
 
-    def __init__(self, scores: FamilyScores, odds: EdgeOdds):
+    def __init__(self, scores: Families, odds: EdgeOdds):
         self.scores = scores
         self.nodes = odds.rules.nodes
-        self._places = np.array([scores.completed.place[node] for node in self.nodes])
+        self._places = np.array([scores.place[node] for node in self.nodes])
         place = {node: k for k, node in enumerate(self.nodes)}
         rules = [odds.rules.parents[node] for node in self.nodes]
         self._possible = [sum(1 << place[parent] for parent in rule.possible) for rule in rules]
@@ -53,9 +53,7 @@ class FamilyGraphs:
         self._rows: OrderedDict[tuple[int, int], _Row] = OrderedDict()
         # the families of columns that the rules do not know, which have no parents
         known = set(self._places.tolist())
-        self._rest = scores.completed.entropy + sum(
-            scores.score(k, 0) for k in range(len(scores.nodes)) if k not in known
-        )
+        self._rest = scores.of_every_graph + sum(scores.score(k, 0) for k in range(len(scores.nodes)) if k not in known)
 
     def at(self, dag: DAG) -> Graph:
         """A graph over the nodes of the rules."""

@@ -11,15 +11,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skvbem._compat import validate_params
-from skvbem.evidence import SCORES, EvidenceScorer
+from skvbem.evidence import SCORES, EvidenceScorer, score_of
 from skvbem.evidence.base import Score
+from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
-from skvbem.search._candidates import candidate_to_look_at
-from skvbem.search.families.family_scores import FamilyScores, MaximizedLikelihood
+from skvbem.search._candidates import candidate, candidate_to_look_at
+from skvbem.search.families.family_scores import Families, FamilyScores, MaximizedLikelihood
+from skvbem.search.families.fitted_families import FittedFamilies
 from skvbem.spaces.settings import value_key
 
 #: What a score has to be, to be a sum over families, before anything else.
 NEEDS_EVIDENCE = "needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG"
+_NO_LATENTS = "needs complete data; there are latents"
 
 
 class NotASum(ValueError):
@@ -32,7 +35,7 @@ class FamilySums:
     Parameters
     ----------
     estimator : estimator
-    reading : NetworkReading or None
+    reading : NetworkReading, MixedReading or None
         Of all candidates; None if they read X in different ways.
     scorers : mapping of str to callable
     """
@@ -40,8 +43,9 @@ class FamilySums:
     def __init__(self, estimator: BaseEstimator, reading: Any, scorers: Mapping[str, Any]):
         self._estimator, self._reading, self._scorers = estimator, reading, scorers
         self._remembered: dict[Hashable, FamilyScores] = {}
+        self._fitted: dict[Hashable, FittedFamilies] = {}
 
-    def scores(self, setting: Mapping, name: str) -> FamilyScores:
+    def scores(self, setting: Mapping, name: str) -> Families:
         """The families whose scores sum up to the score of that name, for a setting and others of unlike graphs.
 
         Raises
@@ -53,9 +57,11 @@ class FamilySums:
 
     def record(self, setting: Mapping) -> dict[str, Any] | None:
         """What is known of a candidate whose scores are all sums, by fields of a `Record`; None where one is not."""
+        if not hasattr(self._estimator, "network"):  # sums are of fits, and a fit is what there is to know
+            return None
         try:
             estimator, key = self._given(setting), rest(setting)
-            every = {name: self._scores(estimator, key, name) for name in self._scorers}
+            every = {name: self._of_tables(estimator, key, name) for name in self._scorers}
         except NotASum:
             return None
         if self._may_be_refused or estimator.method == "map":  # whether there is a mode depends on the graph
@@ -79,20 +85,41 @@ class FamilySums:
             for scorer in self._scorers.values()
         )
 
-    @cached_property
-    def _is_complete(self) -> bool:
-        return not (self._reading.rows.codes < 0).any()
-
     def _given(self, setting: Mapping) -> Any:
         """The estimator of a setting, to look at."""
-        if self._reading is None or not hasattr(self._estimator, "network"):
+        if self._reading is None or not hasattr(self._estimator, "graph"):
             raise NotASum(NEEDS_EVIDENCE)
         return candidate_to_look_at(self._estimator, setting)
 
-    def _scores(self, estimator, key: Hashable, name: str) -> FamilyScores:
+    def _scores(self, estimator, key: Hashable, name: str) -> Families:
+        if hasattr(estimator, "network"):
+            return self._of_tables(estimator, key, name)
+        return self._by_fits(estimator, (key, name), name)
+
+    def _by_fits(self, estimator, key: Hashable, name: str) -> FittedFamilies:
+        """The families of a network that has more than tables."""
+        dag, latents = estimator.graph(self._reading)
+        if latents:
+            raise NotASum(_NO_LATENTS)
+        score = self._summed(name)
+        if key not in self._fitted:
+
+            def evaluation_of(graph: DAG):
+                return candidate(estimator, {"structure": graph}).evaluate(self._reading.of_nodes(graph.nodes))
+
+            def value_of(graph: DAG) -> float:
+                return float(score_of(evaluation_of(graph), score.name, self._scorers[name].options))
+
+            has_known_prior = evaluation_of(DAG(dag.nodes, {})).model.prior.hyperprior is None
+            needed = self._reading.nodes_with_tables
+            self._fitted[key] = FittedFamilies(dag.nodes, needed, value_of, has_known_prior)
+        return self._fitted[key]
+
+    def _of_tables(self, estimator, key: Hashable, name: str) -> FamilyScores:
+        """The families of a network of tables alone."""
         network = estimator.network(self._reading)
         if network.latents:
-            raise NotASum("needs complete data; there are latents")
+            raise NotASum(_NO_LATENTS)
         if network.ties:
             raise NotASum("needs a table of its own for every node; some are tied")
         if network.undirected is not None and network.given_prior != "bdeu":
@@ -105,7 +132,7 @@ class FamilySums:
 
     def _summed(self, name: str) -> Score:
         """The score of a name, if it is a sum over the families of complete rows."""
-        if not self._is_complete:
+        if not self._reading.is_complete:
             raise NotASum("needs complete data; some cells are missing")
         scorer = self._scorers[name]
         score = SCORES[scorer.kind] if isinstance(scorer, EvidenceScorer) else None

@@ -177,15 +177,13 @@ class Ranker:
         if not isinstance(given, EvidenceScorer) or not SCORES[given.kind].exact_if_complete:
             return False
         try:
-            for setting, _ in tried:
-                self.job.family_scores(setting, self.ranking)
+            return all(self.job.family_scores(setting, self.ranking).are_evidences for setting, _ in tried)
         except ValueError:  # it is no such sum, or the candidate cannot be fitted
             return False
-        return True
 
     def _among_all(self, ranking: Ranking, graphs: Graphs) -> Ranking:
         """The ranking with probabilities of candidates among all graphs of the space, tried or not."""
-        dags = [self.job.network(setting).dag for setting, _ in ranking.tried]  # type: ignore[attr-defined]
+        dags = [self.job.graph(setting)[0] for setting, _ in ranking.tried]  # type: ignore[attr-defined]
         best = ranking.order[0]
         return _with(
             ranking,

@@ -41,4 +41,17 @@ ERRORS = {
     "a search reports edges as if nothing were hidden": [
         ("return _posterior.Hidden(*job.graph(setting))", "return _posterior.Hidden(job.graph(setting)[0], {})")
     ],
+    "families of mixed networks are not less what their members score alone": [
+        (
+            "return value - self._of_needed - sum(self._alone.get(member, 0.0) for member in (*above, node))",
+            "return value - self._of_needed - self._alone.get(node, 0.0)",
+        )
+    ],
+    "bounds of mixed graphs are taken for evidences": [
+        (
+            "has_known_prior = evaluation_of(DAG(dag.nodes, {})).model.prior.hyperprior is None",
+            "has_known_prior = True",
+        )
+    ],
+    "gaps of mixed rows do not hinder sums over families": [("return self.extent.n_missing == 0", "return True")],
 }

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import comb, inf
+from typing import Protocol
 
 import numpy as np
 
@@ -27,10 +28,41 @@ from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
+from skvbem.search.families.family_scores import Families
 from skvbem.spaces.rules import EdgeRules
 
 # Sets of nodes are masks of an int64, and there are two to the power of their number.
 _MAX_NODES = 40
+# A fit of a small network, as operations of some nanoseconds.
+_OPERATIONS_OF_FIT = 1e5
+
+
+class LocalScores(Protocol):
+    """Scores of all families of some nodes."""
+
+    @property
+    def nodes(self) -> tuple:
+        """The nodes, whose places are bits of masks."""
+        ...
+
+    @property
+    def are_evidences(self) -> bool:
+        """Whether sums are the evidence itself, where they are no penalized likelihood."""
+        ...
+
+    def n_operations(self, rules: EdgeRules) -> float:
+        """How many operations, of some nanoseconds each, the scores that rules allow take about."""
+        ...
+
+    def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
+        """The scores of each node's families, nats, (2 ** (n_nodes - 1),), node after node; any where rules have none.
+
+        Raises
+        ------
+        TooLargeError
+            If this would take more memory, in bytes.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +88,65 @@ class CompleteData:
     priors: Sequence[EqualConcentration]
     per_parameter: float = 0.0
 
+    are_evidences = True
+
+    def n_operations(self, rules: EdgeRules) -> float:
+        """How many operations, of some nanoseconds each, the scores that rules allow take about."""
+        (n, n_rows), most = self.codes.shape, _most_parents(rules)
+        return float(sum(comb(n, size) for size in range(min(most + 1, n) + 1))) * n_rows
+
+    def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
+        """The scores of each node's families, nats, from sums over joint values of sets of columns."""
+        kinds = _kinds(self)
+        _check_memory(self, len(kinds), max_memory)
+        sums = np.full((1 << len(self.nodes), len(kinds)), np.nan)
+        strength, shared = (np.array(column) for column in zip(*kinds))
+        most = _most_parents(rules) + 1
+        fill_sums(self.codes, self.cardinalities, self.weight, strength, shared.astype(np.uint8), most, sums)
+        for k in range(len(self.nodes)):
+            yield _local_scores(self, sums, kinds, k)
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyByFamily:
+    """Scores that are asked for one by one, as those of families that are fitted.
+
+    Parameters
+    ----------
+    nodes : tuple
+    families : Families
+        Of these nodes.
+    """
+
+    nodes: tuple
+    families: Families
+
+    @property
+    def are_evidences(self) -> bool:
+        """Whether sums are the evidence itself, where they are no penalized likelihood."""
+        return self.families.are_evidences
+
+    def n_operations(self, rules: EdgeRules) -> float:
+        """How many operations, of some nanoseconds each, the scores that rules allow take about."""
+        sets = ((len(rule.possible - rule.required), rule.most - len(rule.required)) for rule in rules.parents.values())
+        return _OPERATIONS_OF_FIT * sum(comb(n, size) for n, most in sets for size in range(min(n, most) + 1))
+
+    def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
+        """The scores of each node's families, nats; -inf where rules have none."""
+        _check_tables(len(self.nodes), 8.0 * 2.0 ** len(self.nodes) * (len(self.nodes) / 2 + 4), max_memory)
+        places = np.array([self.families.place[node] for node in self.nodes])
+        for k, place in enumerate(places.tolist()):
+            others = np.delete(places, k).tolist()
+            scores = np.where(log_odds_of_families(self.nodes, rules, {}, k) > -inf, 0.0, -inf)
+            for mask in np.flatnonzero(scores > -inf).tolist():
+                parents = sum(1 << other for bit, other in enumerate(others) if mask >> bit & 1)
+                scores[mask] = self.families.score(place, parents)
+            scores[np.isfinite(scores)] += self.families.of_every_graph / len(self.nodes)
+            yield scores
+
 
 def best_dag(
-    data: CompleteData,
+    data: LocalScores,
     rules: EdgeRules,
     log_odds: Mapping[tuple[Hashable, Hashable], float] | None = None,
     max_memory: float = inf,
@@ -67,7 +155,7 @@ def best_dag(
 
     Parameters
     ----------
-    data : CompleteData
+    data : LocalScores
     rules : EdgeRules
         Over the nodes of the data.
     log_odds : mapping of (parent, child) to float, optional
@@ -90,7 +178,7 @@ def best_dag(
 
 
 def all_local_scores(
-    data: CompleteData, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float], max_memory: float
+    data: LocalScores, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float], max_memory: float
 ) -> Iterator[np.ndarray]:
     """The scores of each node's families with their edges' log odds, nats, (2 ** (n_nodes - 1),), node after node.
 
@@ -99,15 +187,13 @@ def all_local_scores(
     data, rules, log_odds, max_memory
         As in `best_dag`.
     """
-    most = max((rules.parents[node].most for node in data.nodes), default=0)
-    kinds = _kinds(data)
-    _check_memory(data, len(kinds), max_memory)
-    sums = np.full((1 << len(data.nodes), len(kinds)), np.nan)
-    strength, shared = (np.array(column) for column in zip(*kinds))
-    fill_sums(data.codes, data.cardinalities, data.weight, strength, shared.astype(np.uint8), most + 1, sums)
-    for k in range(len(data.nodes)):
+    for k, scores in enumerate(data.of_nodes(rules, max_memory)):
         of_edges = log_odds_of_families(data.nodes, rules, log_odds, k)
-        yield np.where(of_edges > -inf, _local_scores(data, sums, kinds, k) + of_edges, -inf)
+        yield np.where(of_edges > -inf, scores + of_edges, -inf)
+
+
+def _most_parents(rules: EdgeRules) -> int:
+    return max((rule.most for rule in rules.parents.values()), default=0)
 
 
 def log_odds_of_families(
@@ -149,7 +235,11 @@ def _check_memory(data: CompleteData, n_kinds: int, max_memory: float) -> None:
     n, (_, n_rows) = len(data.nodes), data.codes.shape
     widest = int(data.cardinalities.max(initial=1))
     # sums, best families (and what they are made from, one node at a time), best sets; groups of rows at every level
-    n_bytes = 8.0 * 2.0**n * (n_kinds + n / 2 + 4 + 1) + n_rows * (12.0 * (n + 2) + 4.0 * widest + 24.0)
+    of_rows = n_rows * (12.0 * (n + 2) + 4.0 * widest + 24.0)
+    _check_tables(n, 8.0 * 2.0**n * (n_kinds + n / 2 + 4 + 1) + of_rows, max_memory)
+
+
+def _check_tables(n: int, n_bytes: float, max_memory: float) -> None:
     if n > _MAX_NODES or n_bytes > max_memory:
         raise TooLargeError(
             f"The best of all graphs over {n} nodes takes {n_bytes:.3g} bytes to find; {max_memory:.3g} are allowed. "

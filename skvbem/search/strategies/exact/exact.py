@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb, inf
+from math import inf
 from typing import NoReturn
 
 import numpy as np
@@ -12,19 +12,26 @@ from skvbem.evidence import SCORES
 from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import Job
 from skvbem.search.families.edge_odds import EdgeOdds
+from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.families.sums import NotASum
 from skvbem.search.strategies.base import Problem, Strategy
-from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
+from skvbem.search.strategies.exact.best_dag import CompleteData, FamilyByFamily, LocalScores, best_dag
 from skvbem.search.strategies.exact.sum_of_dags import MAX_NODES, GraphPosterior, graph_posterior
 from skvbem.search.strategies.landscapes import SummedGraphs
 from skvbem.spaces import Space
 from skvbem.spaces.priors import StructurePrior
 from skvbem.spaces.structures import StructureSpace
 
+# Operations of families that are fitted for a sum over graphs alone, of some nanoseconds each.
+_MAX_OPERATIONS_OF_FITS = 2e8
+
 
 @dataclass(frozen=True)
 class Exact(Strategy):
     """Finds the best graph of a `DAGSpace` without latents by dynamic programming, for complete data and some 20 nodes.
+
+    Networks of mixed columns (`VBNetwork`) are searched so, too: each family that the space allows is fitted once.
+    Ten nodes take a minute. Families that there cannot be, such as numbers above categories, are left out.
 
     The table of the search has the best graph first, then the best ones near it, up to a hundred in all, that moves of
     edges lead to from graph to graph: the posterior is over them.
@@ -68,10 +75,8 @@ class Exact(Strategy):
             data, odds = _families(space, job, ranking, prior)
         except NotASum:
             return inf
-        n, n_rows = data.codes.shape
-        most = max((rule.most for rule in odds.rules.parents.values()), default=0)
-        n_sets = sum(comb(n, size) for size in range(min(most + 1, n) + 1))
-        return float(n_sets) * n_rows + float(n) ** 2 * 2.0**n
+        n = len(data.nodes)
+        return data.n_operations(odds.rules) + float(n) ** 2 * 2.0**n
 
     def search(self, problem: Problem) -> None:
         """Try the best graph of the space, found by dynamic programming."""
@@ -90,8 +95,8 @@ class Exact(Strategy):
             graphs.conclude()
 
 
-def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tuple[CompleteData, EdgeOdds]:
-    """Rows of the nodes of a space, with the priors and the penalty of their families, and the odds of edges.
+def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tuple[LocalScores, EdgeOdds]:
+    """The scores of all families of the nodes of a space, and the odds of edges.
 
     Raises
     ------
@@ -103,6 +108,8 @@ def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tu
     scores, odds = job.family_scores(next(iter(space)), ranking), EdgeOdds.of(prior, space.rules)
     if odds is None:
         raise NotASum(f"needs a prior over structures that is uniform or an EdgePrior. Got {prior!r}")
+    if not isinstance(scores, FamilyScores):
+        return FamilyByFamily(tuple(space.observed), scores), odds
     priors = []
     for node in space.observed:
         equal = scores.prior.equal_concentration(node)
@@ -137,7 +144,10 @@ def posterior_over_space(space: Space, job: Job, ranking: str, prior: StructureP
         data, odds = _families(space, job, ranking, prior)
     except NotASum:
         return None
-    return graph_posterior(data, odds.rules, odds.log_odds) if len(data.nodes) <= MAX_NODES else None
+    is_long = isinstance(data, FamilyByFamily) and data.n_operations(odds.rules) > _MAX_OPERATIONS_OF_FITS
+    if len(data.nodes) > MAX_NODES or not data.are_evidences or is_long:
+        return None
+    return graph_posterior(data, odds.rules, odds.log_odds)
 
 
 def _refuse(why: str) -> NoReturn:

@@ -31,7 +31,7 @@ import numpy as np
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.search.strategies.exact.best_dag import (
-    CompleteData,
+    LocalScores,
     all_local_scores,
     best_of_sets,
     best_of_subsets,
@@ -101,13 +101,13 @@ class GraphPosterior:
 
 
 def graph_posterior(
-    data: CompleteData, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float]
+    data: LocalScores, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float]
 ) -> GraphPosterior:
     """The posterior over all graphs that obey rules.
 
     Parameters
     ----------
-    data : CompleteData
+    data : LocalScores
     rules : EdgeRules
         Over the nodes of the data.
     log_odds : mapping of (parent, child) to float

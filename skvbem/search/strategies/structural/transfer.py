@@ -73,4 +73,4 @@ def _splits(completed: CompletedRows, latent: Hashable, dag: DAG) -> Iterator[Co
 def _bound_near(scores: FamilyScores, latent: Hashable, dag: DAG, known: Mapping[Hashable, int]) -> float:
     """The part of the bound that the states of a latent change; latents still to come have no say."""
     families = [(node, [p for p in dag.parents(node) if p in known]) for node in (latent, *dag.children(latent))]
-    return scores.completed.entropy + sum(scores.family(node, parents) for node, parents in families if node in known)
+    return scores.of_every_graph + sum(scores.family(node, parents) for node, parents in families if node in known)
