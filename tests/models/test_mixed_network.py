@@ -242,14 +242,18 @@ def test_predictive_densities_are_ratios_of_evidences(case, rng):
         assert of_class == approx(np.exp(joint - np.logaddexp.reduce(joint)), rel=1e-9)
 
 
+def told_apart(instance, rng):
+    """A posterior whose components are unlike, so that emissions tell states apart, as those of a prior do not."""
+    return instance.model.prior + random_starts(instance.model, instance.compile(), 1, rng)[:, 0]
+
+
 def test_posteriors_of_several_nodes_are_the_joint_ones(rng):
     """The sum over a node is the posterior of the others; what is observed is certain."""
     case = MixedNetworkCase("measurements", "full", "diag")
     for k in range(4):
         instance = case.dozens(rng, k)
         rows = instance.compile().source
-        model = instance.model
-        predictive = Predictive(model, None, model.prior.mode())
+        predictive = Predictive(instance.model, None, told_apart(instance, rng).mode())
         nodes = [node for node in ("h", "g", "c") if node in instance.parents]
         joint = predictive.posteriors(rows, nodes).reshape(len(rows), *(3 if node == "c" else 2 for node in nodes))
         assert joint.reshape(len(rows), -1).sum(axis=1) == approx(1.0, rel=1e-12)
@@ -266,7 +270,8 @@ def test_joint_modes_are_those_of_joint_posteriors(rng):
     for k in range(8):
         instance = case.dozens(rng, k)
         model, rows = instance.model, instance.compile().source
-        predictive = Predictive(model, model.prior) if k % 2 else Predictive(model, None, model.prior.mode())
+        posterior = told_apart(instance, rng)
+        predictive = Predictive(model, posterior) if k % 2 else Predictive(model, None, posterior.mode())
         nodes = [node for node in ("h", "g", "c") if node in instance.parents]
         modes = predictive.joint_modes(rows, nodes)
         joint = predictive.posteriors(rows, nodes)
@@ -286,7 +291,7 @@ def test_one_pass_answers_for_all_groups_of_nodes(rng):
         for each in instance.rows.values():
             each.values[::3] = -1 if each.values.dtype.kind == "i" else np.nan
         rows = instance.compile().source
-        predictive = Predictive(instance.model, instance.model.prior)
+        predictive = Predictive(instance.model, told_apart(instance, rng))
         groups = [["h"], ["c"], ["c", "h"], []]
         for group, posterior in zip(groups, predictive.all_posteriors(rows, groups)):
             assert posterior == approx(predictive.posteriors(rows, group), rel=1e-9, abs=1e-12)
