@@ -49,7 +49,7 @@ print(bound, bic, sep="\n")
 # - *As published*: a chain starts at tables drawn from the prior. Step by step the data count more, from nothing to
 #   everything. At each step all tables are changed a little at random, and the change is kept or taken back (the
 #   Metropolis rule). This is ``kind="ais_metropolis"``.
-# - *Ours*: a chain starts near the fit, at tables drawn from the variational posterior made wider, and turns step by
+# - *Ours*: a chain starts near the fit, at tables drawn from the variational posterior made wider. It turns step by
 #   step into a Gibbs sampler, which draws hidden states given tables and tables given hidden states. Nothing is taken
 #   back, and nothing has to be found that the fit has found before. This is ``kind="ais"``.
 #

@@ -310,9 +310,10 @@ class EvidenceEstimator(VBEstimator):
             The data of the fit, rows in any order.
         n_draws : int, default=1000
         method : {"draws", "linear_response", "vb"}, default="draws"
-            Exact draws, by Gibbs chains that start from what the starts of the fit have found, and run until they agree
-            and their draws are worth half as many independent ones; draws with the means of q(theta) and the
-            covariances of linear response; draws from q(theta), which vary too little where labels overlap.
+            "draws" are exact, by Gibbs chains. The chains start from what the starts of the fit have found, and run
+            until they agree and their draws are worth half as many independent ones. "linear_response" draws with the
+            means of q(theta) and the covariances of linear response. "vb" draws from q(theta), which vary too little
+            where labels overlap.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`; whole numbers for ``method="draws"``.
         n_chains : int, default=32
@@ -379,21 +380,21 @@ class EvidenceEstimator(VBEstimator):
         level : float, default=0.95
             Mass of each interval.
         method : {"draws", "linear_response", "vb"}, default="draws"
-            From draws of the posterior, which cover as they should; from linear response, at little cost, which is too
-            narrow where labels overlap and rows are few; or the quantiles of q(theta), which are too narrow wherever
-            labels overlap. The last needs no X; :doc:`/user_guide/intervals` has how often each covers.
+            "draws" of the posterior cover as they should. "linear_response" costs little, and is too narrow where
+            labels overlap and rows are few. "vb" takes the quantiles of q(theta), which are too narrow wherever labels
+            overlap; it needs no X. :doc:`/user_guide/intervals` says how often each covers.
         n_draws : int, default=2000
-            Draws that quantiles are those of.
+            Number of draws from which quantiles are taken.
         sample_weight, random_state, **where
             As of `sample_posterior`.
 
         Returns
         -------
         dict of str to dict of str to tuple of two ndarrays
-            By group of columns and name, the lower and upper ends, of the shapes of `parameters_`; those of a mixture
-            have the "weights" under "mixture", those of a chain "startprob" and "transmat" under "chain" (0 where there
-            is no transition), those of a network a table per node under "tables". Quantiles of q(theta) are there where
-            they have a form: not those of covariances.
+            By group of columns and name, the lower and upper ends, of the shapes of `parameters_`. A mixture has its
+            "weights" under "mixture". A chain has "startprob" and "transmat" under "chain" (0 where there is no
+            transition). A network has a table per node under "tables". Quantiles of q(theta) exist only where they
+            have a form; covariances have none.
 
         Raises
         ------

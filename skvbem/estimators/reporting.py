@@ -56,10 +56,10 @@ class ReportingEstimator(EvidenceEstimator):
         level : float, default=0.95
             Mass of each interval.
         method : {"auto", "draws", "linear_response", "vb"}, default="auto"
-            As of `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say,
-            and linear response where rows cannot be drawn, since weights are no whole numbers or rows come in blocks;
-            after ``method="map"`` or "ml" of the estimator `standard_errors`. The summary says which. "vb" needs no X,
-            and is too narrow where states overlap.
+            As in `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say.
+            It takes linear response where rows cannot be drawn, since weights are no whole numbers or rows come in
+            blocks. If the estimator has ``method="map"`` or "ml", it takes `standard_errors`. The summary says which.
+            "vb" needs no X, and is too narrow where states overlap.
         draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
             What `sample_posterior`, `bootstrap` or `standard_errors` returned: intervals are then from these, and X is
             not needed.

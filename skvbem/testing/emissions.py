@@ -43,10 +43,10 @@ def check_emission(
 ) -> list[Report]:
     r"""Hold an emission to the laws of `skvbem.emissions.base`.
 
-    At a point, the log likelihood is that of the definition, and a missing cell is the sum or integral over its values;
-    a row without cells says nothing; blocks add up; with one component the bound is the evidence of complete data,
-    which is the product of the predictions of each row after the ones before [Beal (2.98), (2.99)]; predictions sum to
-    one; draws, quantiles and drawn completions have the moments that they should have.
+    At a point, the log likelihood is that of the definition, and a missing cell is the sum or integral over its
+    values. A row without cells says nothing. Blocks add up. With one component the bound is the evidence of complete
+    data. This evidence is the product of the predictions of each row after the ones before [Beal (2.98), (2.99)].
+    Predictions sum to one. Draws, quantiles and drawn completions have the moments that they should have.
 
     Parameters
     ----------

@@ -83,10 +83,10 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     map_basis : {"natural", "probability"}, default="natural"
         Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
     predictive : {"mean", "vb", "average"}, default="mean"
-        Probability of sequences after ``method="vb"``, where the average over q(theta) has no closed form: at the
-        published parameters, which are posterior means; at the point of VB, :math:`e^{\langle\ln\theta\rangle}`, which
-        gives a lower bound on the average; or the average over `n_draws` draws. States are told at the published
-        parameters, with "vb" at that point.
+        What takes the place of the average over q(theta) in probabilities of sequences, after ``method="vb"``: the
+        average has no closed form. "mean" takes the published parameters, which are posterior means. "vb" takes the
+        point of VB, :math:`e^{\langle\ln\theta\rangle}`, which gives a lower bound on the average. "average" takes
+        `n_draws` draws. States are inferred at the published parameters, with "vb" at its point.
     n_draws : int, default=100
         Draws of ``predictive="average"``.
     n_init : int, default=10

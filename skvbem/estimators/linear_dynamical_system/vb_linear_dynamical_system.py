@@ -76,9 +76,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     offset_precision_prior : float, default=0.01
         Precision of a column's offset about its mean, in units of that of the noise.
     initial : {"unit", "learned"}, default="unit"
-        What first states of sequences are drawn from: a normal distribution of mean 0 and the identity as its
-        covariance, or one of a mean and a covariance that are learned, which is worth it where there are many
-        sequences. Their prior is that of `skvbem.models.linear_dynamical_system.first_states.round_prior`.
+        Distribution of the first states of sequences. "unit" is normal with mean 0 and the identity as its covariance.
+        "learned" has a mean and a covariance that are learned, which is worth it where there are many sequences. Their
+        prior is that of `skvbem.models.linear_dynamical_system.first_states.round_prior`.
     prune : bool, default=True
         With ``learn_prior="ard"``, whether states are taken away where the bound rises by it.
     method : {"vb", "map", "ml"}, default="vb"
@@ -278,7 +278,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         lengths : array-like of int, default=None
             Rows of each sequence, one after the other.
         inputs : array-like of shape (n_rows, n_inputs), or list of these, default=None
-            What moves states besides those of the step before; that of a first step is not used.
+            What moves states besides the states of the step before; the input of a first step is not used.
         output_inputs : array-like of shape (n_rows, n_output_inputs), or list of these, default=None
             What columns depend on besides the states of their step.
 
