@@ -77,9 +77,9 @@ class EvidenceEstimator(VBEstimator):
         reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
         if reading.fingerprint != self._scored_run().fingerprint:
             raise ValueError(
-                f"The evidence is that of the data a {type(self).__name__} was fitted to, and so is the posterior; X "
-                "(or sample_weight) is other data, as it is in the test folds of a cross-validation. Fit X for its "
-                "evidence or posterior, or use score_samples for the log predictive probability of new rows."
+                f"The evidence and the posterior of this {type(self).__name__} belong to the data of its fit. X (or "
+                "sample_weight) holds other data, as the test folds of a cross-validation do. Fit X for its evidence "
+                "or posterior, or use score_samples for the log predictive probability of new rows."
             )
         return reading
 
@@ -100,7 +100,7 @@ class EvidenceEstimator(VBEstimator):
         fitted, run = replace(self._fitted_, form=posteriors.VB), self._scored_run()
         like = self.read(X, None, sample_weight, columns=fitted.columns, **where)
         if like.are_in_blocks:
-            raise TypeError("Data are simulated like rows in memory; X comes in blocks. Give one of the blocks.")
+            raise TypeError("Data can be simulated only like rows in memory; X comes in blocks. Give one block.")
         if not like.has_whole_weights:
             raise ValueError("Data can be simulated only like rows, or sequences, of whole-number weights.")
         like = like.one_by_one()
@@ -445,7 +445,7 @@ class EvidenceEstimator(VBEstimator):
         """The run that made the fit at hand."""
         if not hasattr(self, "_run_"):
             raise ValueError(
-                f"Scores of the evidence are those of one fit to all data; this {type(self).__name__} was updated by "
-                "partial_fit. Its 'batch_lower_bound_' bounds the last batch given the past; fit all data for a score."
+                f"Scores of the evidence need one fit to all data; this {type(self).__name__} was updated by "
+                "partial_fit. Its 'batch_lower_bound_' bounds the last batch given the past. Fit all data for a score."
             )
         return self._run_

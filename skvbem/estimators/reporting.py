@@ -167,8 +167,8 @@ class ReportingEstimator(EvidenceEstimator):
         check_count("max_states", "standard_errors", max_states)
         if self._fitted_.form.density:
             raise ValueError(
-                "standard_errors are those of a point, and this fit by 'vb' is a posterior: take credible_intervals, "
-                "or fit with method='ml' or 'map'."
+                "standard_errors belong to fits that are points, and this fit by 'vb' is a posterior. Take "
+                "credible_intervals, or fit with method='ml' or 'map'."
             )
         return standard_errors(self._fitted_, self.evaluation(X, sample_weight, **where), int(max_states))
 

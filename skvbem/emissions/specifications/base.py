@@ -189,7 +189,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         ValueError
             If there is none; the message goes on after the names of both.
         """
-        raise ValueError("there is no conjugate prior for a family of that kind whose parameters hang on numbers")
+        raise ValueError("there is no conjugate prior for a family of that kind whose parameters depend on numbers")
 
     def further_rows(
         self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None

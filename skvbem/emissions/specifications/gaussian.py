@@ -121,7 +121,8 @@ class Gaussian(NormalSpecification):
         """A regression; of one column with default priors, which a regression has otherwise."""
         if len(names) > 1 or repr(self) not in _AT_DEFAULTS:
             raise ValueError(
-                "Gaussian there is a regression, with a noise and priors of its own. Give Regression() as its emission"
+                "a Gaussian node with such parents is a regression, with priors of its own. Give Regression() as its "
+                "emission"
             )
         return Regression(list(covariates))
 

@@ -230,8 +230,8 @@ class VBNetwork(LatentNodesEstimator):
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         if groups.covariates:
             raise ValueError(
-                f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do: leave them out, "
-                "and make their nodes parents in the 'structure'."
+                f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do this: leave "
+                "'covariates' out, and make their nodes parents in the 'structure'."
             )
         return MixedReading(groups, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
 
@@ -369,7 +369,9 @@ class VBNetwork(LatentNodesEstimator):
         TypeError
             Always.
         """
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
+        raise TypeError(
+            f"Scores of {type(self).__name__} cannot take the parameters that made the data. Leave 'tables' out."
+        )
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
