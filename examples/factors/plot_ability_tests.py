@@ -46,8 +46,8 @@ plt.show()
 # %%
 # What the classical test says
 # ----------------------------
-# The test compares as many factors with any covariance matrix. It refuses one factor (:math:`\chi^2 = 75` on 9
-# degrees of freedom) and has nothing against two. Of three there is no freedom left to test.
+# The test compares as many factors with any covariance matrix. It refuses one factor (:math:`\chi^2 = 75` on 9 degrees
+# of freedom) and has nothing against two. With three factors there is no freedom left to test.
 
 fits = {q: VBFactorAnalysis(q, rotation="promax", random_state=0).fit(X, sample_weight=weight) for q in (1, 2)}
 indices = {q: fit.fit_indices(X, weight) for q, fit in fits.items()}

@@ -44,7 +44,7 @@ class BootstrapDraws(Draws):
     has_spikes : ndarray of bool, shape (n_draws,)
         Which fits by maximum likelihood ended with a component without width, or of no more rows than columns.
     at : callable, optional
-        Of natural parameters (n_cells,) to an estimator that has them.
+        Takes natural parameters (n_cells,) and returns an estimator that has them.
     """
 
     parameters: Parameters

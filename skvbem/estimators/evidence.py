@@ -54,7 +54,7 @@ class EvidenceEstimator(VBEstimator):
         sample_weight : array-like, default=None
             As in `fit`.
         random_state : int, RandomState instance or None, default=None
-            Of scores that draw.
+            Seed of scores that draw.
         **where
             As in `fit`.
 
@@ -193,9 +193,9 @@ class EvidenceEstimator(VBEstimator):
             Name of a score in `skvbem.evidence.SCORES`, such as "ais" (the most exact one for data of any size),
             "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
         random_state : int, RandomState instance or None, default=None
-            Of scores that draw; by default they follow from the seed of the fit.
+            Seed of scores that draw; by default it follows from the seed of the fit.
         **options
-            Of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
+            Options of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
             "ais_metropolis", are given as a mapping of nodes to tables.
 
         Returns
@@ -323,7 +323,7 @@ class EvidenceEstimator(VBEstimator):
         random_state : int, RandomState instance or None, default=None
             By default draws follow from the seed of the fit.
         **where
-            Of sequences, `sequence_id` or `lengths` as in `fit`.
+            For sequences, `sequence_id` or `lengths` as in `fit`.
 
         Returns
         -------

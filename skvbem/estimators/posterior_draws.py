@@ -49,7 +49,7 @@ class PosteriorDraws(Draws):
     converged : bool
         Whether chains agreed in the end, and their draws were worth at least half of their number.
     at : callable, optional
-        Of natural parameters (n_cells,) to an estimator that has them.
+        Takes natural parameters (n_cells,) and returns an estimator that has them.
     """
 
     parameters: Parameters

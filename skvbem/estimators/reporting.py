@@ -119,8 +119,8 @@ class ReportingEstimator(EvidenceEstimator):
         Returns
         -------
         PosteriorDraws
-            Of the posterior; of linear response where rows cannot be drawn, since weights are no whole numbers or rows
-            come in blocks.
+            Draws of the posterior, or of linear response where rows cannot be drawn, since weights are no whole
+            numbers or rows come in blocks.
         """
         reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
         drawable = reading.has_whole_weights and not reading.are_in_blocks
@@ -139,7 +139,7 @@ class ReportingEstimator(EvidenceEstimator):
         max_states : int, default=4096
             Most joint states of what is hidden in one row, which are summed over.
         **where
-            Of sequences, `sequence_id` or `lengths` as in `fit`.
+            For sequences, `sequence_id` or `lengths` as in `fit`.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class ReportingEstimator(EvidenceEstimator):
         n_jobs : int, default=None
             Processes of joblib; draws do not depend on it, nor on the order of rows.
         **where
-            Of sequences, `sequence_id` or `lengths` as in `fit`.
+            For sequences, `sequence_id` or `lengths` as in `fit`.
 
         Returns
         -------

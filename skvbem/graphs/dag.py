@@ -248,7 +248,7 @@ class DAG:
         ----------
         graph : UndirectedGraph, undirected networkx graph or iterable of (node, node)
         priority : mapping of node to float, optional
-            Of nodes that might come next, those of the largest number come first (nodes without one have 0), then
+            Among nodes that might come next, the largest number comes first (nodes without one have 0), then
             those that are named first. Edges lead from earlier to later nodes.
 
         Raises

@@ -152,7 +152,7 @@ class UndirectedGraph:
         Parameters
         ----------
         priority : mapping of node to float, optional
-            Of nodes that might come next, those of the largest number come first (nodes without one have 0).
+            Among nodes that might come next, the largest number comes first (nodes without one have 0).
 
         Raises
         ------

@@ -165,7 +165,7 @@ class StructureSearchCV(
     stopped_by_ : str
         "max_candidates", "time_limit" or "stopped" (a callback) if candidates were left untried, else "".
     n_features_in_, feature_names_in_, classes_
-        Of `best_estimator_`, if it has them.
+        The attributes of `best_estimator_`, if it has them.
 
     Notes
     -----

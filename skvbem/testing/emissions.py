@@ -59,7 +59,7 @@ def check_emission(
     log_density : callable, optional
         The definition, nats: of a row, parameters by name, and the number of a component; of observed cells alone.
     cells : callable, optional
-        Of a row and the number of a column: the values a missing cell may take, None for any float.
+        Takes a row and the number of a column, and returns the values of a missing cell; None for any float.
     refused : float, optional
         A cell that no member of the family can make.
     laws : iterable of str, optional
@@ -69,7 +69,7 @@ def check_emission(
     Returns
     -------
     list of Report
-        Of the rows whole and of those with gaps.
+        Reports on the rows whole, and on the rows with gaps.
 
     Raises
     ------

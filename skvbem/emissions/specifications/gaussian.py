@@ -46,7 +46,7 @@ class Gaussian(NormalSpecification):
     mean_precision_prior : float or "hierarchical", default="hierarchical"
         How many rows `mean_prior` weighs; "hierarchical" has it learned from how far apart the components are.
     degrees_of_freedom_prior : float, default=None
-        Of precisions, more than d - 1 where d columns share a matrix. By default d there, and 1 for each variance of
+        For precisions; more than d - 1 where d columns share a matrix. By default d there, and 1 for each variance of
         "diag" and "spherical"; d + 2 and 3 under a hierarchical `covariance_prior`.
     covariance_prior : array-like, "hierarchical" or None, default="hierarchical"
         Prior covariance of a component, (d, d) for "full" and "tied", (d,) for "diag", a number for "spherical".

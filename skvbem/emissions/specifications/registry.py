@@ -40,7 +40,7 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
     Parameters
     ----------
     name : str
-        Of the family, an identifier such as "geometric".
+        Name of the family, an identifier such as "geometric".
     specification : subclass of EmissionSpecification
         A class whose parameters all have defaults.
 

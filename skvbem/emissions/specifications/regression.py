@@ -36,7 +36,7 @@ class Regression(NormalSpecification):
         How sure the prior is that coefficients are 0; "hierarchical" has it learned from all components, for each
         regressor of each column.
     degrees_of_freedom_prior : float, default=None
-        Of the precision of each noise: 3 under a hierarchical `variance_prior`, and 1 under a known one by default.
+        For the precision of each noise: by default 3 under a hierarchical `variance_prior`, and 1 under a known one.
     variance_prior : float, array-like of shape (n_columns,), "hierarchical" or None, default="hierarchical"
         Prior variance of the noise of each column; "hierarchical" has it learned from all components. None is the
         variance of the column.

@@ -106,7 +106,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     max_memory : float, default=4e9
         Bytes that an answer may take.
     random_state : int, RandomState instance or None, default=None
-        Of starts and draws.
+        Seed of starts and draws.
     n_jobs : int, default=None
         Threads; the result does not depend on them.
     warm_start : bool, default=False
@@ -137,9 +137,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     n_components_ : int
         States that were not taken away.
     spectral_radius_ : float
-        Of A: states grow without limit above 1.
+        Largest absolute value of an eigenvalue of A; above 1 states grow without limit.
     lower_bound_ : float
-        Of the log evidence, nats (VB).
+        Lower bound on the log evidence, nats (VB).
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
@@ -540,7 +540,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     def score_samples(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *, return_error=False):
         """Log predictive density of each sequence, nats, what is missing integrated out.
 
-        Of VB that which the `predictive` parameter says.
+        After VB it is the density that the `predictive` parameter names.
 
         Parameters
         ----------
@@ -655,7 +655,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         lengths : int or array-like of int, default=1
             Steps of one sequence, or of each of several.
         inputs, output_inputs : array-like of shape (n_steps, n_inputs), default=None
-            Of all steps, one sequence after the other, if the fit has inputs.
+            Inputs of all steps, one sequence after the other, if the fit has inputs.
         random_state : int, RandomState instance or None, default=None
             By default the estimator's own `random_state`.
 

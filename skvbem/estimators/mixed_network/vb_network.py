@@ -116,7 +116,7 @@ class VBNetwork(LatentNodesEstimator):
     n_samples_ : float
         Sum of the weights of the rows.
     treewidth_ : int
-        Of the widest part that had to be summed over.
+        Treewidth of the widest part that had to be summed over.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X has string column names.

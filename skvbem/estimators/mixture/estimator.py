@@ -41,8 +41,8 @@ class MixtureEstimator(EmissionEstimator):
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
-            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. Of rows in blocks
-            (see `blocks_of`) one block at a time is in memory.
+            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. If rows come in
+            blocks (see `blocks_of`), one block at a time is in memory.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None

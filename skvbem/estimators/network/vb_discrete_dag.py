@@ -153,7 +153,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     prior_ : dict of node to LabeledTable
         Prior concentrations, as learned if `learn_prior`.
     structure_ : DAG
-        Nodes in the order latents, then columns. Of an undirected structure, one directed graph that says the same:
+        Nodes in the order latents, then columns. For an undirected structure, one directed graph that says the same:
         nodes with many missing cells have no children as far as possible.
     cliques_ : tuple of tuple
         The cliques of the network, if the structure was given as an undirected graph.
@@ -177,7 +177,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     n_rows_all_missing_ : int
         Rows without any observed cell; they are kept and change nothing.
     treewidth_ : int
-        Of the widest part that had to be summed over.
+        Treewidth of the widest part that had to be summed over.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X has string column names.

@@ -81,7 +81,7 @@ class ClassProfileDisplay:
             The data of the fit, for intervals by draws from the posterior, by linear response where rows cannot be
             drawn, or after ``method="map"`` and "ml" by the observed information. Without X and `draws` there are none.
         latent : node, default=None
-            Of a network, the latent whose states are the classes; columns are averaged over what else they depend on,
+            The latent of a network whose states are the classes; columns are averaged over what else they depend on,
             without intervals. By default the one latent there is, above all columns.
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default all, as in the table.

@@ -46,7 +46,7 @@ class StatePathDisplay:
     Attributes
     ----------
     axes_ : ndarray of shape (n_columns + 2,) of matplotlib Axes
-        Of the columns, the path, and the probabilities.
+        Axes of the columns, the path, and the probabilities.
     figure_ : matplotlib Figure
 
     See Also
@@ -57,7 +57,7 @@ class StatePathDisplay:
     Notes
     -----
     The path is the best one as a whole (Viterbi), so that a step of it need not be in the state that is most probable
-    there. Of sequences of more than 1200 steps the bands show shares of states in runs of equally many steps.
+    there. In sequences of more than 1200 steps the bands show shares of states in runs of equally many steps.
 
     Examples
     --------
