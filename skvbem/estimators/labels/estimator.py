@@ -293,9 +293,7 @@ class EmissionEstimator(ReportingEstimator):
         TypeError
             Always.
         """
-        raise TypeError(
-            f"Scores of {type(self).__name__} cannot take the parameters that made the data. Leave 'tables' out."
-        )
+        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: the name of the class in lower case, then 0, 1, ...

@@ -369,9 +369,7 @@ class VBNetwork(LatentNodesEstimator):
         TypeError
             Always.
         """
-        raise TypeError(
-            f"Scores of {type(self).__name__} cannot take the parameters that made the data. Leave 'tables' out."
-        )
+        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
