@@ -139,10 +139,9 @@ plt.show()
 # the evidence cannot lie there. That is the cheapest check of any sampler.
 #
 # Ours starts where the fit is: chains of 16 steps are within two or three nats of the truth, and those of 64 together
-# within half a nat. What it takes for granted is less obvious. Chains that start from one fit see the posterior about
-# that fit. If there are other hills, some starts of the fit should have found them. So by default ``kind="ais"``
-# starts chains from all optima found and some from the prior. It adds up the parts of the evidence for which they
-# account.
+# within half a nat. Its assumption is less obvious. Chains that start from one fit see the posterior about that fit.
+# If there are other hills, some starts of the fit should have found them. So by default ``kind="ais"`` starts chains
+# from all optima found and some from the prior. It adds up the parts of the evidence for which they account.
 #
 # The mean of a few weights is ruled by the largest, and rather too low than too high. The standard error and the
 # warnings tell when not to trust it; :doc:`/user_guide/scores` says how to read them.

@@ -60,8 +60,7 @@ print(pd.DataFrame(rows, columns=columns).round(3).to_string(index=False))
 
 # %%
 # They agree, each in its own way: the bound asks how probable the data are under all loadings that the prior allows,
-# the test whether the best loadings leave anything. What one factor leaves are correlations of blocks with pictures and
-# mazes.
+# the test whether the best loadings leave anything. One factor leaves correlations of blocks with pictures and mazes.
 
 ResidualsDisplay.from_estimator(fits[1], X, sample_weight=weight)
 plt.show()

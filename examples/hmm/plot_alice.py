@@ -138,9 +138,9 @@ plt.show()
 # states on nearly every line is told, by all three ways. Maximum likelihood errs most, partly in lines that it calls
 # impossible in both directions.
 #
-# The mode does as well as variational Bayes, a trifle better even. It is no wonder: in natural coordinates the mode
-# of a Dirichlet posterior is the mean of the probabilities, and so its point is smoothed by the prior as the mean of
-# q(theta) is. What it does not have is the next picture.
+# The mode does as well as variational Bayes, a trifle better even. It is no wonder: in natural coordinates the mode of
+# a Dirichlet posterior is the mean of the probabilities, and so its point is smoothed by the prior as the mean of
+# q(theta) is. But the mode does not give the next picture.
 #
 # How many states? The training lines know
 # ----------------------------------------

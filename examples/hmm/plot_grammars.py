@@ -4,7 +4,7 @@ Three grammars, and how many states they need
 
 Strings of three kinds: in some, *abc* repeats, in some *acb*, and some are a and b at random. Nobody says which string
 is which. A hidden Markov model needs seven states for them: three for each of the orders, one for the random strings.
-We offer it twelve. What becomes of the other five is where maximum likelihood and variational Bayes part. The idea of
+We offer it twelve. Maximum likelihood and variational Bayes differ in what they make of the other five. The idea of
 the experiment is that of section 3.5.1 of Beal's thesis.
 
 .. topic:: References

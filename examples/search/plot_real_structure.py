@@ -130,7 +130,7 @@ DAGDisplay.from_search(search)
 plt.show()
 
 # %%
-# One hidden variable, h0, is behind all four ways to cheat, as the textbook has it. But what the two kinds of lies have
-# in common is more than that: they probably hang on a second one as well. What that is, 319 students do not settle.
-# Mind also that the space has many more structures with two hidden variables than with one, and that all of them were
-# taken as equally probable beforehand.
+# One hidden variable, h0, is behind all four ways to cheat, as the textbook has it. But what the two kinds of lies
+# have in common is more than that: they probably hang on a second one as well. 319 students do not settle what that
+# is. Mind also that the space has many more structures with two hidden variables than with one, and that all of them
+# were taken as equally probable beforehand.
