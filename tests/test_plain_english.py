@@ -36,6 +36,7 @@ CITATION = re.compile(rf"\[[A-Z][^\]`]{{1,60}}\]_{{0,2}}(?:,? {EQUATION}(?:(?:-|
 OPERATORS = {"=", "+", "-", "<", ">", "<=", ">=", "|", "/", "*", "~", "≤", "≥", "∝", "×", "±", "->"}
 
 # Patterns at which a reader turns back, by what is wrong with them.
+NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|many"
 ASKS = r"(?:How|Whether|Which|What|Why|Who)"
 SAYS = r"(?:says?|tells?|gives?|shows?|decides?|chooses?|knows?)"
 SAID = r"(?:is|are) (?:said|shown|counted|decided|told|measured|found|given|described|written|listed|explained)"
@@ -44,7 +45,7 @@ PATTERNS = {
     "a question as the subject": rf"{ASKS}\b[^?:]* {SAID} (?:by|in|from|with)\b[^?]*[^?]$",
     "a clause as the subject": r"That (?:a|an|the|it|they|no|all|every|each|of|which|one|there)\b",
     "a pronoun as the subject": r"(?:That|Those|The same|Such) (?:of|with|without|in|at|for|from|by|to|beyond)\b",
-    "a fragment without its noun": r"Of (?!course\b|\d|(?:these|those|the|all|its)\b)",
+    "a fragment without its noun": rf"Of (?!course\b|\d|(?:these|those|the|all|its) (?:\d|{NUMBERS})\b)",
     "a pronoun with two referents": r".*\b[Tt]h(?:at|ose) of\b.*\b[Tt]h(?:at|ose) of\b",
     "former or latter": r".*\b[Tt]he (?:former|latter)\b",
     "a clause that only points back": r".*, (?:which|as|what|whom) (?:they|it|we|these|those) (?:\w+ )?\w+[.;!]$",
@@ -305,6 +306,7 @@ WRONG = {
     "no noun, in the singular": "That of `ais` halves.",
     "no noun, in brackets": "(Those of others do not.)",
     "a fragment": "Of scores that draw.",
+    "a fragment with an article": "Of the score.",
     "a noun behind its verb": "Of multinomial counts d is not computed.",
     "two referents": "Between two fits those of the chain stand beside those of what is observed.",
     "latter": "It prints the latter.",
