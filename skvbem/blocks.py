@@ -37,7 +37,7 @@ def blocks_of(X) -> Blocks:
         A callable takes no argument and returns a fresh iterator of tables, such as
         ``lambda: pandas.read_csv("rows.csv", chunksize=100_000)``. Collections of dask are taken partition by
         partition; their own scheduler computes each. A table (array, data frame) is one block. Tables need neither
-        have the same number of rows nor be of one type. Of weights, the same with 1-D arrays.
+        have the same number of rows nor be of one type. Weights come in the same forms, as 1-D arrays.
 
     Returns
     -------

@@ -207,8 +207,8 @@ for question in ("member", "attitude"):
     print(f"two different answers about {question:<9} expected {expected:.1%}, observed {observed:.1%}")
 
 # %%
-# Nor do these data know the direction of the arrow between the hidden variables. Turned round, the story can match
-# exactly the same frequencies; the little that remains between the bounds comes from the priors of the tables.
+# These data do not tell the direction of the arrow between the hidden variables either. Turned round, the story can
+# match exactly the same frequencies; the little that remains between the bounds comes from the priors of the tables.
 
 turned = VBDiscreteDAG(
     [*questions, ("liking", "belonging")], latents=["belonging", "liking"], random_state=0, n_init=50

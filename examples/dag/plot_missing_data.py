@@ -3,9 +3,9 @@ Missing cells: use what is there
 ================================
 
 Real tables have holes. Two habits deal with them before the analysis starts: drop every row that has one, or fill each
-with the column's most frequent value. The first throws away what was measured, the second invents data. A probability
-model needs neither: what is missing is summed out, row by row, whatever the pattern, and afterwards the model says how
-probable each value of a missing cell is.
+with the column's most frequent value. The first throws measurements away, the second invents data. A probability model
+needs neither. It sums missing cells out, row by row, whatever the pattern. Afterwards it says how probable each value
+of a missing cell is.
 
 Here this is done for 683 soybean plants, described by 35 attributes, with many cells missing. Each plant came with one
 of 19 diseases, which we do not show to the model.
@@ -63,8 +63,8 @@ print(f"{hidden.sum()} cells hidden; {(~shown.isna().any(axis=1)).sum()} of {len
 # %%
 # How many classes?
 # -----------------
-# The model is a latent class model: a hidden kind of plant, and given the kind all attributes independent. How many
-# kinds there are the lower bound says, computed from the cells shown alone. ``prior="per_row"`` puts the weight of one
+# The model is a latent class model: a hidden kind of plant, and given the kind all attributes independent. The lower
+# bound, computed only from the cells shown, says how many kinds there are. ``prior="per_row"`` puts the weight of one
 # imaginary plant on each row of each table, however many categories the attribute has.
 #
 # The last two columns are the test: how many hidden cells are named correctly, and the mean log probability given to
@@ -173,8 +173,8 @@ print(f"cells that we hid: {claimed.mean():.2f}; cells really missing: {np.nanme
 
 # %%
 # The cells that we hid at random were the easier ones. Those really missing are of another kind: they are missing
-# together, for a few diseases. Here are two plants, the one of whose gaps the model is most sure on average, and the
-# one of whose gaps it is least sure, with the six gaps of each that it is surest of.
+# together, for a few diseases. Here are two plants. The model is most sure of the gaps of the first, on average, and
+# least sure of those of the second. Each is shown with the six gaps of which the model is surest.
 
 
 def describe(row):
@@ -194,9 +194,9 @@ describe(certainty.idxmin())
 # value.
 #
 # One caution remains that no method can spare you. Summing out is right if a cell's being missing says nothing about
-# its value beyond what the row's other cells say. Where an attribute was never recorded for a disease, as in the
-# first picture, whatever is filled in is borrowed from plants that look alike in other respects, and nothing in the
-# table can check it.
+# its value beyond what the row's other cells say. In the first picture some attributes were never recorded for a
+# disease. There a filled-in value is borrowed from plants that look alike in other respects, and nothing in the table
+# can check it.
 #
 # Do the classes mean anything?
 # -----------------------------

@@ -8,8 +8,8 @@ chain ends with a weight, and weights average to the evidence. With too few step
 the posterior is, and the estimate is far too low.
 
 How many steps are enough? Beal and Ghahramani (2003) asked this for the network of two hidden causes and four observed
-effects: in the right half of their figure 2, a thousand steps reach the BIC score, and several thousand the variational
-bound. Here is that picture, with their sampler and with the one that this library takes.
+effects. In the right half of their figure 2, a thousand steps reach the BIC score, and several thousand the
+variational bound. Here is that picture, with their sampler and with the one that this library takes.
 
 .. topic:: References
 
@@ -49,7 +49,7 @@ print(bound, bic, sep="\n")
 # - *As published*: a chain starts at tables drawn from the prior. Step by step the data count more, from nothing to
 #   everything. At each step all tables are changed a little at random, and the change is kept or taken back (the
 #   Metropolis rule). This is ``kind="ais_metropolis"``.
-# - *Ours*: a chain starts near the fit, at tables drawn from the variational posterior made wider, and turns step by
+# - *Ours*: a chain starts near the fit, at tables drawn from the variational posterior made wider. It turns step by
 #   step into a Gibbs sampler, which draws hidden states given tables and tables given hidden states. Nothing is taken
 #   back, and nothing has to be found that the fit has found before. This is ``kind="ais"``.
 #
@@ -76,9 +76,9 @@ for (name, n_steps), estimate in found.items():
     print(f"{name:<10}{n_steps:>6}{values}{seconds[name, n_steps]:>9.2f}")
 
 # %%
-# Beal and Ghahramani also started a chain at the tables that made the data, which only a simulation knows. Such a chain
-# is no estimate (it may well come out too high), but shows what is left of a good start: the first steps, at which the
-# data hardly count, lead it away, and it has to find back.
+# Beal and Ghahramani also started a chain at the tables that made the data, which only a simulation knows. Such a
+# chain is no estimate, and may well come out too high. But it shows what is left of a good start. The data hardly
+# count at the first steps, which lead the chain away, and it has to find back.
 
 from_truth = {
     n_steps: model.log_evidence(rows, kind="ais_metropolis", n_steps=n_steps, n_chains=2, start=network.tables)
@@ -139,9 +139,9 @@ plt.show()
 # the evidence cannot lie there. That is the cheapest check of any sampler.
 #
 # Ours starts where the fit is: chains of 16 steps are within two or three nats of the truth, and those of 64 together
-# within half a nat. What it takes for granted is less obvious. Chains that start from one fit see the posterior about
-# that fit. If there are other hills, some starts of the fit should have found them; so by default ``kind="ais"`` starts
-# chains from all optima found and some from the prior, and adds up what each of them accounts for.
+# within half a nat. Its assumption is less obvious. Chains that start from one fit see the posterior about that fit.
+# If there are other hills, some starts of the fit should have found them. So by default ``kind="ais"`` starts chains
+# from all optima found and some from the prior. It adds up the parts of the evidence for which they account.
 #
 # The mean of a few weights is ruled by the largest, and rather too low than too high. The standard error and the
 # warnings tell when not to trust it; :doc:`/user_guide/scores` says how to read them.

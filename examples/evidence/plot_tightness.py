@@ -7,7 +7,7 @@ Some are bounds, some were derived for infinitely many rows. How far off are the
 come in?
 
 To find out one must know the evidence. For ten rows it can be computed exactly. For more rows it can be enclosed
-between two estimates if the data were simulated, as they are here: from the network of two hidden causes and four
+between two estimates if the data were simulated. Here they come from the network of two hidden causes and four
 observed effects with which Beal and Ghahramani (2003) tried variational scores.
 
 .. topic:: References
@@ -148,8 +148,8 @@ plt.show()
 # Does it matter?
 # ---------------
 # An error that all models share cancels when they are compared. So look at differences: by how many nats does the true
-# network lead before a smaller one (one hidden variable behind all columns, 34 free parameters in place of 50) and
-# before a larger one (all eight arrows, 66)? Zero is what the evidence says.
+# network, with 50 free parameters, lead? The smaller rival has one hidden variable behind all columns and 34 free
+# parameters. The larger one has all eight arrows and 66. Zero is what the evidence says.
 
 every = [(hidden, column) for hidden in network.latent_names for column in network.feature_names]
 rivals = {"smaller": (None, 2), "larger": (every, network.latent_names)}

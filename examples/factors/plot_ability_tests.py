@@ -46,8 +46,8 @@ plt.show()
 # %%
 # What the classical test says
 # ----------------------------
-# The test compares as many factors with any covariance matrix. It refuses one factor (:math:`\chi^2 = 75` on 9
-# degrees of freedom) and has nothing against two. Of three there is no freedom left to test.
+# The test compares as many factors with any covariance matrix. It refuses one factor (:math:`\chi^2 = 75` on 9 degrees
+# of freedom) and has nothing against two. With three factors there is no freedom left to test.
 
 fits = {q: VBFactorAnalysis(q, rotation="promax", random_state=0).fit(X, sample_weight=weight) for q in (1, 2)}
 indices = {q: fit.fit_indices(X, weight) for q, fit in fits.items()}
@@ -60,8 +60,7 @@ print(pd.DataFrame(rows, columns=columns).round(3).to_string(index=False))
 
 # %%
 # They agree, each in its own way: the bound asks how probable the data are under all loadings that the prior allows,
-# the test whether the best loadings leave anything. What one factor leaves are correlations of blocks with pictures and
-# mazes.
+# the test whether the best loadings leave anything. One factor leaves correlations of blocks with pictures and mazes.
 
 ResidualsDisplay.from_estimator(fits[1], X, sample_weight=weight)
 plt.show()

@@ -58,8 +58,8 @@ plt.show()
 print(model.factor_correlations_.round(2))
 
 # %%
-# The truth is known. What promax makes of it is what it makes of rows with exactly the true covariances, of which there
-# may be as many as we like. How far off are the loadings, and how many intervals hold the true ones?
+# The truth is known. Promax turns the true loadings as it turns those of rows with exactly the true covariances, of
+# which there may be as many as we like. How far off are the loadings, and how many intervals hold the true ones?
 
 noise = np.diag(noise_deviations**2)
 rows = make_rows_with_moments(np.zeros(25), loadings @ correlations @ loadings.T + noise, 10**9)

@@ -2,8 +2,8 @@
 Unrolling a spiral
 ==================
 
-Points along a spiral that shrinks as it rises lie about a curve, in three dimensions. What a curve has at any place is
-one direction, and a width of the noise. A mixture of analyzers with one factor each says just that [Ghahramani & Beal
+Points along a spiral that shrinks as it rises lie about a curve, in three dimensions. At any place a curve has one
+direction, and a width of the noise. A mixture of analyzers with one factor each says just that [Ghahramani & Beal
 2000]. Do the data say so, too? And can one read off a mixture where along the curve a point lies?
 
 .. topic:: References

@@ -129,18 +129,18 @@ plt.show()
 
 # %%
 # On the left, the log probability of a new line. With few states the three ways agree. Then maximum likelihood falls
-# out of the picture (the table has the numbers): it takes transitions and symbols that it has not met for impossible,
-# or as good as that, and every new line has some. The other two do not fall: states that forty lines cannot
-# fill cost them little. The dashed line, far below, is that of the same lines reversed.
+# out of the picture (the table has the numbers). It takes transitions and symbols that it has not met for impossible,
+# or nearly so, and every new line has some. The other two do not fall: states that forty lines cannot fill cost them
+# little. The dashed line, far below, is that of the same lines reversed.
 #
 # On the right, lines told from their reverse. One state knows nothing of order. Two know next to nothing either,
 # because a chain of two states looks the same in both directions of time; only the ends of a line say more. From four
 # states on nearly every line is told, by all three ways. Maximum likelihood errs most, partly in lines that it calls
 # impossible in both directions.
 #
-# The mode does as well as variational Bayes, a trifle better even. It is no wonder: in natural coordinates the mode
-# of a Dirichlet posterior is the mean of the probabilities, and so its point is smoothed by the prior as the mean of
-# q(theta) is. What it does not have is the next picture.
+# The mode does as well as variational Bayes, a trifle better even. It is no wonder: in natural coordinates the mode of
+# a Dirichlet posterior is the mean of the probabilities, and so its point is smoothed by the prior as the mean of
+# q(theta) is. But the mode does not give the next picture.
 #
 # How many states? The training lines know
 # ----------------------------------------

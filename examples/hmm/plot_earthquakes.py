@@ -80,12 +80,12 @@ StatePathDisplay.from_estimator(three, quakes, times=quakes.index, order="count"
 plt.show()
 
 # %%
-# The forties were violent, and calm has lasted since 1981. Of single years, such as 1957, the path has to say one
-# state; the probabilities tell how sure that is.
+# The forties were violent, and calm has lasted since 1981. The path has to give single years, such as 1957, one state;
+# the probabilities tell how sure that is.
 #
-# If the records of 1930 to 1944 were lost, those years would stay in the sequence, as missing. What their states were
-# follows from the years around them and from the transitions, and is the less certain the farther from a record. (The
-# fit starts from the states found above, so that they keep their numbers and colors.)
+# If the records of 1930 to 1944 were lost, those years would stay in the sequence, as missing. Their states follow
+# from the years around them and from the transitions, and are the less certain the farther from a record. (The fit
+# starts from the states found above, so that they keep their numbers and colors.)
 
 gap = quakes.astype(float)
 gap.loc[1930:1944] = np.nan

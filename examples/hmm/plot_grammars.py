@@ -4,7 +4,7 @@ Three grammars, and how many states they need
 
 Strings of three kinds: in some, *abc* repeats, in some *acb*, and some are a and b at random. Nobody says which string
 is which. A hidden Markov model needs seven states for them: three for each of the orders, one for the random strings.
-We offer it twelve. What becomes of the other five is where maximum likelihood and variational Bayes part. The idea of
+We offer it twelve. Maximum likelihood and variational Bayes differ in what they make of the other five. The idea of
 the experiment is that of section 3.5.1 of Beal's thesis.
 
 .. topic:: References
@@ -46,10 +46,10 @@ for at in (0, 1, 7, 8, 14, 15):
 # %%
 # Twelve states
 # -------------
-# With ``"unit"`` the prior shares a total concentration of one among the states that may follow a state; the symbols of
-# a state share one, too. Such a prior expects few ways on, and few symbols. Variational Bayes starts where the mode of
-# the posterior ended (``method="map"``), from the probabilities of the states of all symbols: with a prior as sharp as
-# this one its own first steps empty states before these have found what they are for.
+# With ``"unit"`` the prior shares a total concentration of one among the states that may follow a state; the symbols
+# of a state share one, too. Such a prior expects few ways on, and few symbols. Variational Bayes starts at the mode of
+# the posterior (``method="map"``), from the probabilities of the states of all symbols. With a prior as sharp as this
+# one its own first steps would empty states before these have found what they are for.
 
 
 def bayes_of(strings, k):
@@ -137,8 +137,8 @@ show(likely, "Maximum likelihood")
 #
 # How many states are offered does not matter
 # -------------------------------------------
-# Not to variational Bayes. The same with other numbers of states, and new strings, a hundred of each kind, to try the
-# fits on.
+# It does not matter to variational Bayes. We repeat the fits with other numbers of states, and try them on new
+# strings, a hundred of each kind.
 
 numbers = [3, 5, 7, 9, 12, 16]
 new = [drawn(rng, kind) for kind in np.repeat(kinds, 100)]

@@ -2,9 +2,9 @@
 Sentences with gaps
 ===================
 
-In five hundred lines of *Alice's Adventures in Wonderland* every seventh letter or so is illegible. This page learns
-a hidden Markov model from such lines as they are, in a pipeline, chooses its number of states by lines held out,
-fills the gaps, says how sure it is of each filling, and finds lines that do not belong.
+In five hundred lines of *Alice's Adventures in Wonderland* every seventh letter or so is illegible. This page learns a
+hidden Markov model from such lines as they are, in a pipeline. It chooses the number of states by held-out lines. It
+fills the gaps and says how sure each filling is. And it finds lines that do not belong.
 """
 
 # %%
@@ -184,8 +184,8 @@ plt.show()
 
 # %%
 # Latin and German are about as improbable as the least probable lines of the book: they have vowels and consonants in
-# places where English may have them. A keyboard and a line read backwards are far away. The latter has just the symbols
-# of English, and is told by their order alone.
+# places where English may have them. A keyboard and a line read backwards are far away. The line read backwards has
+# just the symbols of English, and differs by their order alone.
 
 print("the least probable of the two hundred:")
 for at in np.argsort(usual)[:5]:

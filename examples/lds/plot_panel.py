@@ -59,9 +59,9 @@ print(f"2 states, doses not known: {without.lower_bound_:.1f} nats")
 # %%
 # What is known of the system
 # ---------------------------
-# States may be turned and reflected without any change of what is measured, so neither their loadings nor the effect on
-# them can be set beside the truth. What does not depend on the turn can: the poles, the noise, and what a dose does to
-# each measurement on the following days, :math:`C A^h B`.
+# States may be turned and reflected without any change of what is measured, so neither their loadings nor the effect
+# on them can be set beside the truth. Quantities that do not depend on the turn can: the poles, the noise, and the
+# effect of a dose on each measurement on the following days, :math:`C A^h B`.
 
 model = search.best_estimator_
 pole = np.linalg.eigvals(transition)[0]

@@ -48,8 +48,8 @@ print("rows of each of three components:", fits[3].counts_.round(1))
 # In other units
 # --------------
 # In seconds rather than minutes all densities are smaller, and all bounds fall by as much: 272 times ln 60. The
-# differences between models stay. (Those of scikit-learn's ``BayesianGaussianMixture`` do not:
-# :ref:`sphx_glr_gallery_mixture_plot_beside_sklearn.py`.)
+# differences between models stay. (Differences between the bounds of scikit-learn's ``BayesianGaussianMixture``
+# change: :ref:`sphx_glr_gallery_mixture_plot_beside_sklearn.py`.)
 
 seconds = eruptions * [60, 1]
 in_seconds = np.array([VBMixture(k, emission=known, random_state=0).fit(seconds).lower_bound_ for k in numbers])

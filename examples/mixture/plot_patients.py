@@ -4,8 +4,8 @@ Kinds of patients, in a table with gaps
 
 442 diabetes patients were examined, and a year later it was measured how far their disease had progressed. The table
 mixes measurements with a category, the sex; and as in most tables of patients, we let cells be missing: one in ten, at
-random. This page asks how many kinds of patients there are and what each is like, and checks two things that can be
-checked: how probable the model finds patients it has not seen, and how near it comes to cells that we took out.
+random. This page asks how many kinds of patients there are and what each is like. It then makes two checks: how
+probable the model finds patients that it has not seen, and how near it comes to cells that we took out.
 
 .. topic:: References
 

@@ -2,10 +2,10 @@
 The experiment of Beal and Ghahramani
 =====================================
 
-Can a score find the graph that made the data, if parts of it were never seen? Beal and Ghahramani asked this in 2003 of
-four columns with two hidden causes. They scored all 136 graphs that such data could come from, for growing amounts of
-data, by the three scores of the time: BIC, which is cheap and crude; annealed importance sampling (AIS), which was
-their gold standard and took 15 hours; and the lower bound of variational Bayes (VB), which they proposed.
+Can a score find the graph that made the data, if parts of it were never seen? Beal and Ghahramani asked this in 2003
+of four columns with two hidden causes. They scored all 136 graphs that such data could come from, for growing amounts
+of data, by the three scores of the time. BIC is cheap and crude. Annealed importance sampling (AIS) was their gold
+standard and took 15 hours. The lower bound of variational Bayes (VB) was their proposal.
 
 This page repeats the experiment for one draw of the parameters, and sets its times beside theirs.
 
@@ -85,11 +85,11 @@ display.ax_.set_title("480 rows, 136 structures; the best of each score is bold.
 plt.show()
 
 # %%
-# This is figure 1 of the paper. The height of the mode (MAP) goes up with the number of parameters: it rewards
-# detail, and is no evidence. BIC pays for every parameter as if much data spoke of it: it lies far too low, the lower
-# the more parameters there are. The three in the middle are close to each other, as they should be if they mean the
-# same thing, and in the order that theory demands: VB is a lower bound, the collapsed bound a tighter one, AIS aims at
-# the evidence.
+# This is figure 1 of the paper. The height of the mode (MAP) goes up with the number of parameters: it rewards detail,
+# and is no evidence. BIC pays for every parameter as if much data spoke of it: it lies far too low, the lower the more
+# parameters there are. The three in the middle are close to each other, as they should be if they mean the same thing.
+# They are also in the order that theory demands: VB is a lower bound, the collapsed bound is a tighter one, and AIS
+# aims at the evidence.
 #
 # How sure is each score of the truth? Under a uniform prior over models the evidence is a probability. Let us treat all
 # scores so, for now:

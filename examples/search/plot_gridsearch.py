@@ -110,6 +110,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Most verdicts are predicted better from two or three classes than from the verdicts that are left, each with a column
-# for yes, no and missing: the classes have pooled what the verdicts of a slide have in common. Those of C are not. No
-# number of classes is right for this: what is best depends on the question, and ``cross_val_score`` is how to ask it.
+# Most verdicts are predicted better from two or three classes than from the remaining verdicts, each with a column for
+# yes, no and missing. The classes have pooled what the verdicts of a slide have in common. The verdicts of C are an
+# exception. No number of classes is right for this: the best number depends on the question, and ``cross_val_score``
+# asks it.

@@ -79,9 +79,9 @@ for k in [order[0], next(k for k in order if "latents" not in table["params"][k]
 # The opposite. The collapsed bound, the best bound there is here, is seven nats below the evidence for two hidden
 # variables and exact for none. That is more than the difference in question.
 #
-# The picture of the search: arrows as wide as they are probable, summed over all structures that were scored twice.
-# Those of the best structure are drawn solid. What is hidden has no name of its own; the h0 and h1 of different
-# structures were matched by what hangs on them.
+# The picture of the search has arrows as wide as they are probable, summed over all structures that were scored twice.
+# Arrows of the best structure are drawn solid. Hidden variables have no names of their own; the h0 and h1 of different
+# structures were matched by their children.
 
 DAGDisplay.from_search(search, node_labels={"h0": "h0", "h1": "h1"})
 plt.show()
@@ -96,8 +96,8 @@ plt.show()
 # Two ways to cheat?
 # ------------------
 # 319 students said whether they had ever lied to avoid an examination or a term paper, bought a term paper or seen an
-# examination beforehand (fraud), or copied in an examination; and their grade point average, in five groups. Four gave
-# no average: cells are missing, and stay so.
+# examination beforehand (fraud), or copied in an examination. They also gave their grade point average, in five
+# groups. Four gave no average: these cells are missing, and stay so.
 #
 # The textbook fits two classes of students, cheaters and others. We allow one hidden variable or two, each behind any
 # of the answers: 527 structures.
@@ -130,7 +130,7 @@ DAGDisplay.from_search(search)
 plt.show()
 
 # %%
-# One hidden variable, h0, is behind all four ways to cheat, as the textbook has it. But what the two kinds of lies have
-# in common is more than that: they probably hang on a second one as well. What that is, 319 students do not settle.
-# Mind also that the space has many more structures with two hidden variables than with one, and that all of them were
-# taken as equally probable beforehand.
+# One hidden variable, h0, is behind all four ways to cheat, as the textbook has it. But what the two kinds of lies
+# have in common is more than that: they probably hang on a second one as well. 319 students do not settle what that
+# is. Mind also that the space has many more structures with two hidden variables than with one, and that all of them
+# were taken as equally probable beforehand.

@@ -2,9 +2,9 @@
 A search on a cluster
 =====================
 
-:class:`~skvbem.StructureSearchCV` asks joblib for its workers, so that it runs wherever joblib does: ``n_jobs=2`` are
-processes of this machine, and the same search runs on a cluster of dask or of ray when it is called under their
-backend. The table is the same to the last bit.
+:class:`~skvbem.StructureSearchCV` asks joblib for its workers, so that it runs wherever joblib does. With ``n_jobs=2``
+they are two processes of this machine. The same search runs on a cluster of dask or of ray when it is called under
+their backend. The table is the same to the last bit.
 
 Run it as ``python search_on_a_cluster.py dask`` or ``python search_on_a_cluster.py ray``. It starts a cluster of two
 worker processes on this machine; with a cluster of your own only the address differs.

@@ -18,7 +18,7 @@ def make_rows_with_moments(mean, covariance, n_rows):
     Parameters
     ----------
     mean : array-like of shape (d,)
-        Of the columns.
+        Means of the columns.
     covariance : array-like of shape (d, d)
         With divisor n. One with divisor n - 1 is made so by a factor (n - 1) / n.
     n_rows : float

@@ -536,9 +536,10 @@ def load_soybean_large(*, return_X_y=False, as_frame=False):
 def load_zoo(*, return_X_y=False, as_frame=False):
     """101 animals, 16 attributes, and the class each belongs to.
 
-    hair, feathers, eggs, milk, airborne, aquatic, predator, toothed, backbone, breathes, venomous, fins, tail,
-    domestic, catsize are 1 if the animal has the attribute and 0 if not; legs is 0, 2, 4, 5, 6 or 8. Classes: mammal
-    (41), bird (20), fish (13), mollusc.et.al (10), insect (8), reptile (5), amphibian (4). No cell is missing.
+    These columns are 1 if the animal has the attribute and 0 if not: hair, feathers, eggs, milk, airborne, aquatic,
+    predator, toothed, backbone, breathes, venomous, fins, tail, domestic, catsize. The column legs is 0, 2, 4, 5, 6 or
+    8. Classes: mammal (41), bird (20), fish (13), mollusc.et.al (10), insect (8), reptile (5), amphibian (4). No cell
+    is missing.
 
     Parameters
     ----------

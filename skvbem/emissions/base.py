@@ -123,7 +123,7 @@ class Step(ABC):
         ----------
         components : ndarray of int, shape (n_rows,) or (n_lanes, n_rows)
         rng : ParallelGenerator
-            Of as many lanes.
+            Random numbers, of as many lanes.
         """
         chosen = components[..., None] == np.arange(self.n_components)
         self.add(block, chosen.astype(float), total)
@@ -202,7 +202,7 @@ class Emission(ABC):
     def prepare(self, values: Any, survey: Any = None) -> Any:
         """A table of rows, (n_rows, n_columns), as this emission takes it.
 
-        Of rows that come in blocks, each is prepared with the survey of all of them: their tables are then alike.
+        If rows come in blocks, each is prepared with the survey of all of them, so that their tables are alike.
         """
 
     @abstractmethod
@@ -234,7 +234,7 @@ class Emission(ABC):
         values : ndarray of shape (n_rows, n_columns), or None
             Rows whose given columns the new ones have; None if there are none.
         lengths : array_like of int, shape (n_sequences,), or None
-            Of the sequences that the rows are of; None if rows do not hang on each other.
+            Lengths of the sequences of rows; None if rows do not depend on each other.
         point : object
             As of `sample`.
         components : ndarray of int, shape (n_rows,)

@@ -40,7 +40,7 @@ class Numbers:
     values, deviations : ndarray of shape (n_classes,)
         Mean and standard deviation of rows.
     intervals : pair of ndarray of shape (n_classes,), or None
-        Of the means.
+        Intervals of the means.
     of_deviations : pair of ndarray of shape (n_classes,), or None
         Intervals of the standard deviations, where these have parameters of their own.
     """

@@ -277,7 +277,7 @@ class RegressionEmission(LinearEmission):
         """
         n, d, c = len(components), self.n_columns, self.n_covariates
         if values is None and c:
-            raise ValueError("Responses hang on covariates, which a model of the responses does not draw.")
+            raise ValueError("Responses depend on covariates, which a model of the responses does not draw.")
         rows = np.concatenate(
             [np.zeros((n, d)), np.tile(self.given_origin + self.given_unit * self.given_mean, (n, 1))], 1
         )

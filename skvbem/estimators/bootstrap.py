@@ -33,8 +33,9 @@ class BootstrapDraws(Draws):
     Parameters
     ----------
     parameters : dict of str to dict of str to ndarray
-        By group and name, each fit in turn along the first axis: what `parameters_` holds of the groups of columns, and
-        under "mixture" the "weights", under "chain" "startprob" and "transmat", under "tables" a table per node.
+        By group and name, each fit in turn along the first axis. Groups of columns have what `parameters_` holds. A
+        mixture has its "weights" under "mixture", a chain "startprob" and "transmat" under "chain", and a network a
+        table per node under "tables".
     natural : ndarray of shape (n_cells, n_draws)
         Natural parameters of each estimate.
     kind : {"nonparametric", "parametric"}
@@ -43,7 +44,7 @@ class BootstrapDraws(Draws):
     has_spikes : ndarray of bool, shape (n_draws,)
         Which fits by maximum likelihood ended with a component without width, or of no more rows than columns.
     at : callable, optional
-        Of natural parameters (n_cells,) to an estimator that has them.
+        Takes natural parameters (n_cells,) and returns an estimator that has them.
     """
 
     parameters: Parameters

@@ -113,7 +113,7 @@ def compare(
     sample_weight : array-like of shape (n_samples,), default=None
         As in `fit`.
     random_state : int, RandomState instance or None, default=None
-        Of the evidence; by default it follows from the seed of each fit.
+        Seed of the evidence; by default it follows from the seed of each fit.
     **where
         `sequence_id`, `lengths`, `inputs`, where `fit` takes them.
 

@@ -21,7 +21,7 @@ class Draws:
     parameters: Parameters
     #: Natural parameters of each draw, (n_cells, n_draws).
     natural: np.ndarray
-    #: Of natural parameters (n_cells,) to an estimator that has them.
+    #: Takes natural parameters (n_cells,) and returns an estimator that has them.
     at: Callable[[np.ndarray], Any] | None
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Draws:
         Parameters
         ----------
         function : callable
-            Of the parameters of one draw, by group and name, to a number or an array, always of one shape.
+            Takes the parameters of one draw, by group and name, and returns a number or an array, always of one shape.
 
         Returns
         -------
@@ -84,8 +84,8 @@ class Draws:
         Parameters
         ----------
         function : callable
-            Of an estimator, at whose point `score_samples`, `predict_proba`, `forecast` and others answer, to a number
-            or an array, always of one shape.
+            Takes an estimator, at whose point `score_samples`, `predict_proba`, `forecast` and others answer. Returns
+            a number or an array, always of one shape.
 
         Returns
         -------

@@ -54,7 +54,7 @@ class EvidenceEstimator(VBEstimator):
         sample_weight : array-like, default=None
             As in `fit`.
         random_state : int, RandomState instance or None, default=None
-            Of scores that draw.
+            Seed of scores that draw.
         **where
             As in `fit`.
 
@@ -77,9 +77,9 @@ class EvidenceEstimator(VBEstimator):
         reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
         if reading.fingerprint != self._scored_run().fingerprint:
             raise ValueError(
-                f"The evidence is that of the data a {type(self).__name__} was fitted to, and so is the posterior; X "
-                "(or sample_weight) is other data, as it is in the test folds of a cross-validation. Fit X for its "
-                "evidence or posterior, or use score_samples for the log predictive probability of new rows."
+                f"The evidence and the posterior of this {type(self).__name__} belong to the data of its fit. X (or "
+                "sample_weight) holds other data, as the test folds of a cross-validation do. Fit X for its evidence "
+                "or posterior, or use score_samples for the log predictive probability of new rows."
             )
         return reading
 
@@ -100,7 +100,7 @@ class EvidenceEstimator(VBEstimator):
         fitted, run = replace(self._fitted_, form=posteriors.VB), self._scored_run()
         like = self.read(X, None, sample_weight, columns=fitted.columns, **where)
         if like.are_in_blocks:
-            raise TypeError("Data are simulated like rows in memory; X comes in blocks. Give one of the blocks.")
+            raise TypeError("Data can be simulated only like rows in memory; X comes in blocks. Give one block.")
         if not like.has_whole_weights:
             raise ValueError("Data can be simulated only like rows, or sequences, of whole-number weights.")
         like = like.one_by_one()
@@ -193,9 +193,9 @@ class EvidenceEstimator(VBEstimator):
             Name of a score in `skvbem.evidence.SCORES`, such as "ais" (the most exact one for data of any size),
             "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
         random_state : int, RandomState instance or None, default=None
-            Of scores that draw; by default they follow from the seed of the fit.
+            Seed of scores that draw; by default it follows from the seed of the fit.
         **options
-            Of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
+            Options of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
             "ais_metropolis", are given as a mapping of nodes to tables.
 
         Returns
@@ -310,9 +310,10 @@ class EvidenceEstimator(VBEstimator):
             The data of the fit, rows in any order.
         n_draws : int, default=1000
         method : {"draws", "linear_response", "vb"}, default="draws"
-            Exact draws, by Gibbs chains that start from what the starts of the fit have found, and run until they agree
-            and their draws are worth half as many independent ones; draws with the means of q(theta) and the
-            covariances of linear response; draws from q(theta), which vary too little where labels overlap.
+            "draws" are exact, by Gibbs chains. The chains start from what the starts of the fit have found, and run
+            until they agree and their draws are worth half as many independent ones. "linear_response" draws with the
+            means of q(theta) and the covariances of linear response. "vb" draws from q(theta), which vary too little
+            where labels overlap.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`; whole numbers for ``method="draws"``.
         n_chains : int, default=32
@@ -322,7 +323,7 @@ class EvidenceEstimator(VBEstimator):
         random_state : int, RandomState instance or None, default=None
             By default draws follow from the seed of the fit.
         **where
-            Of sequences, `sequence_id` or `lengths` as in `fit`.
+            For sequences, `sequence_id` or `lengths` as in `fit`.
 
         Returns
         -------
@@ -379,21 +380,21 @@ class EvidenceEstimator(VBEstimator):
         level : float, default=0.95
             Mass of each interval.
         method : {"draws", "linear_response", "vb"}, default="draws"
-            From draws of the posterior, which cover as they should; from linear response, at little cost, which is too
-            narrow where labels overlap and rows are few; or the quantiles of q(theta), which are too narrow wherever
-            labels overlap. The last needs no X; :doc:`/user_guide/intervals` has how often each covers.
+            "draws" of the posterior cover as they should. "linear_response" costs little, and is too narrow where
+            labels overlap and rows are few. "vb" takes the quantiles of q(theta), which are too narrow wherever labels
+            overlap; it needs no X. :doc:`/user_guide/intervals` says how often each covers.
         n_draws : int, default=2000
-            Draws that quantiles are those of.
+            Number of draws from which quantiles are taken.
         sample_weight, random_state, **where
             As of `sample_posterior`.
 
         Returns
         -------
         dict of str to dict of str to tuple of two ndarrays
-            By group of columns and name, the lower and upper ends, of the shapes of `parameters_`; those of a mixture
-            have the "weights" under "mixture", those of a chain "startprob" and "transmat" under "chain" (0 where there
-            is no transition), those of a network a table per node under "tables". Quantiles of q(theta) are there where
-            they have a form: not those of covariances.
+            By group of columns and name, the lower and upper ends, of the shapes of `parameters_`. A mixture has its
+            "weights" under "mixture". A chain has "startprob" and "transmat" under "chain" (0 where there is no
+            transition). A network has a table per node under "tables". Quantiles of q(theta) exist only where they
+            have a form; covariances have none.
 
         Raises
         ------
@@ -444,7 +445,7 @@ class EvidenceEstimator(VBEstimator):
         """The run that made the fit at hand."""
         if not hasattr(self, "_run_"):
             raise ValueError(
-                f"Scores of the evidence are those of one fit to all data; this {type(self).__name__} was updated by "
-                "partial_fit. Its 'batch_lower_bound_' bounds the last batch given the past; fit all data for a score."
+                f"Scores of the evidence need one fit to all data; this {type(self).__name__} was updated by "
+                "partial_fit. Its 'batch_lower_bound_' bounds the last batch given the past. Fit all data for a score."
             )
         return self._run_

@@ -33,8 +33,9 @@ class PosteriorDraws(Draws):
     Parameters
     ----------
     parameters : dict of str to dict of str to ndarray
-        By group and name, each draw in turn along the first axis: what `parameters_` holds of the groups of columns,
-        and under "mixture" the "weights", under "chain" "startprob" and "transmat", under "tables" a table per node.
+        By group and name, each draw in turn along the first axis. Groups of columns have what `parameters_` holds. A
+        mixture has its "weights" under "mixture", a chain "startprob" and "transmat" under "chain", and a network a
+        table per node under "tables".
     ess : dict of str to dict of str to ndarray
         How many independent draws they are worth, for each parameter, of the shapes of `parameters` without the draws.
     r_hat : dict of str to dict of str to ndarray
@@ -48,7 +49,7 @@ class PosteriorDraws(Draws):
     converged : bool
         Whether chains agreed in the end, and their draws were worth at least half of their number.
     at : callable, optional
-        Of natural parameters (n_cells,) to an estimator that has them.
+        Takes natural parameters (n_cells,) and returns an estimator that has them.
     """
 
     parameters: Parameters

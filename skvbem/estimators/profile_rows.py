@@ -21,7 +21,7 @@ def rows_of_profiles(
     Parameters
     ----------
     specification : EmissionSpecification
-        Of the columns.
+        Specification of the columns.
     names : sequence of str
         Of these.
     levels : sequence of ndarray

@@ -56,10 +56,10 @@ class ReportingEstimator(EvidenceEstimator):
         level : float, default=0.95
             Mass of each interval.
         method : {"auto", "draws", "linear_response", "vb"}, default="auto"
-            As of `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say,
-            and linear response where rows cannot be drawn, since weights are no whole numbers or rows come in blocks;
-            after ``method="map"`` or "ml" of the estimator `standard_errors`. The summary says which. "vb" needs no X,
-            and is too narrow where states overlap.
+            As in `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say.
+            It takes linear response where rows cannot be drawn, since weights are no whole numbers or rows come in
+            blocks. If the estimator has ``method="map"`` or "ml", it takes `standard_errors`. The summary says which.
+            "vb" needs no X, and is too narrow where states overlap.
         draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
             What `sample_posterior`, `bootstrap` or `standard_errors` returned: intervals are then from these, and X is
             not needed.
@@ -119,8 +119,8 @@ class ReportingEstimator(EvidenceEstimator):
         Returns
         -------
         PosteriorDraws
-            Of the posterior; of linear response where rows cannot be drawn, since weights are no whole numbers or rows
-            come in blocks.
+            Draws of the posterior, or of linear response where rows cannot be drawn, since weights are no whole
+            numbers or rows come in blocks.
         """
         reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
         drawable = reading.has_whole_weights and not reading.are_in_blocks
@@ -139,7 +139,7 @@ class ReportingEstimator(EvidenceEstimator):
         max_states : int, default=4096
             Most joint states of what is hidden in one row, which are summed over.
         **where
-            Of sequences, `sequence_id` or `lengths` as in `fit`.
+            For sequences, `sequence_id` or `lengths` as in `fit`.
 
         Returns
         -------
@@ -167,8 +167,8 @@ class ReportingEstimator(EvidenceEstimator):
         check_count("max_states", "standard_errors", max_states)
         if self._fitted_.form.density:
             raise ValueError(
-                "standard_errors are those of a point, and this fit by 'vb' is a posterior: take credible_intervals, "
-                "or fit with method='ml' or 'map'."
+                "standard_errors belong to fits that are points, and this fit by 'vb' is a posterior. Take "
+                "credible_intervals, or fit with method='ml' or 'map'."
             )
         return standard_errors(self._fitted_, self.evaluation(X, sample_weight, **where), int(max_states))
 
@@ -202,7 +202,7 @@ class ReportingEstimator(EvidenceEstimator):
         n_jobs : int, default=None
             Processes of joblib; draws do not depend on it, nor on the order of rows.
         **where
-            Of sequences, `sequence_id` or `lengths` as in `fit`.
+            For sequences, `sequence_id` or `lengths` as in `fit`.
 
         Returns
         -------

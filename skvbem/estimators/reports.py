@@ -77,13 +77,14 @@ class Restarts:
     kinds : tuple of str
         The kind of each start, as the `init` parameter names it.
     moves : tuple of Move
-        The moves at a fixed number of components that led to the fit, each with the objective after it and its kind: of
-        components "split, join", "split, drop", "divide anew", "join" and "drop" (their room stays empty), "share out
-        anew" (rows, among two or three), "transfer" (of rows, one by one), "around a row", "cross" (of two optima) or
-        "new start"; of a latent's states "split, join", "divide anew" or "draw again"; and "draw", of parameters.
+        The moves at a fixed number of components that led to the fit, each with the objective after it and its kind.
+        Kinds that divide components are "split, join", "split, drop" and "divide anew". "join" and "drop" leave the
+        room of a component empty. "share out anew" shares rows among two or three components, and "transfer" moves
+        rows one by one. Others are "around a row", "cross" (of two optima) and "new start". States of a latent have
+        "split, join", "divide anew" or "draw again". "draw" draws parameters.
     refused : ndarray of bool, shape (n_starts,)
         Starts that ended, by maximum likelihood, where some component has no width in some direction or no more rows
-        than columns: such a solution is refused while there is another.
+        than columns. Such a solution is refused while there is another.
     """
 
     bounds: np.ndarray

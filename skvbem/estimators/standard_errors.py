@@ -50,11 +50,11 @@ class StandardErrors:
     coordinates : ndarray of shape (n_free_parameters,)
         Unconstrained coordinates of the fit.
     covariance : ndarray of shape (n_free_parameters, n_free_parameters)
-        Of these; 0 in directions without standard errors.
+        Covariance of these coordinates; 0 in directions without standard errors.
     covariance_with_parameters : ndarray of shape (n_free_parameters, n_parameters)
-        Of unconstrained coordinates with all parameters, one after the other.
+        Covariance of the coordinates with all parameters, one after the other.
     at : callable
-        Of unconstrained coordinates (n_free_parameters, n) to all parameters there, (n_parameters, n).
+        Takes unconstrained coordinates (n_free_parameters, n) and returns all parameters there, (n_parameters, n).
     """
 
     parameters: Parameters

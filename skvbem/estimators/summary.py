@@ -74,7 +74,7 @@ class Summary:
     doubts : tuple of str
         Why the fit, or its intervals, should be read with care.
     states : mapping of str to LatentStates
-        By latent; that of a mixture is "component", that of a hidden Markov model "state".
+        By latent, which is "component" in a mixture and "state" in a hidden Markov model.
     tables : tuple of ParameterTable
     level : float
         Mass of the intervals.

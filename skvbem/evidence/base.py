@@ -35,7 +35,7 @@ class Evidence:
     is_lower_bound : bool
         Whether the value cannot exceed the log marginal likelihood; of sampling scores, in expectation.
     standard_error : float or None
-        Of the value, nats, where it is random.
+        Standard error of the value, nats, where it is random.
     form : {"vb", "map", "map_probability", "ml"} or None
         The fit the score was evaluated at; modes in the natural basis or in probabilities.
     n_free_parameters : int
@@ -99,7 +99,7 @@ class Score:
     ----------
     name : str
     compute : callable
-        Of an Evaluation and options by name, to an Evidence.
+        Takes an Evaluation and options by name, and returns an Evidence.
     needs : tuple of str
         The capabilities that it needs of a model, fields of `skvbem.capabilities.Capabilities`.
     form : {"vb", "map", "ml"} or None
@@ -114,7 +114,7 @@ class Score:
     bounds_by_any_q : bool
         Whether it is right for a q(x) that is a product over clusters of hidden nodes, too.
     penalty_discount : float or None
-        Of a log likelihood less a penalty for each free parameter, what this is less than half ln n, nats; else None.
+        For a log likelihood less a penalty for each free parameter: half ln n less this penalty, nats; else None.
     """
 
     name: str

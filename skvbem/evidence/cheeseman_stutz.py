@@ -70,7 +70,7 @@ def mled(evaluation: Evaluation, *, form: str = "map", alias: bool = False) -> E
     completed = _completed(evaluation, form, "mled")
     if completed.entropy < 0:
         raise ValueError(
-            f"The score 'mled' is the bound without the entropy of what is hidden, and no bound here: states of "
+            f"The score 'mled' leaves out the entropy of hidden variables, and is no bound here: states of "
             f"{type(evaluation.model).__name__} have densities, whose entropy depends on their unit and is "
             f"{completed.entropy:.4g} nats. Take 'cheeseman_stutz'."
         )

@@ -151,10 +151,10 @@ class Evaluation:
                 raise TypeError(f"{what} has no meaning for a {type(self.model).__name__}. {reason}")
             if self.model.prior.hyperprior is not None and name in OF_KNOWN_HYPERPARAMETERS:
                 raise TypeError(
-                    f"{what} needs the evidence of rows whose hidden variables are known, which has no closed form "
-                    f"here: the prior of {type(self.model).__name__} has hyperparameters that are hidden themselves, "
-                    "as that of measurements has by default. Take 'laplace', or a sampled evidence such as "
-                    "'importance_gibbs', or fit with a prior of which nothing is hidden: of measurements "
+                    f"{what} needs the evidence of rows whose hidden variables are known. It has no closed form here: "
+                    f"the prior of {type(self.model).__name__} has hyperparameters that are hidden themselves, as the "
+                    "default prior of measurements has. Take 'laplace', or a sampled evidence such as "
+                    "'importance_gibbs', or fit with a prior without hidden hyperparameters: for measurements "
                     "Gaussian(covariance_prior=None, mean_precision_prior=1.0)."
                 )
             model = type(self.model).__name__

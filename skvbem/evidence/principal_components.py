@@ -37,7 +37,7 @@ def minka_evidence(X) -> np.ndarray:
     Returns
     -------
     ndarray of shape (min(n_samples, n_features) - 1,)
-        Of 1, 2, ... components; -inf where the last of them has no variance.
+        Evidence of 1, 2, ... components; -inf where the last of them has no variance.
 
     See Also
     --------

@@ -96,7 +96,7 @@ def register_score(score: Score) -> Score:
     if not isinstance(score, Score):
         raise TypeError(f"register_score takes a Score, such as Score('mine', function). Got {score!r}.")
     if SCORES.setdefault(score.name, score) is not score:
-        raise ValueError(f"The name {score.name!r} is that of another score. Take another name.")
+        raise ValueError(f"The name {score.name!r} belongs to another score. Take another name.")
     return score
 
 

@@ -122,7 +122,7 @@ def evidence_table(
     sample_weight : array-like of shape (n_samples,), default=None
         As in `fit`.
     random_state : int, RandomState instance or None, default=None
-        Of scores that draw; by default they follow from the seed of the fit.
+        Seed of scores that draw; by default it follows from the seed of the fit.
     options : mapping of str to mapping, default=None
         Options of scores by name, as in ``{"ais": {"n_chains": 64}}``.
 
@@ -181,7 +181,7 @@ class EvidenceScorer:
     kind : str
     options : mapping
     score : Score, optional
-        Of this name; by default the one that `SCORES` has.
+        The score; by default the score that `SCORES` has under this name.
     """
 
     kind: str
@@ -215,7 +215,7 @@ def scorer(kind: str | Score, **options) -> EvidenceScorer:
     The evidence has its penalty for complexity built in and is that of the data of the fit: a splitter that holds rows
     out makes it an error. Use one split whose training and test rows are all rows.
 
-    Of a pipeline the last step is scored. Compare pipelines only if the steps before it are the same: on other columns,
+    In a pipeline the last step is scored. Compare pipelines only if the steps before it are the same: on other columns,
     or in other units, the evidence is that of other data.
 
     Parameters
@@ -223,7 +223,7 @@ def scorer(kind: str | Score, **options) -> EvidenceScorer:
     kind : str or Score
         A name in `SCORES`, or a score that needs no name there.
     **options
-        Of the score.
+        Options of the score.
 
     Returns
     -------

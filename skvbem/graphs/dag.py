@@ -34,8 +34,9 @@ _REMINDER = " Mappings are child -> parents."
 class DAG:
     """A directed acyclic graph: named nodes and, for each, its parents.
 
-    Graphs are immutable. Two are equal, and hash alike, when they have the same nodes and the same edges, in whatever
-    order the nodes were given; that order decides only the order in which nodes, parents and children are listed.
+    Graphs are immutable. Two graphs are equal, and hash alike, when they have the same nodes and the same edges, in
+    whatever order the nodes were given. The order of the nodes decides only the order in which nodes, parents and
+    children are listed.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ class DAG:
         ----------
         graph : UndirectedGraph, undirected networkx graph or iterable of (node, node)
         priority : mapping of node to float, optional
-            Of nodes that might come next, those of the largest number come first (nodes without one have 0), then
+            Among nodes that might come next, the largest number comes first (nodes without one have 0), then
             those that are named first. Edges lead from earlier to later nodes.
 
         Raises

@@ -22,8 +22,8 @@ __all__ = ["UndirectedGraph"]
 class UndirectedGraph:
     """An undirected graph: named nodes and edges without a direction.
 
-    Graphs are immutable. Two are equal, and hash alike, when they have the same nodes and the same edges, in whatever
-    order these were given; the order of the nodes decides only the order in which things are listed.
+    Graphs are immutable. Two graphs are equal, and hash alike, when they have the same nodes and the same edges, in
+    whatever order these were given. The order of the nodes decides only the order in which things are listed.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class UndirectedGraph:
         Parameters
         ----------
         priority : mapping of node to float, optional
-            Of nodes that might come next, those of the largest number come first (nodes without one have 0).
+            Among nodes that might come next, the largest number comes first (nodes without one have 0).
 
         Raises
         ------

@@ -30,7 +30,7 @@ def save(estimator: Any, path: str | os.PathLike) -> None:
     ----------
     estimator : fitted estimator or Network
         A `VBDiscreteDAG`, `VBNetwork`, `VBMixture`, `VBHMM`, `VBFactorAnalysis` or `VBLinearDynamicalSystem`, or a
-        `Network`. Of a search, its `best_estimator_`; of a pipeline, its steps.
+        `Network`. From a search take its `best_estimator_`, from a pipeline its steps.
 
     path : str or path
         By custom it ends with ``.skvbem``.

@@ -17,7 +17,7 @@ def results_table(tried: Sequence[tuple[dict, Record]], names: Sequence[str], lo
     ----------
     found : sequence of (setting, Record)
     names : sequence of str
-        Of the scores; "score" if there is one.
+        Names of the scores; "score" if there is one.
     log_priors : ndarray of shape (n_candidates,)
     """
     settings, records = [setting for setting, _ in tried], [record for _, record in tried]

@@ -42,9 +42,9 @@ def scorer_for(scoring, cv, owner: str) -> Callable:
     if isinstance(scoring, EvidenceScorer) or (isinstance(scoring, str) and scoring in SCORES):
         kind = scoring if isinstance(scoring, str) else scoring.kind
         raise ValueError(
-            f"{kind!r} is a score of the evidence of all rows, with its penalty for complexity built in; {owner} was "
-            "asked to hold rows out. Leave 'cv' None, or score rows held out by scoring=None, their log predictive "
-            "probability."
+            f"{kind!r} is a score of the evidence of all rows, with its penalty for complexity built in, but {owner} "
+            "holds rows out ('cv'). Leave 'cv' None, or take scoring=None, the log predictive probability of "
+            "held-out rows."
         )
     return get_scorer(scoring) if isinstance(scoring, str) else scoring
 

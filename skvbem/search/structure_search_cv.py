@@ -73,10 +73,10 @@ class StructureSearchCV(
         ``{"n_components": range(1, 9)}``, or a list of structures or of settings. Settings that differ only by the
         names of exchangeable latents are one candidate.
     strategy : str or strategy, default="auto"
-        Which candidates are tried: all ("exhaustive"), the best graph found by dynamic programming ("exact"), or those
-        that a strategy of `skvbem.search.strategies` is led to, such as "structural", "greedy", "beam" or "mc3"; an
-        instance sets its options. "auto" takes the one that suits: all of up to 10 000 structures, the best graph where
-        nothing is hidden and nodes are few, else a climb; `strategy_` says which.
+        Which candidates are tried. "exhaustive" tries all, "exact" finds the best graph by dynamic programming, and
+        others, such as "structural", "greedy", "beam" or "mc3", go where they are led. An instance of a strategy
+        (`skvbem.search.strategies`) sets its options. "auto" takes the one that suits: all of up to 10 000 structures,
+        the best graph where nothing is hidden and nodes are few, else a climb. `strategy_` says which.
     scoring : str, callable, list, tuple or mapping, default=None
         Without `cv`: names of scores of the evidence (see `skvbem.evidence.SCORES`), by default "collapsed_ascent", of
         `VBHMM` "lower_bound"; or callables of (estimator, X, y), more is better. With `cv`: scikit-learn's scoring, by
@@ -85,20 +85,22 @@ class StructureSearchCV(
     cv : int, splitter, iterable or None, default=None
         None scores all rows by their evidence. Anything else as in `GridSearchCV`.
     rescoring : {"evidence"}, str, EvidenceScorer, False or None, default=None
-        What is done once all were tried. "evidence" finds the posterior, by which candidates are then ranked: by Monte
-        Carlo chains that go through all networks with the same hidden nodes, or, of other candidates and where chains
-        do not mix, by the recommended score of the evidence for as many as may matter. The name of a score such as
-        "ais", or a scorer, is for the best `n_rescored` candidates, which are then ranked by it, ahead of all others,
-        with a posterior over them alone. False is nothing. None is "evidence" where `scoring` is None and no scores of
-        the evidence itself are known, and nothing where a score is named, or where the time ran out.
+        What is done once all were tried. "evidence" finds the posterior, which then ranks candidates. For networks
+        with the same hidden nodes it comes from Monte Carlo chains that go through all of them. For other candidates,
+        and where chains do not mix, it comes from the recommended score of the evidence, for as many candidates as may
+        matter. The name of a score such as "ais", or a scorer, scores the best `n_rescored` candidates again. They are
+        then ranked by it, ahead of all others, with a posterior over them alone. False does nothing. None is
+        "evidence" if `scoring` is None and no scores of the evidence itself are known. It is False if a score is
+        named, or if the time ran out.
     n_rescored : int, default=None
         How many candidates are scored again at most, by default 10, and 100 by "evidence".
     refit : bool, str or callable, default=True
         Whether the best candidate is fitted to all rows as `best_estimator_`. A string names the score that ranks, if
         there are several (the first by default); a callable takes `cv_results_` and returns the position of the best.
     prior : "uniform", "labeled", callable or prior, default="uniform"
-        Prior over candidates: equal, proportional to the number of labeled graphs that a structure stands for, a prior
-        of `skvbem.spaces.priors`, or a callable of a setting that returns ln of its prior up to a constant.
+        Prior over candidates. "uniform" is equal for all, "labeled" is proportional to the number of labeled graphs
+        that a structure stands for. Else a prior of `skvbem.spaces.priors`, or a callable of a setting that returns ln
+        of its prior up to a constant.
     averaging : bool, default=False
         Whether the candidates that hold nearly all of the posterior (or of `score_weights_`) are refitted, so that
         `score_samples` averages their predictive densities.
@@ -122,9 +124,9 @@ class StructureSearchCV(
     Attributes
     ----------
     cv_results_ : dict of str to array
-        In `GridSearchCV`'s layout, in the order in which candidates were first asked for: parameters, times, scores and
-        their ranks; also standard errors, numbers of free parameters, log priors, why a candidate failed, why its score
-        should not be trusted, and whether its `inference` was "exact" or in "clusters".
+        In `GridSearchCV`'s layout, in the order in which candidates were first asked for. It has parameters, times,
+        scores and their ranks, standard errors, numbers of free parameters and log priors. It says why a candidate
+        failed, why its score should not be trusted, and whether its `inference` was "exact" or in "clusters".
     best_estimator_ : estimator
         Fitted to all rows (with `refit`).
     best_params_ : dict
@@ -136,9 +138,9 @@ class StructureSearchCV(
     best_structure_ : DAG or UndirectedGraph
         If candidates have structures.
     structure_posterior_ : ndarray of shape (n_candidates,)
-        p(m | y) [Beal (2.1)], aligned with `cv_results_` (without `cv`), of evidences: by sampling, by scores that are
-        the evidence, or, over complete data of up to 12 nodes, by a sum over all graphs of the space, tried or not.
-        Where there are bounds or other approximations alone, there is none.
+        p(m | y) [Beal (2.1)], aligned with `cv_results_` (without `cv`). It comes from evidences: by sampling, or by
+        scores that are the evidence. Over complete data of up to 12 nodes it is a sum over all graphs of the space,
+        tried or not. If there are only bounds or other approximations, there is no posterior.
     structure_posterior_errors_ : ndarray of shape (n_candidates,)
         Standard errors of these probabilities, 0 where they are exact.
     score_weights_ : ndarray of shape (n_candidates,)
@@ -163,7 +165,7 @@ class StructureSearchCV(
     stopped_by_ : str
         "max_candidates", "time_limit" or "stopped" (a callback) if candidates were left untried, else "".
     n_features_in_, feature_names_in_, classes_
-        Of `best_estimator_`, if it has them.
+        The attributes of `best_estimator_`, if it has them.
 
     Notes
     -----

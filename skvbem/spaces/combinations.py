@@ -123,9 +123,9 @@ class ProductSpace(Space):
 class UnionSpace(Space):
     """All settings of the parts, each model once, those of the first part first. Made by ``a + b``.
 
-    From one part to another leads whatever turns a setting of one into a setting of the other: adding or removing a
-    latent with at most two children, or a state; and, so that none is out of reach, a step between the first settings
-    of parts that follow each other.
+    A step may lead from one part to another if it turns a setting of the one into a setting of the other. Such steps
+    add or remove a state, or a latent with at most two children. So that no part is out of reach, a step also joins
+    the first settings of parts that follow each other.
 
     Parameters
     ----------

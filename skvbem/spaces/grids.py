@@ -26,7 +26,7 @@ class GridSpace(DelegatingSpace):
     Parameters
     ----------
     grid : mapping or iterable of mappings
-        Parameter -> the values to try: a list, tuple, range or array of one dimension. Of several grids, the union.
+        Parameter -> the values to try: a list, tuple, range or array of one dimension. Several grids make their union.
 
     Raises
     ------

@@ -76,9 +76,9 @@ class StructureSpace(Space):
         n_labeled = count_graphs(self.rules, [(latent,) for latent in self.latents], childless=self.childless)
         if n_labeled > _MAX_ENUMERATED_GRAPHS:
             raise TooLargeError(
-                f"The rules tell latents with as many states apart, and {n_labeled} graphs are too many to enumerate "
-                f"({_MAX_ENUMERATED_GRAPHS} is the limit) to count those that differ by more than names. Name latents "
-                "in no required or forbidden edge, or iterate without counting."
+                f"The rules tell latents with as many states apart, so that models are counted one by one. "
+                f"{n_labeled} graphs are too many to enumerate; {_MAX_ENUMERATED_GRAPHS} is the limit. Name latents in "
+                "no required or forbidden edge, or iterate without counting."
             )
         return sum(1 for _ in self)
 

@@ -40,7 +40,7 @@ class Relabeling:
     Parameters
     ----------
     there, back : callable
-        Of statistics (n_cells, ...) to statistics under the other labels, and from these.
+        Take statistics (n_cells, ...) to statistics under the other labels, and back.
     order : ndarray of int, shape (n_labels,)
         The label that takes each one's place.
     """

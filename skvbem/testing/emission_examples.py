@@ -36,11 +36,11 @@ class EmissionExample:
     log_density : callable, optional
         The definition, nats: of a row, parameters by name, and the number of a component; of observed cells alone.
     cells : callable, optional
-        Of a row and the number of a column: the values a missing cell may take, None for any float.
+        Takes a row and the number of a column, and returns the values of a missing cell; None for any float.
     conjugate : bool
         Whether rows have statistics that are their own, as with missing cells they may not.
     for_data : callable, optional
-        Of rows, or `Blocks`, and weights: the emission with its units of measure.
+        Takes rows, or `Blocks`, and weights, and returns the emission with its units of measure.
     options : mapping
         Keyword arguments of the emission's `default_prior`.
     specification : EmissionSpecification, optional

@@ -43,10 +43,10 @@ def check_emission(
 ) -> list[Report]:
     r"""Hold an emission to the laws of `skvbem.emissions.base`.
 
-    At a point, the log likelihood is that of the definition, and a missing cell is the sum or integral over its values;
-    a row without cells says nothing; blocks add up; with one component the bound is the evidence of complete data,
-    which is the product of the predictions of each row after the ones before [Beal (2.98), (2.99)]; predictions sum to
-    one; draws, quantiles and drawn completions have the moments that they should have.
+    At a point, the log likelihood is that of the definition, and a missing cell is the sum or integral over its
+    values. A row without cells says nothing. Blocks add up. With one component the bound is the evidence of complete
+    data. This evidence is the product of the predictions of each row after the ones before [Beal (2.98), (2.99)].
+    Predictions sum to one. Draws, quantiles and drawn completions have the moments that they should have.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def check_emission(
     log_density : callable, optional
         The definition, nats: of a row, parameters by name, and the number of a component; of observed cells alone.
     cells : callable, optional
-        Of a row and the number of a column: the values a missing cell may take, None for any float.
+        Takes a row and the number of a column, and returns the values of a missing cell; None for any float.
     refused : float, optional
         A cell that no member of the family can make.
     laws : iterable of str, optional
@@ -69,7 +69,7 @@ def check_emission(
     Returns
     -------
     list of Report
-        Of the rows whole and of those with gaps.
+        Reports on the rows whole, and on the rows with gaps.
 
     Raises
     ------

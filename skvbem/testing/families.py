@@ -29,9 +29,9 @@ class FamilyExample:
     prior : ConjugateFamily
         With a trailing axis of members.
     statistics : ndarray of shape (n_cells, n_members)
-        Of complete data under each, some of which may be nothing.
+        Statistics of complete data under each, some of which may be nothing.
     more : ndarray of shape (n_cells, n_members)
-        Of further data, none of them empty.
+        Statistics of further data, none of them empty.
     coordinates, other : ndarray of shape (n_cells, n_members)
         Additive coordinates of the prior, and of a member of its own.
     at : callable of ndarray to ConjugateFamily
@@ -91,7 +91,7 @@ def check_family(
 ) -> Report:
     r"""Hold a conjugate family to the laws of `skvbem.families.base`.
 
-    Of A and its gradient :math:`\nabla A`, the expected natural parameters [Beal (2.95)]:
+    The laws are of A and its gradient :math:`\nabla A`, the expected natural parameters [Beal (2.95)]:
     :math:`\mathrm{KL}(q \,\|\, p) = (\eta_q - \eta_p)^\top \nabla A(q) - [A(q) - A(p)] \ge 0`, and the evidence of
     complete data :math:`A(\mathrm{prior} + \mathrm{statistics}) - A(\mathrm{prior})`. Draws, modes and unconstrained
     coordinates have to agree with them, and members side by side with each alone.

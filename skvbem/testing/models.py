@@ -23,11 +23,11 @@ from skvbem.vbem.driver import RELATIVE_SLACK, run
 def check_model(case: ModelCase, *, laws: Iterable[str] | None = None, rng: int | np.random.Generator = 0) -> Report:
     r"""Hold a model to the laws of `skvbem.models.base` and of `skvbem.capabilities`.
 
-    The objective never falls, in any form of :math:`q(\theta)`; the bound is at most :math:`\ln p(y)`, summed over all
-    that is hidden, and equal to it where nothing is; the derivatives of :math:`\ln Z` by natural parameters are the
-    expected statistics [Beal (2.54)]; weights are repeats, weight 0 is absence, a missing cell is the sum over its
-    values; threads change no bit; relabelings change nothing but the order. What the model can do for scores has to
-    agree with the sum over all that is hidden, too.
+    The objective never falls, in any form of :math:`q(\theta)`. The bound is at most :math:`\ln p(y)`, summed over all
+    that is hidden, and equal to it where nothing is hidden. The derivatives of :math:`\ln Z` by natural parameters are
+    the expected statistics [Beal (2.54)]. Weights are repeats, weight 0 is absence, and a missing cell is the sum over
+    its values. Threads change no bit. Relabelings change nothing but the order. What the model can do for scores has
+    to agree with the sum over all that is hidden, too.
 
     Parameters
     ----------

@@ -38,9 +38,9 @@ def check_score(
 ) -> list[Report]:
     r"""Hold a score to the laws of evidences, on tiny data whose evidence is known.
 
-    A bound is at most :math:`\ln p(y)`; a sampled evidence is within its standard error of it, and the same for the
-    same seed; the order of rows and the names of hidden states change nothing; what the score needs of a model and does
-    not find it names.
+    A bound is at most :math:`\ln p(y)`. A sampled evidence is within its standard error of it, and the same for the
+    same seed. The order of rows and the names of hidden states change nothing. If the model lacks something that the
+    score needs, the score names it.
 
     Parameters
     ----------

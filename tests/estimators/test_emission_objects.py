@@ -431,7 +431,7 @@ class Unchecked(Geometric):
     ("a", "what"),
     [
         (-1.0, "numbers of a Dirichlet prior must be > 0, and one is -1."),
-        (np.nan, "in the units of the data its numbers leave"),
+        (np.nan, "in the units of the data its numbers exceed"),
     ],
 )
 def test_unchecked_parameters_of_a_prior_are_named(a, what, failures):
@@ -535,7 +535,7 @@ class OfSize(Geometric):
     ("specification", "message"),
     [
         (Unfinished, "takes a class that can be made. Unfinished lacks expected, profiles."),
-        (OfSize, "Those of OfSize lack one: 'size', 'failure_prior'."),
+        (OfSize, "These parameters of OfSize have none: 'size', 'failure_prior'."),
     ],
 )
 def test_a_class_that_its_name_does_not_make_is_not_registered(specification, message):

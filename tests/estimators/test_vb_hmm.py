@@ -709,9 +709,9 @@ def test_scores_of_the_evidence(rng):
     assert fit.log_evidence(sequences, kind="cheeseman_stutz").value <= fit.lower_bound_ + 0.01
     table = evidence_table(fit, sequences, ["lower_bound", "bic", "draper"])
     assert set(table) == {"lower_bound", "bic", "draper"}
-    with pytest.raises(ValueError, match="is that of the data"):
+    with pytest.raises(ValueError, match="belong to the data of its fit"):
         fit.log_evidence([X], kind="bic")  # the same rows as one sequence are other data
-    with pytest.raises(ValueError, match="is that of the data"):
+    with pytest.raises(ValueError, match="belong to the data of its fit"):
         fit.log_evidence([sequences[0][::-1], sequences[1]], kind="bic")
     assert fit.log_evidence(sequences, kind="collapsed").value >= fit.lower_bound_ - 1e-7
     assert abs(fit.log_evidence(sequences, kind="laplace", alias=True).value - ais.value) < 5.0

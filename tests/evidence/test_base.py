@@ -154,7 +154,7 @@ def registered():
 def test_a_registered_score_is_known_by_its_name(registered):
     assert get_score("constant") is registered
     assert register_score(registered) is registered
-    with pytest.raises(ValueError, match="The name 'constant' is that of another score"):
+    with pytest.raises(ValueError, match="The name 'constant' belongs to another score"):
         register_score(Score("constant", constant, random=True))
 
 

@@ -292,7 +292,7 @@ def test_dimensions_where_measurements_tell_states_apart(rng):
         model, data = hmm(problem, prior, lengths)
         assert capabilities_of(model).dimension(("state",), data) == d
     shares = evaluation_of(PROBLEMS["multinomial"](rng, n_rows=6), symmetric(rng, 2), [6], rng)
-    with pytest.raises(ValueError, match="hangs on the totals of the rows, and is not known here"):
+    with pytest.raises(ValueError, match="depends on the totals of the rows, and is not known here"):
         get_score("bic")(shares, dimension="identifiable")
 
 

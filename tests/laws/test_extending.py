@@ -176,7 +176,7 @@ def test_what_is_no_emission_is_not_registered(geometric):
         register_emission("other", geometric())
     with pytest.raises(ValueError, match=r"must be an identifier .* other than 'auto'"):
         register_emission("auto", geometric)
-    with pytest.raises(ValueError, match="The name 'poisson' is that of Poisson"):
+    with pytest.raises(ValueError, match="The name 'poisson' belongs to Poisson"):
         register_emission("poisson", geometric)
     assert register_emission("geometric", geometric) is geometric
 

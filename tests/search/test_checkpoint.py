@@ -422,7 +422,7 @@ def test_one_candidate_has_one_name():
 
 
 def test_a_search_that_cannot_be_known_again_is_refused(path):
-    with pytest.raises(SearchCheckpointError, match="its score 'a' cannot be told from others"):
+    with pytest.raises(SearchCheckpointError, match="its score 'a' cannot be pickled"):
         known_at(path, **{"score 'a'": content(threading.Lock())})
 
 

@@ -75,7 +75,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Emission:
         """The emission of a table, with the units in which it measures.
 
-        Of categories, a keyword `n_categories` has the number of each column.
+        For categories, a keyword `n_categories` has the number of each column.
 
         Parameters
         ----------
@@ -106,9 +106,9 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         Parameters
         ----------
         name : str
-            Of the parameter.
+            Name of the parameter.
         names : sequence of str
-            Of the columns.
+            Names of the columns.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         ----------
         parameters : mapping of str to ndarray
         levels : sequence of ndarray
-            Of each column of categories; empty for numbers.
+            Levels of each column of categories; empty for numbers.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         intervals : pair of mappings, or None
             Lower and upper ends of credible intervals, by parameter.
         levels : sequence of ndarray
-            Of each column of categories; empty for numbers.
+            Levels of each column of categories; empty for numbers.
         """
 
     def explained_by(self, covariates: Sequence[str], names: Sequence[str]) -> EmissionSpecification:
@@ -189,7 +189,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         ValueError
             If there is none; the message goes on after the names of both.
         """
-        raise ValueError("there is no conjugate prior for a family of that kind whose parameters hang on numbers")
+        raise ValueError("there is no conjugate prior for a family of that kind whose parameters depend on numbers")
 
     def further_rows(
         self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None

@@ -22,7 +22,7 @@ class Bernoulli(ProbabilitySpecification):
     Parameters
     ----------
     concentration_prior : float or pair of float, default=1.0
-        Of the Beta prior of each probability; of a pair, that of 0 and that of 1.
+        Concentration of the Beta prior of each probability: one number, or a pair for 0 and 1.
 
     See Also
     --------

@@ -21,7 +21,7 @@ class Categorical(EmissionSpecification):
     Parameters
     ----------
     concentration_prior : float or sequence, default=1.0
-        Of each category of each column in the Dirichlet prior of its table. A sequence has an entry for each column: a
+        Concentration of each category in the Dirichlet prior of a column. A sequence has an entry for each column: a
         float, or one for each of its categories.
 
     See Also

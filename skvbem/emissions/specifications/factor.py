@@ -37,10 +37,10 @@ class FactorGaussian(NormalSpecification):
     relevance_prior : pair of float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of the precisions of loadings, in units of the noise.
     groups : list of columns, or mapping of names to columns, default=None
-        Groups of columns, such as those of one instrument each, that share out all of them: each factor's loadings have
-        a precision in each group, so that it may matter to some groups and not to others (group factor analysis
-        [Virtanen et al. 2012; Klami et al. 2015]). Columns are named as in the `emission` parameter. None is one group.
-        It needs ``relevance="ard"``.
+        Groups that together hold all columns, such as one group for each instrument. Each factor's loadings have a
+        precision in each group, so that the factor may matter to some groups and not to others (group factor analysis
+        [Virtanen et al. 2012; Klami et al. 2015]). Columns are named as in the `emission` parameter. None is one
+        group. It needs ``relevance="ard"``.
     noise_prior : pair of float, default=(1.0, 0.5)
         Shape and rate of the Gamma prior of the precision of a noise, in units in which columns have variance 1.
     mean_prior : array-like of shape (n_columns,), default=None

@@ -46,7 +46,7 @@ class Gaussian(NormalSpecification):
     mean_precision_prior : float or "hierarchical", default="hierarchical"
         How many rows `mean_prior` weighs; "hierarchical" has it learned from how far apart the components are.
     degrees_of_freedom_prior : float, default=None
-        Of precisions, more than d - 1 where d columns share a matrix. By default d there, and 1 for each variance of
+        For precisions; more than d - 1 where d columns share a matrix. By default d there, and 1 for each variance of
         "diag" and "spherical"; d + 2 and 3 under a hierarchical `covariance_prior`.
     covariance_prior : array-like, "hierarchical" or None, default="hierarchical"
         Prior covariance of a component, (d, d) for "full" and "tied", (d,) for "diag", a number for "spherical".
@@ -121,7 +121,8 @@ class Gaussian(NormalSpecification):
         """A regression; of one column with default priors, which a regression has otherwise."""
         if len(names) > 1 or repr(self) not in _AT_DEFAULTS:
             raise ValueError(
-                "Gaussian there is a regression, with a noise and priors of its own. Give Regression() as its emission"
+                "a Gaussian node with such parents is a regression, with priors of its own. Give Regression() as its "
+                "emission"
             )
         return Regression(list(covariates))
 

@@ -20,7 +20,7 @@ class Multinomial(CountCells, ProbabilitySpecification):
     Parameters
     ----------
     concentration_prior : float or array-like of shape (n_columns,), default=1.0
-        Of the Dirichlet prior of the shares.
+        Concentration of the Dirichlet prior of the shares.
 
     See Also
     --------

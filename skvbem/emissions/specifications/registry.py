@@ -40,7 +40,7 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
     Parameters
     ----------
     name : str
-        Of the family, an identifier such as "geometric".
+        Name of the family, an identifier such as "geometric".
     specification : subclass of EmissionSpecification
         A class whose parameters all have defaults.
 
@@ -76,7 +76,7 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
             "in `wanted`, such as 'counts are whole numbers >= 0'."
         )
     if EMISSIONS.setdefault(name, specification) is not specification:
-        raise ValueError(f"The name {name!r} is that of {EMISSIONS[name].__name__}. Take another name.")
+        raise ValueError(f"The name {name!r} belongs to {EMISSIONS[name].__name__}. Take another name.")
     return specification
 
 
@@ -105,8 +105,8 @@ def _check_made_by_its_name(specification: type[EmissionSpecification]) -> None:
     ]
     if required:
         raise TypeError(
-            f"register_emission takes a class whose parameters all have defaults, which its name stands for. Those of "
-            f"{owner} lack one: {', '.join(map(repr, required))}."
+            f"register_emission takes a class whose parameters all have defaults: the name stands for the defaults. "
+            f"These parameters of {owner} have none: {', '.join(map(repr, required))}."
         )
 
 

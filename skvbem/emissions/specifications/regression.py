@@ -36,7 +36,7 @@ class Regression(NormalSpecification):
         How sure the prior is that coefficients are 0; "hierarchical" has it learned from all components, for each
         regressor of each column.
     degrees_of_freedom_prior : float, default=None
-        Of the precision of each noise: 3 under a hierarchical `variance_prior`, and 1 under a known one by default.
+        For the precision of each noise: by default 3 under a hierarchical `variance_prior`, and 1 under a known one.
     variance_prior : float, array-like of shape (n_columns,), "hierarchical" or None, default="hierarchical"
         Prior variance of the noise of each column; "hierarchical" has it learned from all components. None is the
         variance of the column.
@@ -55,14 +55,14 @@ class Regression(NormalSpecification):
         \rho_{kj} \sim \mathrm{Gamma}\left(\tfrac{\nu}{2}, \tfrac{\nu}{2} s_j^2\right), \qquad
         c_{kji} \mid \rho_{kj} \sim N(0, 1 / (\rho_{kj} \kappa_{ji})),
 
-    where columns are measured in standard deviations from their means (in root mean squares from 0 if there is no
-    intercept): the intercept is the value at the means of all regressors. A number as `coefficient_precision_prior` is
-    :math:`\kappa`, else :math:`\kappa_{ji} \sim \mathrm{Gamma}(\frac12, \frac12)`. A hierarchical variance is
-    :math:`s_j^2 \sim \mathrm{Gamma}(\frac12, \frac12)` in units of the variance of the column. With known ones the
-    posterior of complete data, and their evidence, have closed forms.
+    Columns are measured in standard deviations from their means, so that the intercept is the value at the means of
+    all regressors. Without an intercept they are measured in root mean squares from 0. A number as
+    `coefficient_precision_prior` is :math:`\kappa`, else :math:`\kappa_{ji} \sim \mathrm{Gamma}(\frac12, \frac12)`. A
+    hierarchical variance is :math:`s_j^2 \sim \mathrm{Gamma}(\frac12, \frac12)` in units of the variance of the
+    column. With known ones the posterior of complete data, and their evidence, have closed forms.
 
-    The evidence is that of the columns given their regressors. A column that is missing is integrated out; a missing
-    regressor beside an observed column is refused.
+    The evidence is that of the columns given their regressors. A missing column is integrated out; a missing regressor
+    beside an observed column is refused.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class FitIndices:
     rmsea : float
         Root mean square error of approximation.
     rmsea_interval : tuple of float
-        Of 90 %.
+        Interval of 90 %.
     cfi, tli : float
         Comparative fit index, and Tucker and Lewis's, against columns without correlation.
     srmr : float
@@ -107,9 +107,9 @@ def fit_indices(
     reading : TableReading
         The data of the fit.
     log_likelihood : float
-        Of the factors, nats.
+        Log likelihood of the factors, nats.
     covariance : ndarray of shape (d, d)
-        Of the factors.
+        Covariance of the columns by the factors.
     n_factors : int
     n_free_parameters : int
         That can be told from the data.

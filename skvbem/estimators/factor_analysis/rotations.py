@@ -189,7 +189,7 @@ def order_and_signs(loadings: np.ndarray, correlations: np.ndarray) -> tuple[np.
     ----------
     loadings : ndarray of shape (d, q)
     correlations : ndarray of shape (q, q)
-        Of the factors.
+        Correlations of the factors.
     """
     explained = explained_variance(loadings, correlations)
     largest = np.abs(loadings).argmax(axis=0)

@@ -82,8 +82,8 @@ class VBFactorAnalysis(MixtureEstimator):
     relevance_prior : pair of float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of the precisions of loadings, in units of the noise.
     groups : list of columns, or mapping of names to columns, default=None
-        Groups of columns that share out all of them, such as those of one instrument each. Each factor's loadings have
-        a precision in each group, so that it may matter to some groups and not to others (group factor analysis
+        Groups that together hold all columns, such as one group for each instrument. Each factor's loadings have a
+        precision in each group, so that the factor may matter to some groups and not to others (group factor analysis
         [Virtanen et al. 2012; Klami et al. 2015]); see `relevance_`. Columns are given by names, positions, slices,
         masks, or a function of X. None is one group of all.
     noise_prior : pair of float, default=(1.0, 0.5)
@@ -172,8 +172,8 @@ class VBFactorAnalysis(MixtureEstimator):
 
     Notes
     -----
-    The prior of loadings is scaled by the noise, so that no unit of measure makes a difference, and so that noise never
-    vanishes (Heywood cases) but by maximum likelihood, where it is at least 0.005 of a column's variance.
+    The prior of loadings is scaled by the noise, so that no unit of measure makes a difference. Therefore noise never
+    vanishes (Heywood cases) under a prior. By maximum likelihood it is at least 0.005 of a column's variance.
 
     Examples
     --------
@@ -379,7 +379,7 @@ class VBFactorAnalysis(MixtureEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_factors, n_factors)
-            The same for all rows with the same cells missing.
+            Equal for all rows with the same cells missing.
         """
         fitted, values = self.asked(X)
         return fitted.scores(values)[1]

@@ -62,8 +62,8 @@ class Autoregression:
         if np.isnan(before).any():
             sequence = int(np.isnan(before).any(axis=(1, 2)).argmax())
             raise ValueError(
-                f"Sequence {sequence} of X lacks one of its last {emission.n_lags} rows, or a cell there, on which "
-                "what follows hangs (lags). Give it up to where it was last observed."
+                f"Sequence {sequence} of X lacks one of its last {emission.n_lags} rows, or a cell there. The next "
+                "steps depend on these (lags): end the sequence at its last observed row."
             )
         shape = (len(fitted.transmat), emission.n_columns)
         coefficients = point.coefficients.reshape(*shape, -1)

@@ -230,7 +230,7 @@ class Forecast:
     state_probabilities : ndarray of shape (n_sequences, n_steps, n_components)
     expected : dict of str to ndarray
         By column, what it is expected to hold, (n_sequences, n_steps): the mean of measurements, counts and times, the
-        probability of a one, the share of a total. Of categories the probability of each, in the order of
+        probability of a one, the share of a total. For categories the probability of each, in the order of
         `categories_`, (n_sequences, n_steps, n_categories).
     variance : dict of str to ndarray of shape (n_sequences, n_steps)
         By column of numbers, that of the predictive distribution, averaged over draws of the parameters.

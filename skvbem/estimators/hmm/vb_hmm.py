@@ -59,7 +59,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         ``Poisson(shape_prior=2.0)``, takes all columns, and so does the name of one, with default priors. A mapping
         gives each name its columns, a list of (name, emission, columns) names groups.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Of a Gaussian group given by name, or "auto": a covariance matrix for each state, one for all, a variance for
+        For a Gaussian group given by name, or "auto": a covariance matrix for each state, one for all, a variance for
         each column, one variance for each state. An object has its own, ``Gaussian("diag")``; any other value here than
         its own or the default is then an error.
     startprob_prior : float, "unit" or array-like of shape (n_components,), default=1.0
@@ -83,10 +83,10 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     map_basis : {"natural", "probability"}, default="natural"
         Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
     predictive : {"mean", "vb", "average"}, default="mean"
-        Probability of sequences after ``method="vb"``, where the average over q(theta) has no closed form: at the
-        published parameters, which are posterior means; at the point of VB, :math:`e^{\langle\ln\theta\rangle}`, which
-        gives a lower bound on the average; or the average over `n_draws` draws. States are told at the published
-        parameters, with "vb" at that point.
+        What takes the place of the average over q(theta) in probabilities of sequences, after ``method="vb"``: the
+        average has no closed form. "mean" takes the published parameters, which are posterior means. "vb" takes the
+        point of VB, :math:`e^{\langle\ln\theta\rangle}`, which gives a lower bound on the average. "average" takes
+        `n_draws` draws. States are inferred at the published parameters, with "vb" at its point.
     n_draws : int, default=100
         Draws of ``predictive="average"``.
     n_init : int, default=10
@@ -124,7 +124,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     transmat_ : ndarray of shape (n_components, n_components)
         Posterior means (VB) or the point found.
     startprob_concentration_, transmat_concentration_ : ndarray
-        Of the posterior (``method="vb"``), 0 where a mask rules out.
+        Concentrations of the posterior (``method="vb"``), 0 where a mask rules a transition out.
     startprob_prior_, transmat_prior_ : ndarray
         Concentrations of the prior as it was resolved, or learned.
     counts_ : ndarray of float, shape (n_components,)
@@ -136,7 +136,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         As in scikit-learn's mixtures, if there is a Gaussian group; where there are several, by group, as are the other
         attributes of measurements.
     mean_precision_, degrees_of_freedom_ : ndarray
-        Of the posterior (``method="vb"``), if there is a Gaussian group.
+        For the posterior (``method="vb"``), if there is a Gaussian group.
     mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         The prior of a Gaussian group as it was resolved, hidden hyperparameters as they are expected.
     parameters_ : dict of str to dict of str to ndarray
@@ -372,9 +372,9 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     def score_samples(self, X, sequence_id=None, lengths=None, *, return_error=False):
         """Log predictive probability (density) of each sequence, nats, what is missing summed out.
 
-        Of VB that which the `predictive` parameter says. A sequence that is impossible scores -inf. By maximum
-        likelihood that is one which needs a transition or a category of probability 0, as are those below 5e-32; counts
-        in states that have seen none cost up to 691 nats each.
+        After VB it is the probability that the `predictive` parameter names. An impossible sequence scores -inf. By
+        maximum likelihood such a sequence needs a transition or a category of probability 0; probabilities below 5e-32
+        count as 0. Counts in states that have seen none cost up to 691 nats each.
 
         Parameters
         ----------
@@ -519,7 +519,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         >>> ahead.expected["x0"].round(2).tolist()  # of a and b
         [[[0.57, 0.43], [0.42, 0.58]]]
 
-        Of numbers there are intervals:
+        Columns of numbers have intervals:
 
         >>> from skvbem.datasets import load_earthquakes
         >>> quakes = load_earthquakes().data

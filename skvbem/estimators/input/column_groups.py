@@ -73,7 +73,7 @@ class Group:
             which = names[self.given[int(lacking[row].argmax())]]
             raise ValueError(
                 f"Row {row} of X has no {which!r}, which explains {listed(map(repr, self.names))} there. Fill it in, "
-                "or leave out such rows, or what they explain (NaN)."
+                "leave out such rows, or set what it explains to NaN."
             )
 
     @property
@@ -246,8 +246,8 @@ class ColumnGroups:
                     sequence = int(np.searchsorted(np.cumsum(lengths), int(bad.argmax()), side="right"))
                     raise ValueError(
                         f"Sequence {sequence} of X has an observed cell of {listed(map(repr, group.names))} within "
-                        f"{group.n_lags} rows after a missing one, and lags={group.n_lags} explains it by that one. "
-                        "Split the sequence after missing cells: the first rows of each are only conditioned on."
+                        f"{group.n_lags} rows after a missing one, but lags={group.n_lags} explains each cell by those "
+                        "rows. Split the sequence after missing cells: first rows of a sequence are not explained."
                     )
                 of_group = np.concatenate([of_group, before], axis=1)
             extended.append(of_group)
@@ -312,9 +312,9 @@ class ColumnGroups:
         """Refuse to go on after the last rows without the columns that explain others."""
         if self.covariates:
             raise ValueError(
-                f"'forecast' of {self.owner} would need {listed(map(repr, self.covariates))} in the steps to come, by "
-                "which 'emission' explains other columns. If they are known there and no column has lags, append such "
-                "rows to X, the explained columns missing, and ask 'impute'."
+                f"'forecast' of {self.owner} would need {listed(map(repr, self.covariates))} of the steps to come: "
+                "covariates, which explain other columns. If you know them and no column has lags, append rows with "
+                "them to X, leave the explained columns missing, and take 'impute'."
             )
 
     def check_covariates(self, method: str, given) -> None:
@@ -322,8 +322,8 @@ class ColumnGroups:
         covariates = self.covariates
         if covariates and given is None:
             raise ValueError(
-                f"'{method}' of {self.owner} needs {listed(map(repr, covariates))}, by which 'emission' explains other "
-                "columns and which no model draws: give rows that have them, as in given=X."
+                f"'{method}' of {self.owner} needs {listed(map(repr, covariates))}: covariates, which explain other "
+                "columns and which the model does not draw. Give rows that have them, as in given=X."
             )
 
     def _explained_by(self, group: Group) -> str:

@@ -144,8 +144,8 @@ class EmissionReader:
             kind = type(emission).__name__
             raise ValueError(
                 f"covariance_type={self.covariance_type!r} of {self.owner} is for emissions given by name, and its "
-                f"'emission' parameter holds {kind}(covariance_type={of_emission!r}). Say it once: leave out that of "
-                f"{self.owner}, or search over 'emission__covariance_type'."
+                f"'emission' parameter holds {kind}(covariance_type={of_emission!r}). Set it once: leave it "
+                f"out of {self.owner}, or search over 'emission__covariance_type'."
             )
 
     def _check_names(self, names: Sequence[str]) -> None:

@@ -193,12 +193,12 @@ def _refuse_column(name: str, values: np.ndarray, specification: EmissionSpecifi
     if largest > _MAX_MAGNITUDE:
         raise ValueError(
             f"Column {name!r} of X holds {values[np.nanargmax(size)]:g}. Numbers beyond {_MAX_MAGNITUDE:g} have "
-            f"products whose sums leave the floats.{_UNIT}"
+            f"products whose sums exceed the range of floats.{_UNIT}"
         )
     if 0 < largest < _MIN_MAGNITUDE:
         raise ValueError(
             f"Column {name!r} of X holds no number larger than {largest:g}. Where all are below {_MIN_MAGNITUDE:g} "
-            f"their products leave the floats.{_UNIT}"
+            f"their products fall below the range of floats.{_UNIT}"
         )
     if is_fit and np.isnan(values).all():
         raise _empty(name)

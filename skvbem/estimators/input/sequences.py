@@ -130,8 +130,8 @@ def refuse_lengths_as_y(y, sequences: Sequences, method: str) -> None:
     looks_so = given.ndim == 1 and given.dtype.kind in "iu" and sum(given.tolist()) == sequences.n_rows
     if looks_so and 0 < len(given) != sequences.n_rows and len(given) != len(sequences.lengths):
         raise ValueError(
-            f"The second argument of {method} is y, as everywhere in scikit-learn, and ignored. Name what adds up to "
-            f"the {sequences.n_rows} rows of X: {method}(X, lengths=...)."
+            f"The second argument of {method} is y, as everywhere in scikit-learn, and ignored. The numbers given add "
+            f"up to the {sequences.n_rows} rows of X. If they are lengths, name them: {method}(X, lengths=...)."
         )
 
 

@@ -293,7 +293,7 @@ class EmissionEstimator(ReportingEstimator):
         TypeError
             Always.
         """
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
+        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: the name of the class in lower case, then 0, 1, ...
@@ -400,8 +400,8 @@ def _check_prior(prior: ConjugateFamily, specification: EmissionSpecification) -
     if np.isfinite(prior.coordinates).all() and not np.any(prior.signed) and least <= 0:
         raise ValueError(f"{makes}: numbers of a {type(prior).__name__} prior must be > 0, and one is {least:g}.")
     raise ValueError(
-        f"{makes}: in the units of the data its numbers leave the floats. Leave them at their defaults, or measure X "
-        "in another unit."
+        f"{makes}: in the units of the data its numbers exceed the range of floats. Leave them at their defaults, or "
+        "measure X in another unit."
     )
 
 

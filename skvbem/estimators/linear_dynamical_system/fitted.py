@@ -77,7 +77,7 @@ class LDSForecast:
     Parameters
     ----------
     mean, variance : ndarray of shape (n_sequences, n_steps, n_columns)
-        Of the predictive distribution, averaged over draws of the parameters.
+        Moments of the predictive distribution, averaged over draws of the parameters.
     lower, upper : ndarray of shape (n_sequences, n_steps, n_columns)
         Ends of intervals of the mass `level`, quantiles of the same distribution.
     level : float

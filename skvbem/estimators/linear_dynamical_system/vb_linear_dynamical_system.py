@@ -76,9 +76,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     offset_precision_prior : float, default=0.01
         Precision of a column's offset about its mean, in units of that of the noise.
     initial : {"unit", "learned"}, default="unit"
-        What first states of sequences are drawn from: a normal distribution of mean 0 and the identity as its
-        covariance, or one of a mean and a covariance that are learned, which is worth it where there are many
-        sequences. Their prior is that of `skvbem.models.linear_dynamical_system.first_states.round_prior`.
+        Distribution of the first states of sequences. "unit" is normal with mean 0 and the identity as its covariance.
+        "learned" has a mean and a covariance that are learned, which is worth it where there are many sequences. Their
+        prior is that of `skvbem.models.linear_dynamical_system.first_states.round_prior`.
     prune : bool, default=True
         With ``learn_prior="ard"``, whether states are taken away where the bound rises by it.
     method : {"vb", "map", "ml"}, default="vb"
@@ -106,7 +106,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     max_memory : float, default=4e9
         Bytes that an answer may take.
     random_state : int, RandomState instance or None, default=None
-        Of starts and draws.
+        Seed of starts and draws.
     n_jobs : int, default=None
         Threads; the result does not depend on them.
     warm_start : bool, default=False
@@ -137,9 +137,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     n_components_ : int
         States that were not taken away.
     spectral_radius_ : float
-        Of A: states grow without limit above 1.
+        Largest absolute value of an eigenvalue of A; above 1 states grow without limit.
     lower_bound_ : float
-        Of the log evidence, nats (VB).
+        Lower bound on the log evidence, nats (VB).
     log_posterior_, log_likelihood_ : float
         The objective of MAP and ML.
     lower_bounds_ : ndarray of shape (n_points,)
@@ -278,7 +278,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         lengths : array-like of int, default=None
             Rows of each sequence, one after the other.
         inputs : array-like of shape (n_rows, n_inputs), or list of these, default=None
-            What moves states besides those of the step before; that of a first step is not used.
+            What moves states besides the states of the step before; the input of a first step is not used.
         output_inputs : array-like of shape (n_rows, n_output_inputs), or list of these, default=None
             What columns depend on besides the states of their step.
 
@@ -540,7 +540,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     def score_samples(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *, return_error=False):
         """Log predictive density of each sequence, nats, what is missing integrated out.
 
-        Of VB that which the `predictive` parameter says.
+        After VB it is the density that the `predictive` parameter names.
 
         Parameters
         ----------
@@ -655,7 +655,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         lengths : int or array-like of int, default=1
             Steps of one sequence, or of each of several.
         inputs, output_inputs : array-like of shape (n_steps, n_inputs), default=None
-            Of all steps, one sequence after the other, if the fit has inputs.
+            Inputs of all steps, one sequence after the other, if the fit has inputs.
         random_state : int, RandomState instance or None, default=None
             By default the estimator's own `random_state`.
 

@@ -116,7 +116,7 @@ class VBNetwork(LatentNodesEstimator):
     n_samples_ : float
         Sum of the weights of the rows.
     treewidth_ : int
-        Of the widest part that had to be summed over.
+        Treewidth of the widest part that had to be summed over.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X has string column names.
@@ -230,8 +230,8 @@ class VBNetwork(LatentNodesEstimator):
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         if groups.covariates:
             raise ValueError(
-                f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do: leave them out, "
-                "and make their nodes parents in the 'structure'."
+                f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do this: leave "
+                "'covariates' out, and make their nodes parents in the 'structure'."
             )
         return MixedReading(groups, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
 
@@ -369,7 +369,7 @@ class VBNetwork(LatentNodesEstimator):
         TypeError
             Always.
         """
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters of the model; there is no need of any.")
+        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
 
     # Asking -----------------------------------------------------------------------------------------------------------
 

@@ -41,8 +41,8 @@ class MixtureEstimator(EmissionEstimator):
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
-            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. Of rows in blocks
-            (see `blocks_of`) one block at a time is in memory.
+            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. If rows come in
+            blocks (see `blocks_of`), one block at a time is in memory.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
@@ -187,7 +187,9 @@ class MixtureEstimator(EmissionEstimator):
         if given is not None:
             _, given = self.asked(given)
             if n_samples not in (1, len(given[0])):
-                raise ValueError(f"'given' has {len(given[0])} rows, and 'n_samples' is {n_samples}. Leave that out.")
+                raise ValueError(
+                    f"'given' has {len(given[0])} rows, and 'n_samples' is {n_samples}. Leave 'n_samples' out."
+                )
             n_samples = len(given[0])
         numbers = int(n_samples) * (2 * len(fitted.groups.names) + 2)
         self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")

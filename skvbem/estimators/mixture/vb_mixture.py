@@ -46,7 +46,7 @@ class VBMixture(MixtureEstimator):
         (name, emission, columns), as in scikit-learn's ColumnTransformer, names groups, of which several may have the
         same emission: ``[("seen", Poisson(), "visits"), ("sick", Poisson(shape_prior=2.0), ["days", "weeks"])]``.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Of a Gaussian group given by name, or "auto": a covariance matrix for each component, one for all, a variance
+        For a Gaussian group given by name, or "auto": a covariance matrix for each component, one for all, a variance
         for each column, one variance for each component. An object has its own, ``Gaussian("diag")``; any other value
         here than its own or the default is then an error.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
@@ -63,14 +63,15 @@ class VBMixture(MixtureEstimator):
     n_init : int, default=10
         Number of starts. With ``init="auto"`` more of them search longer.
     init : {"auto", "k-means++", "random", "hierarchical"} or array-like, default="auto"
-        Components start around rows that lie apart ("k-means++"), or around any rows ("random"), and every start is run
-        to the end; "hierarchical" has one start that joins rows, two by two, where the prior finds the union most
-        probable, and spread ones beside it. "auto" has starts of the first two kinds by turns. They race: one is
-        stopped when the best is out of its reach. Once they have ended, moves join the race (components are divided,
-        joined and dropped, share out their rows anew, or come from two optima) until a few rounds have found nothing
-        better. Of many rows starts and moves see a sample, and what survives sees more of them. By maximum likelihood a
-        solution in which some component has no width in some direction, or no more rows than columns, is refused while
-        there is another. An array of shape (n_samples, n_components) gives responsibilities to start from.
+        Components start around rows that lie apart ("k-means++"), or around any rows ("random"), and every start is
+        run to the end. "hierarchical" has one start that joins rows, two by two, where the prior finds the union most
+        probable, beside starts around rows that lie apart. "auto" has starts of the first two kinds by turns. They
+        race: one is stopped when the best is out of its reach. Once they have ended, moves join the race (components
+        are divided, joined and dropped, share out their rows anew, or come from two optima) until a few rounds have
+        found nothing better. Where rows are many, starts and moves see a sample, and what survives sees more. By
+        maximum likelihood a solution in which some component has no width in some direction, or no more rows than
+        columns, is refused while there is another. An array of shape (n_samples, n_components) gives responsibilities
+        to start from.
     max_iter : int, default=10000
         Most steps of each start.
     tol : float, default=1e-5
@@ -102,7 +103,7 @@ class VBMixture(MixtureEstimator):
         attributes of measurements.
     weight_concentration_ : ndarray of shape (n_components,), or (n_components - 1, 2) of sticks
     mean_precision_, degrees_of_freedom_ : ndarray
-        Of the posterior (``method="vb"``), the latter two if there is a Gaussian group.
+        Parameters of the posterior (``method="vb"``). The last two exist if there is a Gaussian group.
     weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         The prior as it was resolved, with what was taken from X, and hidden hyperparameters as they are expected.
     parameters_ : dict of str to dict of str to ndarray

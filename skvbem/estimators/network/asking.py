@@ -131,8 +131,8 @@ class AskedNetwork:
         if not is_identified(parents, set(self.hidden), targets, set(asked.actions), evidence - targets):
             warn(
                 f"What setting {_listed(asked.actions)} does to {_listed(asked.targets)} is not identified: with "
-                f"{_listed(self.hidden)} hidden, networks that fit the data alike answer differently. This answer is "
-                "that of the tables that were found, and rests on their prior and on where the fit ended.",
+                f"{_listed(self.hidden)} hidden, networks that fit the data alike answer differently. This answer "
+                "comes from the tables that were found. It rests on their prior and on where the fit ended.",
                 PosteriorWarning,
             )
 

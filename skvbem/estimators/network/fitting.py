@@ -62,7 +62,7 @@ def _in_order(table: LabeledTable, family: tuple, levels: Mapping, columns: Sequ
     """
     if set(table.axes) != set(family):
         raise ValueError(
-            f"The table of node {family[-1]!r} in {where} must have one axis for each of {family}. It has those of "
+            f"The table of node {family[-1]!r} in {where} must have one axis for each of {family}. Its axes are "
             f"{table.axes}."
         )
     values = table.values.transpose([table.axes.index(node) for node in family])

@@ -258,7 +258,7 @@ class Network:
         X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
             As `log_likelihood` takes them.
         nodes : node or iterable of nodes, default=None
-            Those without a column if None.
+            The nodes without a column if None.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class Network:
         X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
             As `log_likelihood` takes them.
         nodes : node or iterable of nodes, default=None
-            Those without a column if None.
+            The nodes without a column if None.
 
         Returns
         -------

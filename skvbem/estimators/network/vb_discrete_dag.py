@@ -75,9 +75,10 @@ class VBDiscreteDAG(LatentNodesEstimator):
     equivalent_sample_size : float, default=1.0
         Total of "bdeu" and "per_row" priors, in rows of data.
     ties : mapping of node to node, or list of groups of nodes, default=None
-        Nodes whose tables are one: of a mapping, each with that of the node it is mapped to, of a group, all with that
-        of the first. They have the same states, and parents that have, which stand for each other in the order of
-        ``structure_``; families ``(*parents, node)`` in the place of nodes say another order. `DynamicDAG` makes ties.
+        Nodes that share one table. A mapping gives each node the table of the node it is mapped to; a group shares the
+        table of its first node. Such nodes have the same states. Their parents have the same states, too, and stand
+        for each other in the order of ``structure_``; families ``(*parents, node)`` instead of nodes say another
+        order. `DynamicDAG` makes ties.
     method : {"vb", "map", "ml"}, default="vb"
         Variational Bayes, the posterior mode, or maximum likelihood.
     map_basis : {"natural", "probability"}, default="natural"
@@ -152,7 +153,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     prior_ : dict of node to LabeledTable
         Prior concentrations, as learned if `learn_prior`.
     structure_ : DAG
-        Nodes in the order latents, then columns. Of an undirected structure, one directed graph that says the same:
+        Nodes in the order latents, then columns. For an undirected structure, one directed graph that says the same:
         nodes with many missing cells have no children as far as possible.
     cliques_ : tuple of tuple
         The cliques of the network, if the structure was given as an undirected graph.
@@ -176,7 +177,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     n_rows_all_missing_ : int
         Rows without any observed cell; they are kept and change nothing.
     treewidth_ : int
-        Of the widest part that had to be summed over.
+        Treewidth of the widest part that had to be summed over.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X has string column names.

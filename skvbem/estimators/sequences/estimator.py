@@ -249,9 +249,9 @@ class SequenceEstimator(EvidenceEstimator):
         kind : str or Score, default="lower_bound"
             Name of a score in `skvbem.evidence.SCORES`, such as "ais", "bic" or "importance".
         random_state : int, RandomState instance or None, default=None
-            Of scores that draw; by default they follow from the seed of the fit.
+            Seed of scores that draw; by default it follows from the seed of the fit.
         **options
-            Of the score, and what else locates rows: `inputs` and `output_inputs` where `fit` takes them.
+            Options of the score, and what else locates rows: `inputs` and `output_inputs` where `fit` takes them.
 
         Returns
         -------

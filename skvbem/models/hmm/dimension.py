@@ -45,8 +45,8 @@ def identifiable_dimension(model: HMM, hidden: Sequence, data: HMMData) -> int:
     sizes = model.emission.n_outcomes
     if sizes is None:
         raise ValueError(
-            "The identifiable dimension of sequences of multinomial counts hangs on the totals of the rows, and is not "
-            "known here. Take dimension='free'."
+            "The identifiable dimension of sequences of multinomial counts depends on the totals of the rows, and is "
+            "not known here. Take dimension='free'."
         )
     rng = np.random.default_rng(0)
     # a minor that is not the zero polynomial is seldom zero at a random point, and very seldom at two

@@ -304,7 +304,7 @@ class StateRelabelings:
         if relabelings is None or self.has_signs:
             raise TooLargeError(
                 f"There are {np.exp(self.log_n_relabelings(hidden)):.4g} orders and signs of the "
-                f"{self.model.n_states} states: none of them is an order of numbers alone, which can be mixed."
+                f"{self.model.n_states} states. A sign is no reordering of numbers, and only reorderings can be mixed."
             )
         return relabelings.cells_in_order
 

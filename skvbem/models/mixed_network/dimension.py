@@ -40,7 +40,7 @@ def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = No
         if emission.n_outcomes is None:
             raise ValueError(
                 f"The identifiable dimension of a network with multinomial counts, such as those of node {node!r}, "
-                "hangs on the totals of the rows, and is not known here. Take dimension='free'."
+                "depends on the totals of the rows, and is not known here. Take dimension='free'."
             )
         columns = {(node, k): size for k, size in enumerate(emission.n_outcomes)}
         sizes |= columns

@@ -25,7 +25,7 @@ def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -
     sizes = model.emission.n_outcomes
     if sizes is None:
         raise ValueError(
-            "The identifiable dimension of a mixture of multinomial counts hangs on the totals of the rows, and is "
+            "The identifiable dimension of a mixture of multinomial counts depends on the totals of the rows, and is "
             "not known here. Take dimension='free'."
         )
     columns = list(range(len(sizes)))

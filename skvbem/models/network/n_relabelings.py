@@ -40,9 +40,9 @@ def log_n_relabelings(
         table = tables[node]
         if np.any(table.max(axis=axes) != table.min(axis=axes)):
             raise TooLargeError(
-                f"The relabelings of the {len(hidden)} hidden nodes are too many to try one by one, and the prior of "
-                f"{node!r} is not the same for all states of its hidden nodes, so that they cannot be counted "
-                "otherwise. Take a prior that is, or do without the alias correction."
+                f"The relabelings of the {len(hidden)} hidden nodes are too many to try one by one. They cannot "
+                f"be counted otherwise, because the prior of {node!r} differs between states of its hidden nodes. Take "
+                "a prior that is the same for all states, or do without the alias correction."
             )
         if node in hidden:
             kinds[node] = (table.shape[-1], table.max(axis=axes).tobytes())

@@ -210,7 +210,7 @@ class Group:
             Of the members, as they send messages.
         rows : slice
         marginals : list of list of ndarray
-            Of the factors of each part, replaced.
+            Marginals of the factors of each part, replaced.
         n_lanes : int
         update : callable of (int, slice, list of ndarray)
             Puts posteriors of a part's factors in the places of their logarithms.

@@ -21,10 +21,10 @@ _ROW, _NUMBER_ROW, _CLASS, _MAX_WIDTH, _AROUND = 0.2, 0.36, 1.35, 15.0, 0.75
 class ClassProfileDisplay:
     """A picture for each class: the probabilities of its answers as bars, the means of its numbers as marks.
 
-    Probabilities have a row for each category, or one for the second of two. Numbers stand in standard deviations from
-    the mean of all rows, so that columns of any unit share an axis; the mean is written above its mark in the unit of
-    the column, and the pale band reaches one standard deviation of the class's rows either way. Thin dark lines are
-    intervals, where there are any; the picture says by what method. Empty classes are left out. Make one with
+    Probabilities have a row for each category, or one for the second of two. Numbers are drawn in standard deviations
+    from the mean of all rows, so that columns of any unit share an axis. The mean is written above its mark in the
+    unit of the column. The pale band reaches one standard deviation of the class's rows either way. Thin dark lines
+    are intervals, where there are any; the picture says by what method. Empty classes are left out. Make one with
     :meth:`from_estimator`; the constructor only stores.
 
     Parameters
@@ -33,7 +33,7 @@ class ClassProfileDisplay:
         Columns, as `from_estimator` reads them.
     weights : ndarray of shape (n_classes,)
     classes : list of int
-        Those to draw.
+        The classes to draw.
     label : {"class", "state"}, default="class"
         What a class is called. States have the colors that other displays of hidden Markov models give them.
     note : str, default=""
@@ -81,7 +81,7 @@ class ClassProfileDisplay:
             The data of the fit, for intervals by draws from the posterior, by linear response where rows cannot be
             drawn, or after ``method="map"`` and "ml" by the observed information. Without X and `draws` there are none.
         latent : node, default=None
-            Of a network, the latent whose states are the classes; columns are averaged over what else they depend on,
+            The latent of a network whose states are the classes; columns are averaged over what else they depend on,
             without intervals. By default the one latent there is, above all columns.
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default all, as in the table.

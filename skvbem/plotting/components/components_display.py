@@ -23,7 +23,7 @@ class ComponentsDisplay:
     Parameters
     ----------
     means : ndarray of shape (n_components, 2)
-        Of the components to draw.
+        Means of the components to draw.
     covariances : ndarray of shape (n_components, 2, 2)
     weights : ndarray of shape (n_components,)
     components : list of int
@@ -31,7 +31,7 @@ class ComponentsDisplay:
     rows : ndarray of shape (n_samples, 2)
         NaN where a cell is missing. A row with one of its cells is a tick at the edge of the picture.
     responsibilities : ndarray of shape (n_samples, n_components)
-        Of the components drawn; what rows lack of 1 belongs to others.
+        Responsibilities of the components drawn; what rows lack of 1 belongs to others.
     feature_names : pair of str
     mass : float, default=0.9
         What each ellipse holds of its component.

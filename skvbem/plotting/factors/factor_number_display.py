@@ -24,7 +24,7 @@ class FactorNumberDisplay:
     bounds : ndarray of shape (n_numbers,)
         Lower bounds, nats.
     eigenvalues : ndarray of shape (n_features,)
-        Of the correlation matrix, descending.
+        Eigenvalues of the correlation matrix, descending.
     errors : ndarray of shape (n_numbers,), default=None
         Standard errors of the bounds, if they are sampled evidences.
     label : str, default="lower bound"
@@ -81,7 +81,7 @@ class FactorNumberDisplay:
         axes : sequence of two matplotlib Axes, default=None
             For the bounds and for the eigenvalues; by default in a new figure.
         **options
-            Of the score.
+            Options of the score.
 
         Returns
         -------

@@ -70,7 +70,7 @@ class LoadingsDisplay:
         Parameters
         ----------
         estimator : fitted VBFactorAnalysis or VBLinearDynamicalSystem
-            States of the latter have no intervals: their basis differs from draw to draw.
+            States of a linear dynamical system have no intervals, because their basis differs from draw to draw.
         X : array-like of shape (n_samples, n_features), default=None
             The data of the fit: intervals are then those of draws from the posterior, or of standard errors.
         draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None

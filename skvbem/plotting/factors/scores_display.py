@@ -23,7 +23,7 @@ class ScoresDisplay:
     scores : ndarray of shape (n_samples, 2)
     covariances : ndarray of shape (n_samples, 2, 2)
     names : pair of str
-        Of the factors.
+        Names of the factors.
     labels : ndarray of shape (n_samples,), default=None
         Kinds of rows, for colors.
     mass : float, default=0.5

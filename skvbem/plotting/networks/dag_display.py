@@ -103,12 +103,12 @@ class DAGDisplay:
 
         Notes
         -----
-        "mutual_information" is I(child; parent | the child's other parents), in nats per row: what one learns of the
-        child from this parent once its other parents are known, with the child's table as fitted and the states of its
-        parents as often as expected in the data. It is what the expected log probability of a child loses if the edge
-        is taken out; an edge that changes nothing has zero. That of numbers is found from two thousand draws for each
-        joint state of their parents, which are in these as often as in new rows. Where the structure was given as an
-        undirected graph, it is I(node; other), which has no direction.
+        "mutual_information" is I(child; parent | the child's other parents), in nats per row. It is what one learns of
+        the child from this parent once its other parents are known. The child's table is as fitted, and the states of
+        its parents are as frequent as expected in the data. It is also the loss of the child's expected log
+        probability if the edge is taken out; an edge that changes nothing has zero. For numbers it is found from two
+        thousand draws for each joint state of their parents, which are as frequent as in new rows. Where the structure
+        was given as an undirected graph, it is I(node; other), which has no direction.
         """
         need_matplotlib(cls.__name__)
         check_is_fitted(estimator, "structure_")

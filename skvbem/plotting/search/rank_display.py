@@ -22,7 +22,7 @@ class RankDisplay:
     n_samples : array-like of shape (n_sizes,)
         Numbers of rows.
     ranks : mapping of str to array-like of shape (n_sizes,) or (n_draws, n_sizes)
-        By score; 1 is the best. Of several draws the median is a line and the middle half a band.
+        By score; 1 is the best. With several draws the median is a line, and the middle half a band.
     n_candidates : int, default=None
         The worst rank there is; by default the worst seen.
 

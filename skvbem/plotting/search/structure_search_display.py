@@ -35,10 +35,10 @@ class StructureSearchDisplay:
     scores : mapping of str to ndarray of shape (n_candidates,)
         More is better; NaN for a candidate without the score.
     standard_errors : mapping of str to ndarray of shape (n_candidates,), default=None
-        Of the scores that have them; drawn as bars, one up and one down. For rows held out, those of the differences
+        For scores that have them; drawn as bars, one up and one down. For rows held out, they are of the differences
         from the best: splits differ more than candidates.
     probabilities : ndarray of shape (n_candidates,), default=None
-        Of the candidates, by the one score; written beside those that matter.
+        Probabilities of the candidates, by the one score; written beside those that matter.
     names : mapping of int to str, default=None
         What these candidates are called, right of the axes; None if `x` tells candidates apart.
     best_index : int, default=None

@@ -23,10 +23,10 @@ _WIDTH, _NUMBERS, _CATEGORY, _PATH, _PROBABILITIES = 9.0, 1.7, 0.16, 0.22, 0.9
 class StatePathDisplay:
     """Columns of a sequence over time, and below them its most probable path and the probabilities of the states.
 
-    Numbers are dots on a thin line, which breaks where cells are missing, and what the column is expected to hold in
-    the state of each step is a thick line in that state's color; categories are marks, a row for each. Steps whose
-    cell is missing are shaded. The path and the (smoothed) probabilities are bands in the states' colors, the same as
-    in `TransitionsDisplay`. Make one with :meth:`from_estimator`; the constructor only stores.
+    Numbers are dots on a thin line, which breaks where cells are missing. A thick line in the color of each step's
+    state is the expected value of the column in that state. Categories are marks, with a row for each category. Steps
+    whose cell is missing are shaded. The path and the (smoothed) probabilities are bands in the states' colors, the
+    same as in `TransitionsDisplay`. Make one with :meth:`from_estimator`; the constructor only stores.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class StatePathDisplay:
     Attributes
     ----------
     axes_ : ndarray of shape (n_columns + 2,) of matplotlib Axes
-        Of the columns, the path, and the probabilities.
+        Axes of the columns, the path, and the probabilities.
     figure_ : matplotlib Figure
 
     See Also
@@ -57,7 +57,7 @@ class StatePathDisplay:
     Notes
     -----
     The path is the best one as a whole (Viterbi), so that a step of it need not be in the state that is most probable
-    there. Of sequences of more than 1200 steps the bands show shares of states in runs of equally many steps.
+    there. In sequences of more than 1200 steps the bands show shares of states in runs of equally many steps.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class TransitionsDisplay:
     Parameters
     ----------
     transmat : ndarray of shape (n_states, n_states)
-        Of the states drawn; NaN where there is no such transition.
+        Probabilities of the states drawn; NaN where there is no such transition.
     startprob : ndarray of shape (n_states,)
         NaN for a state that no sequence begins in.
     states : list of int
@@ -78,7 +78,7 @@ class TransitionsDisplay:
             The data of the fit, for intervals by draws from the posterior, by linear response where rows cannot be
             drawn, or after ``method="map"`` and "ml" by the observed information. Without X and `draws` there are none.
         order : None, str or array-like of int, default=None
-            Of the states: by number, by what a column is expected to hold in them, or these states only.
+            Order of the states: by number, by what a column is expected to hold in them, or these states only.
         level : float or None, default=0.95
             Mass of the intervals; None for none.
         draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None

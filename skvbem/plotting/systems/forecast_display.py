@@ -66,7 +66,7 @@ class ForecastDisplay:
     Attributes
     ----------
     axes_ : ndarray of shape (n_columns + 1,) of matplotlib Axes
-        Of the columns, and of the states.
+        Axes of the columns, and of the states.
     figure_ : matplotlib Figure
 
     See Also

@@ -322,8 +322,8 @@ def _lasting(fingerprint: dict[str, str]) -> dict[str, str]:
     fleeting = [name for name, text in fingerprint.items() if not is_lasting(text)]
     if fleeting:
         raise SearchCheckpointError(
-            f"A checkpoint cannot know this search again: its {', '.join(fleeting)} cannot be told from others in "
-            "another process, since it cannot be pickled. Define it in a module, or search without a checkpoint."
+            f"A checkpoint could not recognize this search in another process: its {', '.join(fleeting)} cannot be "
+            "pickled. Define it in a module, or search without a checkpoint."
         )
     return {
         name: hashlib.sha256(text.encode()).hexdigest()[:32] if len(text) > 64 else text

@@ -27,7 +27,7 @@ class Beam(Strategy):
     Notes
     -----
     What guides is the score that ranks plus the log prior of the setting, which where nothing is hidden is a sum over
-    families, see `Greedy`. Of equal neighbors the last counts.
+    families, see `Greedy`. Among equal neighbors the last counts.
 
     Examples
     --------

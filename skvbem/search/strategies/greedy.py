@@ -15,9 +15,10 @@ from skvbem.spaces.rules import check_count
 class Greedy(Strategy):
     """Goes from setting to setting, each time to the best neighbor that was not visited lately.
 
-    What a neighbor is, the space says: an edge added, removed or turned, a hidden node or a state more or less. All
-    neighbors of a setting are tried together, in parallel, and none twice. Where nothing is hidden the score of a graph
-    is a sum over families: neighbors are then valued by differences of such scores, each computed once from counts.
+    The space decides what a neighbor is: an edge added, removed or turned, a hidden node or a state more or less. All
+    neighbors of a setting are tried together, in parallel, and none twice. Where nothing is hidden the score of a
+    graph is a sum over families: neighbors are then valued by differences of such scores, each computed once from
+    counts.
 
     Parameters
     ----------

@@ -43,11 +43,11 @@ class MC3(Strategy):
 
     Notes
     -----
-    `structure_posterior_` of a search is in proportion to prior times evidence of every structure that was tried, which
-    knows more than how often each was visited (Rao-Blackwell): chains only find the structures, no count of visits adds
-    its noise. It lacks what no chain met. `search` returns ``visits``, how often chains were at each candidate, in the
-    order of `cv_results_`: where these shares are unlike the posterior, or differ from chain to chain (``visits`` has a
-    row for each), chains were too short.
+    `structure_posterior_` of a search is in proportion to prior times evidence of every structure that was tried. That
+    uses more than how often each was visited (Rao-Blackwell): chains only find the structures, and no count of visits
+    adds its noise. It lacks what no chain met. `search` returns ``visits``, how often chains were at each candidate,
+    in the order of `cv_results_`; ``visits`` has a row for each chain. If these shares are unlike the posterior, or
+    differ from chain to chain, chains were too short.
 
     Examples
     --------

@@ -47,10 +47,10 @@ def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cel
 
     Notes
     -----
-    Tables are read by the names of parents and states, in any order: as rows ``(parent states) numbers;``, maybe with a
-    ``default`` row for those not listed, or as one ``table``, in which the variable runs slowest and the last parent
-    fastest. Commas between items may be missing, comments are ``//`` to the end of the line and ``/* */``, names may be
-    quoted, properties are skipped.
+    Tables are read by the names of parents and states, in any order. They come as rows ``(parent states) numbers;``,
+    maybe with a ``default`` row for parent states that are not listed. Or they come as one ``table``, in which the
+    variable runs slowest and the last parent fastest. Commas between items may be missing, and names may be quoted.
+    Comments are ``//`` to the end of the line and ``/* */``. Properties are skipped.
 
     Rows are divided by their sum, which may miss one by 1e-6 without a word. Beyond that the printed digits must
     explain it: it misses by less than half a unit of the last printed place for each number, and by no more than 0.01.

@@ -33,8 +33,8 @@ class Exact(Strategy):
     Networks of mixed columns (`VBNetwork`) are searched so, too: each family that the space allows is fitted once.
     Ten nodes take a minute. Families that there cannot be, such as numbers above categories, are left out.
 
-    The table of the search has the best graph first, then the best ones near it, up to a hundred in all, that moves of
-    edges lead to from graph to graph: the posterior is over them.
+    The table of the search has the best graph first, then the best graphs near it, up to a hundred in all. Moves of
+    edges lead to them from graph to graph. The posterior is over these graphs.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class Exact(Strategy):
     Raises
     ------
     ValueError
-        In a search that is not one for a sum over families: with latents or missing cells, another space, a score
-        that is neither the evidence (nearly all are, where nothing is hidden) nor "bic", a prior over structures that
-        is neither uniform nor one of edges, or Dirichlet priors that are not equal in all cells of a table.
+        If the score of a graph is not a sum over families. This is so with latents or missing cells, and with spaces
+        of another kind. The score must be the evidence (nearly all are, where nothing is hidden) or "bic". The prior
+        over structures must be uniform or one of edges. Dirichlet priors must be equal in all cells of a table.
     TooLargeError
         If the tables exceed `max_memory`.
 

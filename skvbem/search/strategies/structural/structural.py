@@ -50,9 +50,9 @@ class StructuralVBEM(Strategy):
     n_kicks : int, default=5
         Moves of that walk.
     n_orders : int, default=24
-        How often to begin anew where nothing is hidden: from the best graph of an order of the nodes, in turns drawn at
-        random and that of the best graph so far with `n_kicks` nodes moved, climbed by moves of single nodes. That
-        takes hundredths of a second.
+        How often to begin anew where nothing is hidden. Each time a climb by moves of single nodes improves an order
+        of the nodes, and its best graph is the beginning. By turns the order is drawn at random, and is the order of
+        the best graph so far with `n_kicks` nodes moved. That takes hundredths of a second.
     n_finalists : int, default=10
         Settings that are tried in the end, as any strategy tries them: those whose bounds were highest once fitted.
 
