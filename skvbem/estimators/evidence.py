@@ -78,7 +78,7 @@ class EvidenceEstimator(VBEstimator):
         if reading.fingerprint != self._scored_run().fingerprint:
             raise ValueError(
                 f"The evidence and the posterior of this {type(self).__name__} belong to the data of its fit. X (or "
-                "sample_weight) holds other data, as the test folds of a cross-validation do. Fit X for its evidence "
+                "sample_weight) is other data, as the test folds of a cross-validation are. Fit X for its evidence "
                 "or posterior, or use score_samples for the log predictive probability of new rows."
             )
         return reading

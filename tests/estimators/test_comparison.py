@@ -102,7 +102,7 @@ def test_what_does_not_exist_is_remarked_on():
 
 
 def test_what_cannot_be_compared_is_refused(classes):
-    with pytest.raises(ValueError, match="was fitted to"):
+    with pytest.raises(ValueError, match="belong to the data of its fit"):
         compare(classes, X[:100])
     with pytest.raises(TypeError, match="compare takes fitted estimators of this library"):
         compare([classes[0], 3], X)

@@ -294,7 +294,7 @@ def test_spikes_are_refused_and_said_in_reports():
 
 def test_what_is_refused(answers):
     X, *_ = answers
-    with pytest.raises(ValueError, match="take credible_intervals"):
+    with pytest.raises(ValueError, match="Take credible_intervals"):
         VBDiscreteDAG(latents=2, n_init=1).fit(X).standard_errors(X)
     point = VBDiscreteDAG(latents=2, method="ml", n_init=1, random_state=0).fit(X)
     with pytest.raises(TooLargeError, match="'max_states' allows 1"):

@@ -72,7 +72,7 @@ def test_too_many_to_list_are_counted_from_the_graph():
     apart = {**prior, "s": np.full(7, 2.0)}
     assert log_n(network, ["a", "b"], apart) == approx(2 * math.lgamma(8), rel=1e-12)
     told = {**prior, "a": prior["a"] + np.arange(7)[:, None, None]}
-    with pytest.raises(TooLargeError, match="the prior of 'a' is not the same for all states"):
+    with pytest.raises(TooLargeError, match="the prior of 'a' differs between states"):
         log_n(network, ["a", "b"], told)
 
 
