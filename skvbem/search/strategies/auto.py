@@ -26,8 +26,8 @@ class Auto(Strategy):
     1. `Exhaustive`, if the space has at most `max_settings`, and whatever its size if it is a grid or a list: the
        posterior is then over all of it.
     2. `Exact`, if nothing is hidden, no cell is missing, the score is a sum over families and nodes are so few that
-       the best graph takes less than about a second: some 16 of them. Of networks with numbers (`VBNetwork`) some
-       2 000 families are fitted at most: ten nodes or so, in a minute.
+       the best graph takes less than about a second: some 16 of them. Networks with numbers (`VBNetwork`) may
+       have some 2 000 families, each of which is fitted: ten nodes or so, in a minute.
     3. `StructuralVBEM` for other networks.
     4. `Greedy` where that has no bounds to climb: rows held out, scores that are callables, learned priors.
 
