@@ -7,6 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: By how much the probabilities of a row may miss one.
+SLACK = 1e-6
+
+
+def as_distributions(table: np.ndarray) -> np.ndarray | None:
+    """A table of distributions, one along the last axis, as floats; None if it holds none to `SLACK`.
+
+    Rows that miss one by more than the rounding of a sum of doubles are divided by their sum. A quotient's sum misses
+    one by less than that, so that dividing once is dividing for good: files keep every bit.
+    """
+    total = table.sum(-1, keepdims=True)
+    if not (np.isfinite(table).all() and (table >= 0).all() and (abs(total - 1) <= SLACK).all()):
+        return None
+    rounding = 2 * table.shape[-1] * np.finfo(float).eps
+    return np.divide(table, total, out=np.array(table, dtype=float), where=abs(total - 1) > rounding)
+
 
 def state_code(state, levels: np.ndarray) -> int | None:
     """The position of a state among the levels of its node, None if it is none of them."""

@@ -291,9 +291,9 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
         if last is not None and last.continues(reading.columns, model):
             start = self._start_from(last, model.with_known_hyperparameters(), data, reading)
             if model.prior.hyperprior is not None and self._form().prior_share:
-                natural, _ = last.form.of(last.model.prior, last.statistics[:, None])
+                natural = last.natural_of_q
                 of_such = len(natural) == model.n_cells  # else its components had covariances of another type
-                start = start + model.prior.hyperparameters(natural[:, 0]) if of_such else model.started(start)
+                start = start + model.prior.hyperparameters(natural) if of_such else model.started(start)
             return FitPlan(self._method, seed, start[:, None], limits)
         # maximum likelihood asks no prior: neither do its starts
         of_starts = model if self._form().prior_share else model.with_known_hyperparameters()
@@ -412,6 +412,7 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
 
     def _check_can_go_on(self, form: posteriors.Form) -> None:
         """Refuse to take a batch after a fit that left no density."""
+        self._fitted_.check_was_found("partial_fit", type(self).__name__)
         if not form.density:
             raise ValueError(
                 f"partial_fit continues a fit by method='vb'; this {type(self).__name__} was fitted by "

@@ -430,6 +430,7 @@ class EvidenceEstimator(VBEstimator):
         if not isinstance(method, str) or method not in METHODS:
             names = ", ".join(map(repr, METHODS))
             raise ValueError(f"The 'method' parameter of {caller} must be one of {names}. Got {method!r} instead.")
+        self._fitted_.check_was_found(caller, type(self).__name__)
         form = self._fitted_.form
         if not form.density:
             raise ValueError(
@@ -442,6 +443,7 @@ class EvidenceEstimator(VBEstimator):
 
     def _scored_run(self) -> FittedRun:
         """The run that made the fit at hand."""
+        self._fitted_.check_was_found("A score, bootstrap or posterior", type(self).__name__)
         if not hasattr(self, "_run_"):
             raise ValueError(
                 f"Scores of the evidence are those of one fit to all data; this {type(self).__name__} was updated by "

@@ -106,6 +106,8 @@ class Summary:
         """What stands beside estimates, in words."""
         if self.method == "none":
             return "none; those of summary(X) need X, the data of the fit"
+        if self.method == "given":
+            return "none: the parameters were given"
         return f"{100 * self.level:g} % in brackets, by {self.method.replace('_', ' ')}"
 
     def to_frame(self):

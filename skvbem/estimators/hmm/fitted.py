@@ -42,19 +42,19 @@ class FittedHMM(FittedSequences, FittedEmissions):
         data : HMMData
             The rows as that model takes them, whose units may be others.
         """
-        natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
-        here = rows.compiled(self.model)
-        states = self.model.smoothed(natural[:, 0], here)
+        natural, here = self.natural_of_q, rows.compiled(self.model)
+        states = self.model.smoothed(natural, here)
         are_possible = bool(states.any(axis=1).all())
         statistics = model.statistics_of(self.possible(states), data)
         if are_possible:  # of neighbors together, where that is known
             n_chain = model.initial.n_cells + model.transitions.n_cells
-            statistics[:n_chain] = self.model.expect(natural, here).statistics[:n_chain, 0]
+            statistics[:n_chain] = self.model.expect(natural[:, None], here).statistics[:n_chain, 0]
         return statistics
 
     def possible(self, states: np.ndarray) -> np.ndarray:
         """Probabilities of states (n_rows, n_components), those of steps that no path can make filled in."""
-        states[~states.any(axis=1)] = self.counts / self.counts.sum()
+        total = self.counts.sum()
+        states[~states.any(axis=1)] = self.counts / total if total > 0 else 1 / len(self.counts)
         return states
 
     @property

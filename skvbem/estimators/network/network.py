@@ -19,12 +19,9 @@ from skvbem.estimators.network.states import read_states, state_array
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.models.network import queries
-from skvbem.tables import LabeledTable
+from skvbem.tables import LabeledTable, as_distributions
 
-__all__ = ["SLACK", "Network"]
-
-#: By how much the probabilities of a row may miss one.
-SLACK = 1e-6
+__all__ = ["Network"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -359,11 +356,8 @@ def _table(node, given, family, shape) -> np.ndarray:
             f"The table of node {node!r} must have the shape {shape}, an axis for each of {family}. "
             f"Got {table.shape} instead."
         )
-    total = table.sum(-1, keepdims=True)
-    if not (np.isfinite(table).all() and (table >= 0).all() and (abs(total - 1) <= SLACK).all()):
+    distributions = as_distributions(table)
+    if distributions is None:
         raise ValueError(f"The table of node {node!r} must hold numbers >= 0 that sum to one over its last axis.")
-    # A quotient's sum misses one by less than this, so that dividing once is dividing for good: files keep every bit.
-    rounding = 2 * shape[-1] * np.finfo(float).eps
-    np.divide(table, total, out=table, where=abs(total - 1) > rounding)
-    table.flags.writeable = False
-    return table
+    distributions.flags.writeable = False
+    return distributions
