@@ -34,7 +34,7 @@ from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
 
 #: What the first batch fixes; the rest is told anew by each.
-KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
+KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_", "_frames_of_")
 #: Name of the attribute that holds the objective of each method.
 OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 

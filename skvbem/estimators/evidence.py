@@ -17,6 +17,7 @@ from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
 from skvbem.estimators.base import KEPT_BY_PARTIAL_FIT, VBEstimator, check_count, check_level
 from skvbem.estimators.fitted import Fitted, FittedRun
+from skvbem.estimators.intervals import ParameterIntervals
 from skvbem.estimators.posterior_draws import METHODS, posterior_draws
 from skvbem.estimators.reading import Reading
 from skvbem.evidence import Evidence, Score, get_score, score_of
@@ -389,11 +390,11 @@ class EvidenceEstimator(VBEstimator):
 
         Returns
         -------
-        dict of str to dict of str to tuple of two ndarrays
-            By group of columns and name, the lower and upper ends, of the shapes of `parameters_`; those of a mixture
-            have the "weights" under "mixture", those of a chain "startprob" and "transmat" under "chain" (0 where there
-            is no transition), those of a network a table per node under "tables". Quantiles of q(theta) are there where
-            they have a form: not those of covariances.
+        ParameterIntervals
+            A dict of str to dict of str to tuple of two ndarrays: by group of columns and name, the lower and upper
+            ends, of the shapes of `parameters_`; those of a mixture have the "weights" under "mixture", those of a
+            chain "startprob" and "transmat" under "chain" (0 where there is no transition), those of a network a table
+            per node under "tables". Quantiles of q(theta) are there where they have a form: not those of covariances.
 
         Raises
         ------
@@ -411,10 +412,11 @@ class EvidenceEstimator(VBEstimator):
         self._check_intervals("credible_intervals", method)
         if method == "vb":
             lower, upper = (self._fitted_.quantiles(0.5 + side * level / 2) for side in (-1, 1))
-            return {
+            ends = {
                 group: {name: (low, upper[group][name]) for name, low in of_group.items()}
                 for group, of_group in lower.items()
             }
+            return ParameterIntervals(ends)
         check_count("n_draws", "credible_intervals", n_draws)
         if X is None:
             raise ValueError(

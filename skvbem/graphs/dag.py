@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain, combinations
 from numbers import Integral
 
+from skvbem._tabular import html_table
 from skvbem.errors import StructureError
 from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
@@ -566,6 +567,10 @@ class DAG:
     def __repr__(self):
         text = str(self)
         return f'DAG("{text}")' if text.isprintable() and not {'"', "\\"} & set(text) else f"DAG({text!r})"
+
+    def _repr_html_(self):
+        rows = [[str(node), ", ".join(map(str, self._parents[node]))] for node in self._nodes]
+        return html_table(["node", "parents"], rows, align="left", where_all="`edges` has all")
 
     def __reduce__(self):
         return type(self), (self._nodes, self._parents)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Set
 from functools import cached_property
 
+from skvbem._tabular import html_table
 from skvbem.errors import StructureError
 from skvbem.graphs.canonical import canonical_renaming
 from skvbem.graphs.chordal import cliques_and_separators, find_chordless_cycle, is_perfect, search_order
@@ -258,6 +259,10 @@ class UndirectedGraph:
 
     def __repr__(self):
         return f"UndirectedGraph({list(self.nodes)!r}, {list(self.edges)!r})"
+
+    def _repr_html_(self):
+        rows = [[str(node), ", ".join(str(n) for n in self.nodes if n in self._neighbors[node])] for node in self.nodes]
+        return html_table(["node", "neighbors"], rows, align="left", where_all="`edges` has all")
 
     def __reduce__(self):
         return UndirectedGraph, (self.nodes, self.edges)

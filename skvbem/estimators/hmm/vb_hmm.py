@@ -14,7 +14,7 @@ from skvbem.emissions import Emission
 from skvbem.estimators.base import check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, groups_of_numbers
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
-from skvbem.estimators.input.output import as_array, filled
+from skvbem.estimators.input.output import filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import listed, show
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
@@ -682,7 +682,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_steps, n_features), or list of these
+        X : ndarray or DataFrame of shape (n_steps, n_features), or list of these
+            In the container of the X that was fitted, with its names.
         states : ndarray of int, shape (n_steps,), or list of these
             Lists where `lengths` is array-like.
         """
@@ -700,11 +701,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             given = self._given_of_lengths(given, steps)
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, states = fitted.sample(steps.astype(np.int64), rng, given)
-        X = as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn)))
-        if np.ndim(lengths) == 0:
-            return X, states
-        ends = np.cumsum(steps)[:-1]
-        return np.split(X, ends), np.split(states, ends)
+        X = self._sequences_of(fitted.groups.columns_of(fitted.groups.as_list(drawn)), steps)
+        return (X[0], states) if np.ndim(lengths) == 0 else (X, np.split(states, np.cumsum(steps)[:-1]))
 
     def _given_of_lengths(self, given, steps: np.ndarray) -> list[np.ndarray]:
         """Values of sequences that new ones of some lengths go by."""

@@ -408,7 +408,8 @@ class VBMixture(MixtureEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            In the container of the X that was fitted, with its names.
         components : ndarray of int, shape (n_samples,)
         """
         return self._sampled(n_samples, random_state, given)

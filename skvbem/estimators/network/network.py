@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from skvbem._tabular import html_table
 from skvbem.data import Rows
 from skvbem.errors import StructureError
 from skvbem.estimators.base import check_count
@@ -333,6 +334,20 @@ class Network:
 
     def __repr__(self):
         return f"Network({shown(str(self.dag))}, {sum(map(np.size, self.tables.values()))} probabilities)"
+
+    def _repr_html_(self):
+        rows = [
+            [
+                str(node),
+                ", ".join(map(str, self.dag.parents(node))),
+                ", ".join(map(str, states)),
+                str(self.tables[node].size),
+            ]
+            for node, states in self.states.items()
+        ]
+        return html_table(
+            ["node", "parents", "states", "probabilities"], rows, align="left", where_all="`tables` has all"
+        )
 
     def __reduce__(self):
         return type(self), (self.dag, dict(self.states), dict(self.tables))
