@@ -35,7 +35,8 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_labels
         [cell.ljust(width) if j < n_labels else cell.rjust(width) for cell in column]
         for j, (column, width) in enumerate(zip(columns, widths))
     ]
-    labels, first, lines = aligned[:n_labels], n_labels, []
+    lines: list[str] = []
+    labels, first = aligned[:n_labels], n_labels
     of_labels = sum(widths[:n_labels]) + 2 * (n_labels - 1)
     while first < len(columns) or not lines:
         last = first + 1

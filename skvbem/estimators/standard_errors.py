@@ -98,8 +98,8 @@ class StandardErrors:
             lower[which], upper[which] = np.minimum(*ends), np.maximum(*ends)
         lower[np.isnan(errors)] = upper[np.isnan(errors)] = np.nan
         low, high = _like(self.parameters, lower), _like(self.parameters, upper)
-        ends = {group: {name: (low[group][name], high[group][name]) for name in of} for group, of in low.items()}
-        return ParameterIntervals(ends)
+        both = {group: {name: (low[group][name], high[group][name]) for name in of} for group, of in low.items()}
+        return ParameterIntervals(both)
 
 
 def standard_errors(fitted: Fitted, evaluation: Evaluation, max_states: int) -> StandardErrors:
