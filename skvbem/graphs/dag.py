@@ -15,12 +15,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain, combinations
 from numbers import Integral
 
-from skvbem._tabular import html_table
 from skvbem.errors import StructureError
 from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
 from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.essential import EssentialGraph, immoralities
+from skvbem.graphs.html import as_html
 from skvbem.graphs.model_strings import model_string, read_model_string
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.networkx import read_networkx, write_networkx
@@ -569,8 +569,7 @@ class DAG:
         return f'DAG("{text}")' if text.isprintable() and not {'"', "\\"} & set(text) else f"DAG({text!r})"
 
     def _repr_html_(self):
-        rows = [[str(node), ", ".join(map(str, self._parents[node]))] for node in self._nodes]
-        return html_table(["node", "parents"], rows, align="left", where_all="`edges` has all")
+        return as_html(self._nodes, self._parents, "parents")
 
     def __reduce__(self):
         return type(self), (self._nodes, self._parents)
