@@ -26,6 +26,7 @@ from skvbem._compat import (
 )
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory
+from skvbem.estimators.cycle_line import CycleLine
 from skvbem.estimators.fitted import Fitted, FittedRun, Solved
 from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
@@ -400,15 +401,10 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
     def _rng(self, random_state) -> np.random.Generator:
         return np.random.default_rng(self._seed(random_state))
 
-    def _cycle(self, report: IterationReport) -> Callable[[int, float], bool]:
+    def _cycle(self, report: IterationReport) -> Callable[[int, float, int, float], bool]:
         """What the driver calls after every cycle; true stops the run."""
-
-        def after_cycle(n_iter: int, objective: float) -> bool:
-            if self.verbose:
-                print(f"[{type(self).__name__}] step {n_iter}: {OBJECTIVES[self.method][:-1]} {objective:.6f}")
-            return report()
-
-        return after_cycle
+        objective = OBJECTIVES[self.method][:-1]
+        return CycleLine(type(self).__name__, objective, report) if self.verbose else lambda *cycle: report()
 
     def _check_can_go_on(self, form: posteriors.Form) -> None:
         """Refuse to take a batch after a fit that left no density."""

@@ -159,8 +159,9 @@ def run(
         Most steps per start, 2 at the least.
     accelerate : bool
         Whether to extrapolate (SQUAREM, Varadhan & Roland 2008) where that raises the objective.
-    stop : callable of (int, float), optional
-        Asked after every cycle with the steps taken and the best objective so far; true ends the run.
+    stop : callable of (int, float, int, float), optional
+        Asked after every cycle with the steps taken, the best objective so far, how many starts go on, and what the
+        best has still to gain; true ends the run.
     race : Race, optional
         When a start is stopped before it converges; by default never.
 
@@ -199,7 +200,8 @@ def run(
         done = done | race.is_lost(n_iter[live], second, to_come[live], (result, objective))
         room = max_iter - n_iter[live] - (3 if accelerate else 2)  # steps left after the next look at convergence
         going = ~done & (room >= 0)
-        if stop is not None and stop(int(n_iter.max()), float(objective.max())):
+        best = int(objective.argmax())
+        if stop is not None and stop(int(n_iter.max()), float(objective[best]), int(going.sum()), float(to_come[best])):
             break
         if not going.all():
             live, longest, second, length = live[going], longest[going], second[going], length[going]

@@ -22,7 +22,7 @@ _MAX_OPTIMA, _MAX_KEPT_DOUBLES, _N_STEPS_OF_OPTIMA, _MAX_OFFERED = 16, 2**21, 10
 # Turns of strengths of the prior and runs.
 _MAX_TURNS = 100
 
-Stop = Callable[[int, float], bool]
+Stop = Callable[[int, float, int, float], bool]
 
 
 @dataclass(frozen=True, eq=False)
