@@ -143,7 +143,7 @@ def best_of(
     max_iter: int,
     accelerate: bool = True,
     inverse_temperatures: Iterable[float] = (),
-    stop: Callable[[int, float], bool] | None = None,
+    stop: Callable[[int, float, int, float], bool] | None = None,
     counts: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Fit:
     """Ascend from every start and keep the best.
