@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
+
+from skvbem._tabular import data_frame, html_table, text_table
+
+#: By how much the probabilities of a row may miss one.
+SLACK = 1e-6
+
+
+def as_distributions(table: np.ndarray) -> np.ndarray | None:
+    """A table of distributions, one along the last axis, as floats; None if it holds none to `SLACK`.
+
+    Rows that miss one by more than the rounding of a sum of doubles are divided by their sum. A quotient's sum misses
+    one by less than that, so that dividing once is dividing for good: files keep every bit.
+    """
+    total = table.sum(-1, keepdims=True)
+    if not (np.isfinite(table).all() and (table >= 0).all() and (abs(total - 1) <= SLACK).all()):
+        return None
+    rounding = 2 * table.shape[-1] * np.finfo(float).eps
+    return np.divide(table, total, out=np.array(table, dtype=float), where=abs(total - 1) > rounding)
 
 
 def state_code(state, levels: np.ndarray) -> int | None:
@@ -35,6 +54,10 @@ class LabeledTable:
     0.1
     >>> np.asarray(table).shape
     (2, 2)
+    >>> table
+    class  item=no  item=yes
+    0       0.9000    0.1000
+    1       0.2000    0.8000
     """
 
     values: np.ndarray
@@ -93,7 +116,47 @@ class LabeledTable:
         index = pd.MultiIndex.from_product([level.tolist() for level in self.levels], names=list(self.axes))
         return pd.Series(np.ravel(self.values), index=index, name=name)
 
+    def to_frame(self):
+        """The table as a pandas DataFrame: a column for each state of the last axis, states of the others as its index.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        columns = [f"{self.axes[-1]}={state}" for state in self.levels[-1].tolist()]
+        cells = self.values.reshape(-1, self.values.shape[-1])
+        frame = data_frame(cells, type(self).__name__, columns=columns)
+        if len(self.axes) > 1:
+            index = product(*(levels.tolist() for levels in self.levels[:-1]))
+            names = {axis: list(states) for axis, states in zip(self.axes[:-1], zip(*index))}
+            frame = frame.set_index(list(names.values()))
+            frame.index.names = list(names)
+        return frame
+
+    def _cells(self) -> tuple[list[str], list[list[str]], int]:
+        """Header and rows as texts, and how many of the columns name the rows."""
+        *given, last = self.axes
+        if not given:
+            return [str(last), ""], [[str(s), _shown(v)] for s, v in zip(self.levels[0].tolist(), self.values)], 1
+        header = [*map(str, given), *(f"{last}={state}" for state in self.levels[-1].tolist())]
+        states = product(*(levels.tolist() for levels in self.levels[:-1]))
+        rows = zip(states, self.values.reshape(-1, self.values.shape[-1]))
+        return header, [[*map(str, of), *map(_shown, values)] for of, values in rows], len(given)
+
     def __repr__(self):
-        given = ", ".join(map(str, self.axes[:-1]))
-        title = f"{self.axes[-1]} | {given}" if given else f"{self.axes[-1]}"
-        return f"LabeledTable of {title}\n{np.array2string(self.values, precision=4, suppress_small=True)}"
+        header, rows, n_labels = self._cells()
+        return "\n".join(text_table(header, rows, n_labels=n_labels))
+
+    def _repr_html_(self):
+        header, rows, n_labels = self._cells()
+        return html_table(header, rows, n_labels=n_labels)
+
+
+def _shown(value: float) -> str:
+    """A number in four decimals, or three digits where these show nothing of it."""
+    return f"{value:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.1e}"

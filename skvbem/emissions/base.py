@@ -262,6 +262,10 @@ class Emission(ABC):
     def parameters(self, point: Any) -> dict[str, np.ndarray]:
         """A point in the units of the data, by name."""
 
+    def point_of(self, parameters: Any) -> Any:
+        """The point whose `parameters` these are, as the specification has checked them."""
+        raise TypeError(f"{type(self).__name__} makes no point of parameters that are given.")
+
     @abstractmethod
     def quantiles(self, posterior: Any, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of a posterior of means, rates or probabilities, each by itself; as `parameters`, by name."""

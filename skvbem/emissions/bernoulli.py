@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -36,3 +37,8 @@ class BernoulliEmission(CategoricalEmission):
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Probabilities of 1, (n_components, n_columns)."""
         return {"probabilities": point.reshape(-1, self.n_columns, 2)[..., 1]}
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The probabilities of 0 and of 1, column by column; see `parameters`."""
+        of_ones = parameters["probabilities"]
+        return np.stack([1.0 - of_ones, of_ones], axis=-1).ravel()

@@ -7,6 +7,7 @@ posterior means of the tables.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
@@ -174,6 +175,12 @@ class CategoricalEmission(Emission):
         for column, table in enumerate(tables):
             probabilities[:, column, : table.shape[1]] = table
         return {"probabilities": probabilities}
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The cells of all tables, component by component; see `parameters`."""
+        probabilities = parameters["probabilities"]
+        tables = [probabilities[:, column, :n] for column, n in enumerate(self.n_categories)]
+        return np.concatenate(tables, axis=1).ravel()
 
     def _tables(self, point: np.ndarray) -> list[np.ndarray]:
         """One table (n_components, n_categories) for each column."""

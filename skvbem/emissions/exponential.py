@@ -6,6 +6,7 @@ left out of the product.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -98,6 +99,10 @@ class ExponentialEmission(RatePriorEmission, LinearEmission):
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, in the time of the data, (n_components, n_columns)."""
         return {"rates": point / self.unit}
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The rates in units; see `parameters`."""
+        return parameters["rates"] * self.unit
 
     @property
     def cells_per_component(self) -> int:

@@ -102,6 +102,10 @@ class Independent(Emission):
         """The parameters of each group, by name."""
         return tuple(part.parameters(at) for part, at in zip(self.parts, point))
 
+    def point_of(self, parameters: Sequence[Mapping[str, np.ndarray]]) -> tuple:
+        """The points of the parts."""
+        return tuple(part.point_of(of_part) for part, of_part in zip(self.parts, parameters))
+
     def is_conjugate(self, table: IndependentTable) -> bool:
         """Whether rows of known components have statistics in every group."""
         return all(part.is_conjugate(of_part) for part, of_part in zip(self.parts, table.parts))

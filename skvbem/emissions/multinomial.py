@@ -6,6 +6,7 @@ would leave unknown: a row is observed whole or not at all.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -135,6 +136,10 @@ class MultinomialEmission(LinearEmission):
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Shares, (n_components, n_categories)."""
         return {"shares": point.reshape(-1, self.n_categories)}
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The shares, component by component; see `parameters`."""
+        return parameters["shares"].ravel()
 
     def size_of_terms(self, table: LinearTable, weight: np.ndarray) -> float:
         """Logarithms are multiplied by counts."""

@@ -6,6 +6,7 @@ product, which is what summing it out leaves.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -98,6 +99,10 @@ class PoissonEmission(RatePriorEmission, LinearEmission):
     def size_of_terms(self, table: LinearTable, weight: np.ndarray) -> float:
         """Logarithms are multiplied by counts."""
         return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1, dtype=float))
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The rates in units; see `parameters`."""
+        return parameters["rates"] / self.unit
 
     @property
     def cells_per_component(self) -> int:

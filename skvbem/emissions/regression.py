@@ -11,7 +11,7 @@ Predictive: Student's t.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -318,6 +318,17 @@ class RegressionEmission(LinearEmission):
             "coefficients": slopes,
             "variances": self.unit**2 / point.precision.reshape(-1, self.n_columns),
         }
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> RegressionPoint:
+        """Coefficients of the constant and of what is given, and inverse variances, in units; see `parameters`."""
+        slopes = parameters["coefficients"] / self._slope_units
+        coefficients = slopes
+        if self.intercept:
+            at_zero = (parameters["intercepts"] - self.origin) / self.unit
+            constants = at_zero + slopes @ (self.given_origin / self.given_unit)
+            coefficients = np.concatenate([constants[..., None], slopes], axis=-1)
+        precision = self.unit**2 / parameters["variances"]
+        return RegressionPoint(coefficients.reshape(-1, self.n_regressors), precision.ravel())
 
     @property
     def _slope_units(self) -> np.ndarray:

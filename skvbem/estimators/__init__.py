@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from skvbem.estimators.factor_analysis.vb_factor_analysis import VBFactorAnalysis
     from skvbem.estimators.hmm.fitted import Forecast
     from skvbem.estimators.hmm.vb_hmm import VBHMM
+    from skvbem.estimators.intervals import ParameterIntervals
     from skvbem.estimators.labels.factor_numbers import Move
     from skvbem.estimators.linear_dynamical_system.fitted import LDSForecast
     from skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system import VBLinearDynamicalSystem
@@ -39,6 +40,7 @@ __all__ = [
     "LatentStates",
     "Move",
     "Network",
+    "ParameterIntervals",
     "ParameterTable",
     "PosteriorDraws",
     "Restarts",
@@ -66,6 +68,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.factor_analysis.vb_factor_analysis": ("VBFactorAnalysis",),
         "skvbem.estimators.hmm.fitted": ("Forecast",),
         "skvbem.estimators.hmm.vb_hmm": ("VBHMM",),
+        "skvbem.estimators.intervals": ("ParameterIntervals",),
         "skvbem.estimators.labels.factor_numbers": ("Move",),
         "skvbem.estimators.linear_dynamical_system.fitted": ("LDSForecast",),
         "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system": ("VBLinearDynamicalSystem",),

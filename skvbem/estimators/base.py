@@ -26,6 +26,7 @@ from skvbem._compat import (
 )
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory
+from skvbem.estimators.cycle_line import CycleLine
 from skvbem.estimators.fitted import Fitted, FittedRun, Solved
 from skvbem.estimators.reading import Reading
 from skvbem.estimators.reports import Restarts
@@ -34,7 +35,7 @@ from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
 
 #: What the first batch fixes; the rest is told anew by each.
-KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_")
+KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_", "_frames_of_")
 #: Name of the attribute that holds the objective of each method.
 OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 
@@ -291,9 +292,9 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
         if last is not None and last.continues(reading.columns, model):
             start = self._start_from(last, model.with_known_hyperparameters(), data, reading)
             if model.prior.hyperprior is not None and self._form().prior_share:
-                natural, _ = last.form.of(last.model.prior, last.statistics[:, None])
+                natural = last.natural_of_q
                 of_such = len(natural) == model.n_cells  # else its components had covariances of another type
-                start = start + model.prior.hyperparameters(natural[:, 0]) if of_such else model.started(start)
+                start = start + model.prior.hyperparameters(natural) if of_such else model.started(start)
             return FitPlan(self._method, seed, start[:, None], limits)
         # maximum likelihood asks no prior: neither do its starts
         of_starts = model if self._form().prior_share else model.with_known_hyperparameters()
@@ -400,18 +401,14 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
     def _rng(self, random_state) -> np.random.Generator:
         return np.random.default_rng(self._seed(random_state))
 
-    def _cycle(self, report: IterationReport) -> Callable[[int, float], bool]:
+    def _cycle(self, report: IterationReport) -> Callable[[int, float, int, float], bool]:
         """What the driver calls after every cycle; true stops the run."""
-
-        def after_cycle(n_iter: int, objective: float) -> bool:
-            if self.verbose:
-                print(f"[{type(self).__name__}] step {n_iter}: {OBJECTIVES[self.method][:-1]} {objective:.6f}")
-            return report()
-
-        return after_cycle
+        objective = OBJECTIVES[self.method][:-1]
+        return CycleLine(type(self).__name__, objective, report) if self.verbose else lambda *cycle: report()
 
     def _check_can_go_on(self, form: posteriors.Form) -> None:
         """Refuse to take a batch after a fit that left no density."""
+        self._fitted_.check_was_found("partial_fit", type(self).__name__)
         if not form.density:
             raise ValueError(
                 f"partial_fit continues a fit by method='vb'; this {type(self).__name__} was fitted by "

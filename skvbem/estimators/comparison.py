@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from scipy.special import softmax, xlogy
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._tabular import data_frame, html_table, text_table
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.evidence import Evidence, Score, get_score
 from skvbem.graphs.names import shown
@@ -58,9 +58,7 @@ class Comparison:
 
     def to_frame(self):
         """The table as a pandas DataFrame, names as its index; columns that no fit has are left out."""
-        import pandas as pd
-
-        return pd.DataFrame(self.records()).set_index("model")[[*self._columns()]]
+        return data_frame(self.records(), type(self).__name__).set_index("model")[[*self._columns()]]
 
     def _has(self, column: str) -> bool:
         return any(row[column] is not None for row in self.rows.values())
@@ -77,23 +75,15 @@ class Comparison:
         ]
 
     def __repr__(self):
-        cells = self._cells()
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = [
-            "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:]))]).rstrip()
-            for name, *rest in cells
-        ]
-        return "\n".join([*lines, *(f"{name}: {remark}" for name, remark in self.remarks.items())])
+        header, *rows = self._cells()
+        return "\n".join([*text_table(header, rows), *self._notes()])
 
     def _repr_html_(self):
-        titles, *rows = [[html.escape(cell) for cell in line] for line in self._cells()]
-        head = "".join(f"<th>{title}</th>" for title in titles)
-        body = "".join(
-            f"<tr><th style='text-align: left'>{name}</th>{''.join(f'<td>{cell}</td>' for cell in rest)}</tr>"
-            for name, *rest in rows
-        )
-        notes = "".join(f"<p>{html.escape(name)}: {html.escape(text)}</p>" for name, text in self.remarks.items())
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        header, *rows = self._cells()
+        return html_table(header, rows, notes=self._notes())
+
+    def _notes(self) -> list[str]:
+        return [f"{name}: {remark}" for name, remark in self.remarks.items()]
 
 
 def compare(

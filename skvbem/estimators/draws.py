@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from skvbem.estimators.base import check_level
-from skvbem.estimators.fitted import Intervals, Parameters
+from skvbem.estimators.fitted import Parameters
+from skvbem.estimators.intervals import ParameterIntervals
 
 #: Most relabelings that are tried one by one for each draw.
 MAX_LISTED = 5040
@@ -27,7 +28,7 @@ class Draws:
     def __len__(self) -> int:
         return self.natural.shape[1]
 
-    def intervals(self, level: float = 0.95) -> Intervals:
+    def intervals(self, level: float = 0.95) -> ParameterIntervals:
         """Equal-tailed intervals of each parameter by itself.
 
         Parameters
@@ -37,15 +38,17 @@ class Draws:
 
         Returns
         -------
-        dict of str to dict of str to tuple of two ndarrays
-            By group and name, the lower and upper ends.
+        ParameterIntervals
+            A dict of str to dict of str to tuple of two ndarrays: by group and name, the lower and upper ends.
         """
         check_level("intervals", level)
         ends = 0.5 - level / 2, 0.5 + level / 2
-        return {
-            group: {name: tuple(np.quantile(each, ends, axis=0)) for name, each in of_group.items()}
-            for group, of_group in self.parameters.items()
-        }
+        return ParameterIntervals(
+            {
+                group: {name: tuple(np.quantile(each, ends, axis=0)) for name, each in of_group.items()}
+                for group, of_group in self.parameters.items()
+            }
+        )
 
     def of(self, function: Callable[[Parameters], Any]) -> np.ndarray:
         """A function of the parameters at each draw, (n_draws, ...).

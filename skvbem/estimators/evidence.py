@@ -17,6 +17,7 @@ from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
 from skvbem.estimators.base import KEPT_BY_PARTIAL_FIT, VBEstimator, check_count, check_level
 from skvbem.estimators.fitted import Fitted, FittedRun
+from skvbem.estimators.intervals import ParameterIntervals
 from skvbem.estimators.posterior_draws import METHODS, posterior_draws
 from skvbem.estimators.reading import Reading
 from skvbem.evidence import Evidence, Score, get_score, score_of
@@ -390,8 +391,9 @@ class EvidenceEstimator(VBEstimator):
 
         Returns
         -------
-        dict of str to dict of str to tuple of two ndarrays
-            By group of columns and name, the lower and upper ends, of the shapes of `parameters_`. A mixture has its
+        ParameterIntervals
+            A dict of str to dict of str to tuple of two ndarrays: by group of columns and name, the lower and upper
+            ends, of the shapes of `parameters_`. A mixture has its
             "weights" under "mixture". A chain has "startprob" and "transmat" under "chain" (0 where there is no
             transition). A network has a table per node under "tables". Quantiles of q(theta) exist only where they
             have a form; covariances have none.
@@ -412,10 +414,11 @@ class EvidenceEstimator(VBEstimator):
         self._check_intervals("credible_intervals", method)
         if method == "vb":
             lower, upper = (self._fitted_.quantiles(0.5 + side * level / 2) for side in (-1, 1))
-            return {
+            ends = {
                 group: {name: (low, upper[group][name]) for name, low in of_group.items()}
                 for group, of_group in lower.items()
             }
+            return ParameterIntervals(ends)
         check_count("n_draws", "credible_intervals", n_draws)
         if X is None:
             raise ValueError(
@@ -431,6 +434,7 @@ class EvidenceEstimator(VBEstimator):
         if not isinstance(method, str) or method not in METHODS:
             names = ", ".join(map(repr, METHODS))
             raise ValueError(f"The 'method' parameter of {caller} must be one of {names}. Got {method!r} instead.")
+        self._fitted_.check_was_found(caller, type(self).__name__)
         form = self._fitted_.form
         if not form.density:
             raise ValueError(
@@ -443,6 +447,7 @@ class EvidenceEstimator(VBEstimator):
 
     def _scored_run(self) -> FittedRun:
         """The run that made the fit at hand."""
+        self._fitted_.check_was_found("A score, bootstrap or posterior", type(self).__name__)
         if not hasattr(self, "_run_"):
             raise ValueError(
                 f"Scores of the evidence need one fit to all data; this {type(self).__name__} was updated by "

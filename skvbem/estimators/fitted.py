@@ -37,6 +37,8 @@ class Fitted:
         Of the fit, from which draws follow where none is given.
     drawn : ndarray of shape (n_cells,), optional
         Natural parameters of a draw that stands in place of the point.
+    given : object, optional
+        A point that a user gave in place of one that a fit finds; the statistics are then 0.
     """
 
     columns: Any
@@ -45,6 +47,7 @@ class Fitted:
     statistics: np.ndarray
     seed: tuple[int, ...] = ()
     drawn: np.ndarray | None = None
+    given: Any = None
 
     @abstractmethod
     def continues(self, columns, model) -> bool:
@@ -59,6 +62,8 @@ class Fitted:
             return "its statistics are not finite"
         if self.form.density and not np.all(self.posterior.is_valid):
             return "its statistics make no posterior density"
+        if self.given is not None and self.model.prior.natural(self.given).shape != (n_cells,):
+            return f"its model has {n_cells} cells, and the parameters that were given are not those of as many"
         return ""
 
     @cached_property
@@ -72,8 +77,25 @@ class Fitted:
 
     @cached_property
     def point(self) -> Any:
-        """The point found (MAP, ML), that of q(theta), or one that was drawn."""
+        """The point found (MAP, ML), that of q(theta), or one that was given or drawn."""
+        if self.given is not None:
+            return self.given
         return self._found_point() if self.drawn is None else self.model.prior.from_natural(self.drawn)
+
+    def check_was_found(self, what: str, owner: str) -> None:
+        """Refuse what needs data where parameters were given in their place."""
+        if self.given is not None:
+            raise ValueError(
+                f"{what} needs a fit to data. The parameters of this {owner} were given, so that there is no doubt of "
+                "them, and no data that they are from. Fit data for it."
+            )
+
+    @property
+    def natural_of_q(self) -> np.ndarray:
+        """Natural parameters of q(theta), expected ones of a density, (n_cells,)."""
+        if self.given is not None:
+            return self.model.prior.natural(self.given)
+        return self.form.of(self.model.prior, self.statistics[:, None])[0][:, 0]
 
     @abstractmethod
     def _found_point(self) -> Any:

@@ -84,7 +84,7 @@ class ReportingEstimator(EvidenceEstimator):
             f"{type(self).__name__}: {self._what_was_fitted(self._fitted_)}",
             self._facts(),
             (*self._doubts(), *intervals.doubts),
-            self.latent_states_,
+            {} if self._fitted_.given is not None else self.latent_states_,
             tuple(self._fitted_.report(intervals.ends)),
             level,
             intervals.method,
@@ -97,7 +97,7 @@ class ReportingEstimator(EvidenceEstimator):
         if method != "auto":
             return ReportedIntervals(self.credible_intervals(X, level, method, **options), method)
         if X is None:
-            return ReportedIntervals()
+            return ReportedIntervals(method="none" if self._fitted_.given is None else "given")
         if self._fitted_.form.density:
             draws = self.draws_that_suit(X, **options)
         else:
@@ -262,6 +262,8 @@ class ReportingEstimator(EvidenceEstimator):
 
     def _facts(self) -> dict[str, Any]:
         """What was fitted and how well that went, by name."""
+        if self._fitted_.given is not None:
+            return {"parameters": "given, and not fitted", "free parameters": self.n_free_parameters_}
         form, run = self._fitted_.form, getattr(self, "_run_", None)
         facts: dict[str, Any] = {"fitted by": _METHODS[form.name] + " in probabilities" * bool(form.lowered_by)}
         if run is None:
@@ -284,6 +286,8 @@ class ReportingEstimator(EvidenceEstimator):
 
     def _doubts(self) -> tuple[str, ...]:
         """Why the fit should be read with care."""
+        if self._fitted_.given is not None:
+            return ()
         doubts, n_free = [], self.n_free_parameters_
         if not self.converged_:
             doubts.append("The fit has not converged: raise 'max_iter'.")

@@ -21,7 +21,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.stats import norm
 
 from skvbem.estimators.base import check_level
-from skvbem.estimators.fitted import Fitted, Intervals, Parameters
+from skvbem.estimators.fitted import Fitted, Parameters
+from skvbem.estimators.intervals import ParameterIntervals
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.observed_information import coordinates_of_mode, observed_information
 
@@ -72,7 +73,7 @@ class StandardErrors:
         there, known = ~np.isnan(_flat(self.parameters)), ~np.isnan(_flat(self.errors))
         return f"StandardErrors({there.sum()} parameters, {(there & ~known).sum()} without a standard error)"
 
-    def intervals(self, level: float = 0.95) -> Intervals:
+    def intervals(self, level: float = 0.95) -> ParameterIntervals:
         """Confidence intervals of each parameter by itself, which no parameter leaves the values it can have in.
 
         Parameters
@@ -82,8 +83,9 @@ class StandardErrors:
 
         Returns
         -------
-        dict of str to dict of str to tuple of two ndarrays
-            By group and name, the lower and upper ends; NaN where there is no standard error.
+        ParameterIntervals
+            A dict of str to dict of str to tuple of two ndarrays: by group and name, the lower and upper ends; NaN
+            where there is no standard error.
         """
         check_level("intervals", level)
         estimates, errors = _flat(self.parameters), _flat(self.errors)
@@ -96,7 +98,8 @@ class StandardErrors:
             lower[which], upper[which] = np.minimum(*ends), np.maximum(*ends)
         lower[np.isnan(errors)] = upper[np.isnan(errors)] = np.nan
         low, high = _like(self.parameters, lower), _like(self.parameters, upper)
-        return {group: {name: (low[group][name], high[group][name]) for name in of} for group, of in low.items()}
+        both = {group: {name: (low[group][name], high[group][name]) for name in of} for group, of in low.items()}
+        return ParameterIntervals(both)
 
 
 def standard_errors(fitted: Fitted, evaluation: Evaluation, max_states: int) -> StandardErrors:

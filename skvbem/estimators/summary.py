@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._tabular import WIDTH, data_frame, html_table, number, text_table
 from skvbem.estimators.reports import LatentStates
 
-# Characters of a line of text, tables that are printed, and lines of each.
-_WIDTH, _MAX_TABLES, _MAX_ROWS = 110, 40, 40
-# Numbers that are printed as 0.
-_NOTHING = 1e-9
-_STYLE = "border-collapse:collapse;margin:0.6em 0;font-variant-numeric:tabular-nums"
+# Tables that are printed.
+_MAX_TABLES = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +104,8 @@ class Summary:
         """What stands beside estimates, in words."""
         if self.method == "none":
             return "none; those of summary(X) need X, the data of the fit"
+        if self.method == "given":
+            return "none: the parameters were given"
         return f"{100 * self.level:g} % in brackets, by {self.method.replace('_', ' ')}"
 
     def to_frame(self):
@@ -121,31 +121,21 @@ class Summary:
         ImportError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "Summary.to_frame needs pandas, which is not installed. Install pandas, or read the 'tables' of the "
-                "summary."
-            ) from error
         records = [record for table in self.tables for record in table.records()]
-        return pd.DataFrame(records, columns=["table", "row", "column", "estimate", "lower", "upper"])
+        columns = ["table", "row", "column", "estimate", "lower", "upper"]
+        return data_frame(records, type(self).__name__, columns=columns)
 
     def __repr__(self):
         lines = [self.title, "=" * len(self.title), *_listed(self._lines())]
         for table in self.tables[:_MAX_TABLES]:
-            lines += ["", table.title, "-" * len(table.title), *_table_as_text(table)]
+            lines += ["", table.title, "-" * len(table.title), *text_table(["", *table.columns], _cells(table))]
         return "\n".join([*lines, *self._rest()])
 
     def _repr_html_(self):
-        facts = "".join(
-            f"<tr><th style='text-align:left;padding-right:1em'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(text)}</td></tr>"
-            for name, text in self._lines()
-        )
+        facts = html_table((), list(map(list, self._lines())), align="left")
         tables = "".join(map(_table_as_html, self.tables[:_MAX_TABLES]))
         rest = "".join(f"<p>{escape(line)}</p>" for line in self._rest())
-        return f"<div><h4>{escape(self.title)}</h4><table style='{_STYLE}'>{facts}</table>{tables}{rest}</div>"
+        return f"<div><h4>{escape(self.title)}</h4>{facts}{tables}{rest}</div>"
 
     def _lines(self) -> list[tuple[str, str]]:
         """Facts, states in use and doubts, each with its name."""
@@ -170,25 +160,12 @@ def _use(states: LatentStates) -> str:
     return text
 
 
-def _number(value: float) -> str:
-    """A number in three decimals or four digits."""
-    if np.isnan(value):
-        return "–"
-    if abs(value) < _NOTHING:
-        value = 0.0  # and not -0.0, which has a sign in print
-    if value == 0 or 5e-4 <= abs(value) < 10:
-        return f"{value:.3f}"
-    if abs(value) < 1:
-        return f"{value:.1e}"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
 def _with_interval(value: float, lower: float, upper: float) -> str:
     if np.isnan(value):
         return ""
     if np.isnan(lower) or np.isnan(upper):
-        return _number(value)
-    return f"{_number(value)} [{_number(lower)}, {_number(upper)}]"
+        return number(value)
+    return f"{number(value)} [{number(lower)}, {number(upper)}]"
 
 
 def _listed(lines: Sequence[tuple[str, str]]) -> list[str]:
@@ -196,7 +173,7 @@ def _listed(lines: Sequence[tuple[str, str]]) -> list[str]:
     width = max(len(name) for name, _ in lines) + 2
     folded = []
     for name, text in lines:
-        first, *more = _folded(text, _WIDTH - width)
+        first, *more = _folded(text, WIDTH - width)
         folded += [f"{name:<{width}}{first}", *(" " * width + line for line in more)]
     return folded
 
@@ -211,35 +188,10 @@ def _folded(text: str, width: int) -> list[str]:
     return lines
 
 
-def _table_as_text(table: ParameterTable) -> list[str]:
-    """The lines of a table; columns for which a line has no room follow below."""
-    cells, columns = table.cells()[:_MAX_ROWS], list(table.columns)
-    rows = list(table.rows)[:_MAX_ROWS]
-    of_names = max(map(len, rows), default=0)
-    widths = [2 + max(len(name), *(len(of_row[j]) for of_row in cells)) for j, name in enumerate(columns)]
-    lines, first = [], 0
-    while first < len(columns):
-        last = first + 1
-        while last < len(columns) and of_names + sum(widths[first : last + 1]) <= _WIDTH:
-            last += 1
-        part = slice(first, last)
-        for name, of_row in [("", columns), *zip(rows, cells)]:
-            lines.append(
-                f"{name:<{of_names}}" + "".join(f"{text:>{width}}" for text, width in zip(of_row[part], widths[part]))
-            )
-        first = last
-    left_out = len(table.rows) - len(rows)
-    return [*(line.rstrip() for line in lines), *([f"{left_out} more rows: to_frame() has all."] if left_out else [])]
+def _cells(table: ParameterTable) -> list[list[str]]:
+    """The rows of a table as texts, their names first."""
+    return [[name, *of_row] for name, of_row in zip(table.rows, table.cells())]
 
 
 def _table_as_html(table: ParameterTable) -> str:
-    head = "".join(f"<th style='text-align:right;padding:0 0.6em'>{escape(name)}</th>" for name in table.columns)
-    rows = ""
-    for name, of_row in list(zip(table.rows, table.cells()))[:_MAX_ROWS]:
-        cells = "".join(f"<td style='text-align:right;padding:0 0.6em'>{escape(text)}</td>" for text in of_row)
-        rows += f"<tr><th style='text-align:left'>{escape(name)}</th>{cells}</tr>"
-    left_out = len(table.rows) - _MAX_ROWS
-    if left_out > 0:
-        rows += f"<tr><td colspan='{1 + len(table.columns)}'>{left_out} more rows: to_frame() has all.</td></tr>"
-    caption = f"<caption style='text-align:left;font-weight:bold'>{escape(table.title)}</caption>"
-    return f"<table style='{_STYLE}'>{caption}<tr><th></th>{head}</tr>{rows}</table>"
+    return html_table(["", *table.columns], _cells(table), caption=table.title)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import total_ordering
 from typing import Any
 
+from skvbem._tabular import named_values
 from skvbem.capabilities import Capabilities
 from skvbem.evidence.evaluation import FORMS, Evaluation
 
@@ -79,6 +80,17 @@ class Evidence:
 
     def __hash__(self):
         return hash(self.value)
+
+    def _repr_html_(self):
+        facts = {"log evidence": f"{self.value:,.4f} nats", "score": self.kind + ", lower bound" * self.is_lower_bound}
+        if self.standard_error is not None:
+            facts["standard error"] = f"{self.standard_error:.2g} nats"
+        if self.form:
+            facts["at the fit by"] = self.form
+        facts |= {"free parameters": f"{self.n_free_parameters:,}", "rows": f"{self.n_samples:g}"}
+        if self.note:
+            facts["note"] = self.note
+        return named_values(facts | {f"doubt {k}": doubt for k, doubt in enumerate(self.doubts, start=1)})
 
     def __repr__(self):
         error = "" if self.standard_error is None else f" ± {self.standard_error:.2g}"

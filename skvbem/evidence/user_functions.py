@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from skvbem._tabular import data_frame, html_table
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
@@ -78,9 +79,7 @@ class EvidenceTable(Mapping):
 
     def to_frame(self):
         """The table as a pandas DataFrame, scores as its index."""
-        import pandas as pd
-
-        return pd.DataFrame(self.records()).set_index("score")
+        return data_frame(self.records(), type(self).__name__).set_index("score")
 
     def __repr__(self):
         lines = [f"{'score':<24}{'nats':>14}{'s.e.':>9}  bound  form {'d':>6}{'seconds':>10}"]
@@ -94,10 +93,20 @@ class EvidenceTable(Mapping):
         return "\n".join(lines)
 
     def _repr_html_(self):
-        try:
-            return self.to_frame()._repr_html_()
-        except ImportError:
-            return None
+        header = ["score", "nats", "s.e.", "bound", "form", "d", "seconds"]
+        rows = [
+            [
+                kind,
+                f"{evidence.value:.4f}",
+                "" if evidence.standard_error is None else f"{evidence.standard_error:.2g}",
+                "lower" * evidence.is_lower_bound,
+                evidence.form or "",
+                str(evidence.n_free_parameters),
+                f"{self.seconds[kind]:.3f}",
+            ]
+            for kind, evidence in self.evidences.items()
+        ]
+        return html_table(header, rows, notes=[f"{kind}: {remark}" for kind, remark in self.remarks.items()])
 
 
 def evidence_table(

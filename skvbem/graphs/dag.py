@@ -20,6 +20,7 @@ from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_fr
 from skvbem.graphs.canonical import canonical_renaming
 from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.essential import EssentialGraph, immoralities
+from skvbem.graphs.html import as_html
 from skvbem.graphs.model_strings import model_string, read_model_string
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.networkx import read_networkx, write_networkx
@@ -567,6 +568,9 @@ class DAG:
     def __repr__(self):
         text = str(self)
         return f'DAG("{text}")' if text.isprintable() and not {'"', "\\"} & set(text) else f"DAG({text!r})"
+
+    def _repr_html_(self):
+        return as_html(self._nodes, self._parents, "parents")
 
     def __reduce__(self):
         return type(self), (self._nodes, self._parents)

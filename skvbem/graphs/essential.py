@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations, permutations
 
+from skvbem._tabular import html_table
 from skvbem.graphs.canonical import canonical_renaming
 
 __all__ = ["EssentialGraph"]
@@ -100,6 +101,16 @@ class EssentialGraph:
     def __str__(self):
         edges = [*(f"{a} -> {b}" for a, b in self.arrows), *(f"{a} - {b}" for a, b in self.lines)]
         return ", ".join(edges) or "no edges"
+
+    def _repr_html_(self):
+        edges = [*((a, "→", b) for a, b in self.arrows), *((a, "–", b) for a, b in self.lines)]
+        return html_table(
+            (),
+            [[*map(str, edge)] for edge in edges],
+            caption=f"{len(edges)} edges",
+            align="left",
+            where_all="`arrows` and `lines` have all",
+        )
 
     def __repr__(self):
         return f"EssentialGraph({list(self.nodes)!r}, arrows={list(self.arrows)!r}, lines={list(self.lines)!r})"

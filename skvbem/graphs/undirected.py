@@ -13,6 +13,7 @@ from functools import cached_property
 from skvbem.errors import StructureError
 from skvbem.graphs.canonical import canonical_renaming
 from skvbem.graphs.chordal import cliques_and_separators, find_chordless_cycle, is_perfect, search_order
+from skvbem.graphs.html import as_html
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.networkx import read_undirected_networkx, write_undirected_networkx
 
@@ -258,6 +259,10 @@ class UndirectedGraph:
 
     def __repr__(self):
         return f"UndirectedGraph({list(self.nodes)!r}, {list(self.edges)!r})"
+
+    def _repr_html_(self):
+        neighbors = {node: [other for other in self.nodes if other in self._neighbors[node]] for node in self.nodes}
+        return as_html(self.nodes, neighbors, "neighbors")
 
     def __reduce__(self):
         return UndirectedGraph, (self.nodes, self.edges)

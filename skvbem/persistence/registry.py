@@ -68,6 +68,7 @@ _IN_MODULES = {
     "skvbem.families.normal_wishart": ("NormalWishart",),
     "skvbem.families.product": ("Product",),
     "skvbem.families.regression": ("Regression",),
+    "skvbem.families.regression_rows": ("RegressionPoint",),
     "skvbem.graphs.dag": ("DAG",),
     "skvbem.graphs.undirected": ("UndirectedGraph",),
     "skvbem.models.hmm.model": ("HMM",),

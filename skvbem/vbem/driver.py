@@ -143,7 +143,7 @@ def run(
     tol: float,
     max_iter: int,
     accelerate: bool = True,
-    stop: Callable[[int, float], bool] | None = None,
+    stop: Callable[[int, float, int, float], bool] | None = None,
     race: Race = NO_RACE,
 ) -> Run:
     """Ascend from every start until it converges.
@@ -159,8 +159,9 @@ def run(
         Most steps per start, 2 at the least.
     accelerate : bool
         Whether to extrapolate (SQUAREM, Varadhan & Roland 2008) where that raises the objective.
-    stop : callable of (int, float), optional
-        Asked after every cycle with the steps taken and the best objective so far; true ends the run.
+    stop : callable of (int, float, int, float), optional
+        Asked after every cycle with the steps taken, the best objective so far, how many starts go on, and what the
+        best has still to gain; true ends the run.
     race : Race, optional
         When a start is stopped before it converges; by default never.
 
@@ -199,7 +200,7 @@ def run(
         done = done | race.is_lost(n_iter[live], second, to_come[live], (result, objective))
         room = max_iter - n_iter[live] - (3 if accelerate else 2)  # steps left after the next look at convergence
         going = ~done & (room >= 0)
-        if stop is not None and stop(int(n_iter.max()), float(objective.max())):
+        if stop is not None and stop(*_cycle(n_iter, objective, going, to_come)):
             break
         if not going.all():
             live, longest, second, length = live[going], longest[going], second[going], length[going]
@@ -260,6 +261,14 @@ def _extrapolated(
     if accepted.all():
         return ahead, value, longest
     return np.where(accepted, ahead, two), np.where(accepted, value, objective), longest
+
+
+def _cycle(
+    n_iter: np.ndarray, objective: np.ndarray, going: np.ndarray, to_come: np.ndarray
+) -> tuple[int, float, int, float]:
+    """Steps taken, the best objective, how many starts go on, and what the best has still to gain."""
+    best = int(objective.argmax())
+    return int(n_iter.max()), float(objective[best]), int(going.sum()), float(to_come[best])
 
 
 def _check(

@@ -54,9 +54,9 @@ class Explorer:
         self._seeds = np.random.default_rng([*seed, 1])
         self._stop = None if stop is None else self._asked(stop)
 
-    def _asked(self, stop: Callable[[int, float], bool]) -> Callable[[int, float], bool]:
-        def asked(n_iter: int, objective: float) -> bool:
-            self.stopped = self.stopped or bool(stop(n_iter, objective))
+    def _asked(self, stop: Callable[..., bool]) -> Callable[..., bool]:
+        def asked(*cycle: float) -> bool:
+            self.stopped = self.stopped or bool(stop(*cycle))
             return self.stopped
 
         return asked

@@ -22,7 +22,7 @@ _MAX_OPTIMA, _MAX_KEPT_DOUBLES, _N_STEPS_OF_OPTIMA, _MAX_OFFERED = 16, 2**21, 10
 # Turns of strengths of the prior and runs.
 _MAX_TURNS = 100
 
-Stop = Callable[[int, float], bool]
+Stop = Callable[[int, float, int, float], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def best_of(
     max_iter: int,
     accelerate: bool = True,
     inverse_temperatures: Iterable[float] = (),
-    stop: Callable[[int, float], bool] | None = None,
+    stop: Callable[[int, float, int, float], bool] | None = None,
     counts: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Fit:
     """Ascend from every start and keep the best.

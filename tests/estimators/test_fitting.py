@@ -1,7 +1,9 @@
 """How `fit` and `partial_fit` leave an estimator: all or nothing, whatever happens on the way."""
 
 import copy
+import io
 import pickle
+import re
 import threading
 import time
 import tracemalloc
@@ -281,9 +283,27 @@ def test_verbose_prints_the_objective_of_every_cycle(method, capsys):
     estimator = VBDiscreteDAG(random_state=0, method=method, verbose=1).fit(table())
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"[VBDiscreteDAG] step 2: {OBJECTIVES[method][:-1]} -")
-    assert float(lines[-1].split()[-1]) == approx(getattr(estimator, OBJECTIVES[method]), abs=1e-6)
+    told = re.fullmatch(
+        r"\[VBDiscreteDAG\] step (\d+): \w+ (\S+), (\S+) nats to come, (\d+) starts? going on, (\S+) s", lines[-1]
+    )
+    assert float(told[2]) == approx(getattr(estimator, OBJECTIVES[method]), abs=1e-6)
+    assert float(told[3]) < 1e-5
+    assert int(told[4]) == 0
+    assert 0 <= float(told[5]) < 60
     VBDiscreteDAG(random_state=0).fit(table())
     assert capsys.readouterr().out == ""
+
+
+def test_on_a_terminal_one_line_moves(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout", screen)
+    VBDiscreteDAG(latents=2, random_state=0, n_init=2, init="random", verbose=1).fit(table())
+    shown = screen.getvalue()
+    assert shown.count("\r") >= 2
+    assert shown.endswith("\n")
+    last, before = shown.rstrip("\n").split("\r")[-1], shown.split("\r")[-2]
+    assert len(last) >= len(before.rstrip())
 
 
 @METHODS

@@ -288,7 +288,7 @@ def test_beside_other_groups_and_covariates(rng):
     gaps.iloc[-1, 0] = np.nan
     assert np.isfinite(model.impute([gaps])[0].to_numpy()).all()
     drawn, _ = model.sample(30, given=X.iloc[30:], random_state=0)
-    assert np.array_equal(drawn[:, 1], X["u"][30:])
+    assert np.array_equal(drawn["u"], X["u"][30:])
     with pytest.raises(ValueError, match="'forecast' of VBHMM would need 'u'"):
         model.forecast([X], 2)
 
@@ -394,7 +394,8 @@ def test_chains_of_numbers_with_hidden_parents_and_gaps(rng):
     means = of_z["intercepts"][:, 0] + of_z["coefficients"][:, 0, 0] * mean
     assert filled["z"][0] == approx(network.query("h").values @ means)
     drawn, _ = network.sample(4000, random_state=0)
-    line = stats.linregress(drawn[drawn[:, 0] == "a", 1].astype(float), drawn[drawn[:, 0] == "a", 2].astype(float))
+    of_a = drawn[drawn["g"] == "a"]
+    line = stats.linregress(of_a["u"], of_a["y"])
     assert line.slope == approx(of_y["coefficients"][0].item(), abs=0.15)
     assert np.isfinite(network.log_evidence(X, kind="bic").value)
     with pytest.raises(ValueError, match="Row 1 of X has no 'y', which explains 'z' there"):

@@ -40,7 +40,22 @@ def test_a_labeled_table():
     assert np.asarray(table) is table.values or np.array_equal(np.asarray(table), values)
     assert np.asarray(table, dtype=np.float32).dtype == np.float32
     assert table.shape == (2, 3)
-    assert repr(table).startswith("LabeledTable of item | class\n[[")
+    assert repr(table).splitlines() == [
+        "class  item=a  item=b  item=c",
+        "0      0.0000  0.0667  0.1333",
+        "1      0.2000  0.2667  0.3333",
+    ]
+    assert repr(LabeledTable(values[1] / 0.8, ("item",), table.levels[1:])).splitlines()[1:] == [
+        "a     0.2500",
+        "b     0.3333",
+        "c     0.4167",
+    ]
+    frame = table.to_frame()
+    assert frame.index.names == ["class"]
+    assert frame.loc[1, "item=c"] == values[1, 2]
+    three = LabeledTable(np.arange(8).reshape(2, 2, 2) / 28, ("a", "b", "c"), (np.arange(2),) * 3)
+    assert three.to_frame().loc[(1, 0), "c=1"] == 5 / 28
+    assert repr(three).splitlines()[3] == "1  0  0.1429  0.1786"
     series = table.to_series("p")
     assert series.name == "p"
     assert series.index.names == ["class", "item"]

@@ -350,10 +350,10 @@ def test_samples_have_the_frequencies_of_the_predictive_distribution(fitted):
     assert states.shape == (n, 2)
     expected = n * np.exp(estimator.score_samples(every_row()))
     place = {tuple(row): i for i, row in enumerate(every_row().to_numpy().tolist())}
-    counts = np.bincount([place[tuple(row)] for row in rows.tolist()], minlength=len(expected))
+    counts = np.bincount([place[tuple(row)] for row in rows.to_numpy().tolist()], minlength=len(expected))
     chi_square = ((counts - expected) ** 2 / expected).sum()
     assert chi_square < 35 + 5 * np.sqrt(2 * 35)
-    for proba, drawn in zip(estimator.predict_proba(frame(rows)), states.T):
+    for proba, drawn in zip(estimator.predict_proba(rows), states.T):
         for state in range(proba.shape[1]):
             error = np.sqrt((proba[:, state] * (1 - proba[:, state])).sum())
             assert abs((drawn == state).sum() - proba[:, state].sum()) < 5 * error

@@ -118,8 +118,10 @@ def test_starts_that_have_converged_are_left_alone():
 def test_stop_ends_the_run():
     asked = []
 
-    def stop(n_iter, objective):
+    def stop(n_iter, objective, n_live, to_come):
         asked.append((n_iter, objective))
+        assert n_live == 2
+        assert to_come > 0
         return len(asked) == 3
 
     result = run(Contraction([0.9999]), start(1e4, 2e4), tol=0.0, max_iter=10_000, stop=stop)

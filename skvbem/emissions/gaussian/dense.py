@@ -23,6 +23,7 @@ or for more than 40 columns, triangular factors multiply differences instead, co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -246,6 +247,14 @@ class DenseGaussian(NormalPriorEmission):
             precision, covariance = precision[0], covariance[0]
         means = self.origin + point.mean @ self.unwhitener.T
         return {"means": means, "covariances": covariance, "precisions": precision}
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> NormalPoint:
+        """Means and inverse covariances in the frame; see `parameters`."""
+        covariances = parameters["covariances"]
+        in_frame = np.stack([self.in_frame(each) for each in (covariances[None] if self.tied else covariances)])
+        root = np.linalg.inv(np.linalg.cholesky(in_frame))
+        means = (parameters["means"] - self.origin) @ self.whitener.T
+        return NormalPoint(means, root.swapaxes(-1, -2) @ root)
 
     def work_without_rows(self, n_components: int) -> float:
         """Multiplications that invert the precision matrices of all components."""

@@ -11,6 +11,7 @@ The expanded square costs one matrix product. Its rounding error is about 1e-16 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -203,6 +204,12 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
             precision = precision[:, 0]
         means = self.origin + self.unit * point.mean
         return {"means": means, "covariances": 1 / precision, "precisions": precision}
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> NormalPoint:
+        """Means and inverse variances in units; see `parameters`."""
+        variances = parameters["covariances"].reshape(-1, self.n_precisions)
+        unit = self.unit[: self.n_precisions]
+        return NormalPoint((parameters["means"] - self.origin) / self.unit, unit**2 / variances)
 
     def _split(self, natural: np.ndarray) -> list[np.ndarray]:
         """Mean precisions, degrees of freedom, sums and squares of cells (..., cells per component)."""

@@ -126,6 +126,39 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         """Columns that are linear functions of each other in the rows the emission was made for."""
         return []
 
+    # Parameters that are given in place of a fit ----------------------------------------------------------------------
+
+    def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Parameters that a user gives, as arrays whose first axes are components and columns.
+
+        Parameters
+        ----------
+        parameters : mapping of str to array-like
+            By name, as `parameters_` of a fitted estimator has them.
+
+        Raises
+        ------
+        ValueError
+            If one is lacking, or is none of this family.
+        TypeError
+            If the family takes none.
+        """
+        raise TypeError(f"Parameters of {type(self).__name__} cannot be given: only a fit finds them.")
+
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """Rows as `for_data` takes them, with the means and deviations of all components, for units of measure.
+
+        Parameters
+        ----------
+        parameters : mapping of str to ndarray
+            As `checked_parameters` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+        """
+        raise TypeError(f"{type(self).__name__} has no typical rows.")
+
     # What is said of a fit --------------------------------------------------------------------------------------------
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
@@ -217,6 +250,11 @@ class NumericSpecification(EmissionSpecification):
     @abstractmethod
     def deviations(self, parameters: Parameters) -> np.ndarray:
         """Standard deviations of numbers, (n_components, n_columns)."""
+
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """For each component a row a deviation below its means, and one above."""
+        means, deviations = self.means(parameters), self.deviations(parameters)
+        return np.concatenate([means - deviations, means + deviations])
 
     def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
         """Probabilities that cells with these means and deviations are at most some values, if these say it."""

@@ -9,8 +9,10 @@ import numpy as np
 
 from skvbem.blocks import Blocks
 from skvbem.emissions.bernoulli import BernoulliEmission
-from skvbem.emissions.specifications.base import positive_of_columns
+from skvbem.emissions.specifications.base import Parameters, positive_of_columns
+from skvbem.emissions.specifications.given import named_arrays
 from skvbem.emissions.specifications.probabilities import ProbabilitySpecification
+from skvbem.graphs.names import shown
 
 # Rows converted together.
 _BLOCK = 4096
@@ -64,6 +66,19 @@ class Bernoulli(ProbabilitySpecification):
         owner, name = type(self).__name__, "concentration_prior"
         numbers = positive_of_columns(owner, name, self.concentration_prior, 2, "for 0 and for 1")
         return {"concentration": np.broadcast_to(numbers, 2)}
+
+    def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Probabilities of 1, (n_components, n_columns)."""
+        owner, name = type(self).__name__, self.parameter
+        arrays = named_arrays(owner, parameters, {name: 2})
+        if not ((arrays[name] >= 0) & (arrays[name] <= 1)).all():
+            raise ValueError(f"The {name!r} of {owner} must lie between 0 and 1. Got {shown(arrays[name].tolist())}.")
+        return arrays
+
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """A row of zeros and one of ones."""
+        n_columns = parameters[self.parameter].shape[1]
+        return np.tile(np.arange(2, dtype=np.int8)[:, None], (1, n_columns))
 
     @staticmethod
     def label(name: str) -> str:

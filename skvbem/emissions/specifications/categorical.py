@@ -10,7 +10,8 @@ import numpy as np
 from skvbem.blocks import Blocks
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.emissions.profiles import Numbers, Probabilities, of_levels
-from skvbem.emissions.specifications.base import EmissionSpecification, Parameters, positive
+from skvbem.emissions.specifications.base import EmissionSpecification, Parameters, floats, positive
+from skvbem.emissions.specifications.given import distributions, named_arrays
 
 
 class Categorical(EmissionSpecification):
@@ -69,6 +70,18 @@ class Categorical(EmissionSpecification):
                     f"of its {size} categories. Got an array of shape {row.shape}."
                 )
         return {"concentration": numbers}
+
+    def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Tables (n_components, n_columns, n_categories), or those of one column, NaN or 0 beyond its categories."""
+        owner, name = type(self).__name__, "probabilities"
+        filled = {key: np.nan_to_num(floats(owner, key, value), nan=0.0) for key, value in dict(parameters).items()}
+        table = named_arrays(owner, filled, {name: (2, 3)})[name]
+        return {name: distributions(owner, name, table if table.ndim == 3 else table[:, None])}
+
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """Each category once in every column."""
+        _, n_columns, n_categories = parameters["probabilities"].shape
+        return np.tile(np.arange(n_categories)[:, None], (1, n_columns))
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Probabilities of each column's levels."""

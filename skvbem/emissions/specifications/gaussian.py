@@ -14,6 +14,7 @@ from skvbem.emissions.base import HIERARCHICAL, is_hierarchical
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.emissions.specifications.base import NormalSpecification, Parameters, finite
+from skvbem.emissions.specifications.given import check_covariances, check_positive, check_shape, named_arrays
 from skvbem.emissions.specifications.regression import Regression
 from skvbem.graphs.names import shown
 
@@ -116,6 +117,29 @@ class Gaussian(NormalSpecification):
             "covariance_prior": self._covariance(emission),
         }
         return {name: value for name, value in options.items() if value is not None}
+
+    def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Means and covariances; beside these, precisions that are their inverses."""
+        owner, kind = type(self).__name__, self.covariance_type
+        axes = {"full": 3, "tied": 2, "diag": 2, "spherical": 1}[kind]
+        arrays = named_arrays(owner, parameters, {"means": 2, "covariances": axes}, or_else=["precisions"])
+        covariances, (k, d) = arrays["covariances"], arrays["means"].shape
+        shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[kind]
+        said = {"full": "(components, columns, columns)", "tied": "(columns, columns)", "diag": "(components, columns)"}
+        words = f"{said.get(kind, '(components,)')} for covariance_type={kind!r}"
+        check_shape(owner, "covariances", covariances, shape, words)
+        if kind in ("full", "tied"):
+            check_covariances(owner, "covariances", covariances.reshape(-1, d, d))
+        else:
+            check_positive(owner, "covariances", covariances)
+        return arrays
+
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """For each component rows along the axes of its covariance, on both sides of its mean."""
+        means, d = parameters["means"], parameters["means"].shape[1]
+        roots = np.sqrt(d) * np.linalg.cholesky(self.covariances(parameters, range(d)))
+        steps = np.concatenate([roots, -roots], axis=-1).swapaxes(-1, -2)
+        return (means[:, None] + steps).reshape(-1, d)
 
     def explained_by(self, covariates: Sequence[str], names: Sequence[str]) -> Regression:
         """A regression; of one column with default priors, which a regression has otherwise."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from skvbem.blocks import Blocks
 from skvbem.emissions.multinomial import MultinomialEmission
-from skvbem.emissions.specifications.base import positive_of_columns
+from skvbem.emissions.specifications.base import Parameters, positive_of_columns
 from skvbem.emissions.specifications.counts import CountCells
+from skvbem.emissions.specifications.given import distributions, named_arrays
 from skvbem.emissions.specifications.probabilities import ProbabilitySpecification
 
 
@@ -50,6 +51,19 @@ class Multinomial(CountCells, ProbabilitySpecification):
         owner, name = type(self).__name__, "concentration_prior"
         numbers = positive_of_columns(owner, name, self.concentration_prior, len(names), "one for each of its columns")
         return {"concentration": numbers}
+
+    def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Shares (n_components, n_columns) and, of rows that are drawn, the total `n_trials`, 1 if nobody says it."""
+        owner, name = type(self).__name__, self.parameter
+        arrays = named_arrays(owner, {"n_trials": 1, **dict(parameters)}, {name: 2, "n_trials": 0})
+        n_trials = arrays["n_trials"]
+        if n_trials < 1 or n_trials != np.floor(n_trials):
+            raise ValueError(f"The 'n_trials' of {owner} must be a whole number >= 1. Got {n_trials:g} instead.")
+        return {name: distributions(owner, name, arrays[name]), "n_trials": n_trials}
+
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """The expected counts of each component."""
+        return parameters["n_trials"] * parameters[self.parameter]
 
     def exposure(self, values: np.ndarray) -> np.ndarray:
         """The totals of rows."""

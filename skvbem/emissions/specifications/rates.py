@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from skvbem.emissions.base import is_hierarchical
 from skvbem.emissions.specifications.base import NumericSpecification
+from skvbem.emissions.specifications.given import check_positive, named_arrays
 
 
 class RateSpecification(NumericSpecification):
@@ -24,6 +27,12 @@ class RateSpecification(NumericSpecification):
     def __init__(self, shape_prior=1.0, rate_prior=None):
         self.shape_prior = shape_prior
         self.rate_prior = rate_prior
+
+    def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Rates above 0, (n_components, n_columns)."""
+        arrays = named_arrays(type(self).__name__, parameters, {"rates": 2})
+        check_positive(type(self).__name__, "rates", arrays["rates"])
+        return arrays
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Shape and rate of Gamma distributions."""

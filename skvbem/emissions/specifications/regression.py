@@ -15,6 +15,7 @@ from skvbem.blocks import Blocks
 from skvbem.emissions.base import HIERARCHICAL, is_hierarchical
 from skvbem.emissions.regression import RegressionEmission
 from skvbem.emissions.specifications.base import NormalSpecification, Parameters
+from skvbem.emissions.specifications.given import check_positive, check_shape, named_arrays
 from skvbem.graphs.names import shown
 
 
@@ -140,6 +141,31 @@ class Regression(NormalSpecification):
             "degrees_of_freedom_prior": self.degrees_of_freedom_prior,
             "variance_prior": variance,
         }
+
+    def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Coefficients of covariates, then of lagged values, variances of the noise, and the values at 0."""
+        owner = type(self).__name__
+        needed: dict[str, int] = {"coefficients": 3, "variances": 2} | ({"intercepts": 2} if self.intercept else {})
+        if self.lags == len(self.covariates) == 0:
+            parameters = {"coefficients": np.empty((*np.shape(parameters.get("variances")), 0)), **dict(parameters)}
+        arrays = named_arrays(owner, parameters, needed, or_else=["means", "intercepts"])
+        k, d, _ = arrays["coefficients"].shape
+        n_regressors = len(self.covariates) + self.lags * d
+        words = "(components, columns, what is given)"
+        check_shape(owner, "coefficients", arrays["coefficients"], (k, d, n_regressors), words)
+        for name in needed.keys() - {"coefficients"}:
+            check_shape(owner, name, arrays[name], (k, d), "(components, columns)")
+        check_positive(owner, "variances", arrays["variances"])
+        return arrays
+
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """Values at 0 with their noise, beside covariates of mean 0 and variance 1."""
+        noise = np.sqrt(parameters["variances"])
+        at_zero = parameters.get("intercepts", np.zeros(noise.shape))
+        responses = np.concatenate([at_zero - noise, at_zero + noise])
+        signs = np.repeat([-1.0, 1.0], len(noise))[:, None]
+        covariates = np.tile(signs, (1, len(self.covariates)))
+        return np.concatenate([responses, covariates, np.tile(responses, (1, self.lags))], axis=1)
 
     def explained_by(self, covariates: Sequence[str], names: Sequence[str]) -> Regression:
         """A regression on these covariates, with the same priors."""

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import chi2, ncx2
 
+from skvbem._tabular import named_values
 from skvbem.emissions import Gaussian
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.mixture.fitting import MixtureMethod
@@ -76,20 +77,24 @@ class FitIndices:
     bic: float
     n_samples: float
 
-    def __repr__(self):
+    def _facts(self) -> dict[str, str]:
+        """Indices by name, numbers below each other."""
         low, high = self.rmsea_interval
-        return "\n".join(
-            [
-                f"log likelihood  {self.log_likelihood:14.4f} nats, {self.n_free_parameters} free parameters, "
-                f"n = {self.n_samples:g}",
-                f"chi2            {self.chi2:14.4f} on {self.degrees_of_freedom} degrees of freedom, "
-                f"p = {self.p_value:.3g}",
-                f"RMSEA           {self.rmsea:14.4f}, 90 % interval [{low:.4f}, {high:.4f}]",
-                f"CFI / TLI       {self.cfi:14.4f} / {round(self.tli, 4) + 0.0:.4f}",
-                f"SRMR            {self.srmr:14.4f}",
-                f"AIC / BIC       {self.aic:14.3f} / {self.bic:.3f} (lower is better)",
-            ]
-        )
+        return {
+            "log likelihood": f"{self.log_likelihood:14.4f} nats, {self.n_free_parameters} free parameters, "
+            f"n = {self.n_samples:g}",
+            "chi2": f"{self.chi2:14.4f} on {self.degrees_of_freedom} degrees of freedom, p = {self.p_value:.3g}",
+            "RMSEA": f"{self.rmsea:14.4f}, 90 % interval [{low:.4f}, {high:.4f}]",
+            "CFI / TLI": f"{self.cfi:14.4f} / {round(self.tli, 4) + 0.0:.4f}",
+            "SRMR": f"{self.srmr:14.4f}",
+            "AIC / BIC": f"{self.aic:14.3f} / {self.bic:.3f} (lower is better)",
+        }
+
+    def __repr__(self):
+        return "\n".join(f"{name:<16}{text}" for name, text in self._facts().items())
+
+    def _repr_html_(self):
+        return named_values({name: text.strip() for name, text in self._facts().items()})
 
 
 def fit_indices(

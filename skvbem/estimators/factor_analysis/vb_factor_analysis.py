@@ -464,7 +464,8 @@ class VBFactorAnalysis(MixtureEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features)
+        ndarray or DataFrame of shape (n_samples, n_features)
+            In the container of the X that was fitted, with its names.
         """
         return self._sampled(n_samples, random_state)[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from skvbem.estimators.input.column_groups import ColumnGroups, Group
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.estimators.sequences.fitted import FittedSequences
+from skvbem.estimators.sequences.forecasts import ForecastTable
 from skvbem.estimators.sequences.mixture_quantiles import mixture_quantile
 from skvbem.estimators.summary import ParameterTable
 from skvbem.models.hmm.model import HMM
@@ -42,19 +44,19 @@ class FittedHMM(FittedSequences, FittedEmissions):
         data : HMMData
             The rows as that model takes them, whose units may be others.
         """
-        natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
-        here = rows.compiled(self.model)
-        states = self.model.smoothed(natural[:, 0], here)
+        natural, here = self.natural_of_q, rows.compiled(self.model)
+        states = self.model.smoothed(natural, here)
         are_possible = bool(states.any(axis=1).all())
         statistics = model.statistics_of(self.possible(states), data)
         if are_possible:  # of neighbors together, where that is known
             n_chain = model.initial.n_cells + model.transitions.n_cells
-            statistics[:n_chain] = self.model.expect(natural, here).statistics[:n_chain, 0]
+            statistics[:n_chain] = self.model.expect(natural[:, None], here).statistics[:n_chain, 0]
         return statistics
 
     def possible(self, states: np.ndarray) -> np.ndarray:
         """Probabilities of states (n_rows, n_components), those of steps that no path can make filled in."""
-        states[~states.any(axis=1)] = self.counts / self.counts.sum()
+        total = self.counts.sum()
+        states[~states.any(axis=1)] = self.counts / total if total > 0 else 1 / len(self.counts)
         return states
 
     @property
@@ -165,7 +167,8 @@ class FittedHMM(FittedSequences, FittedEmissions):
             told = self._told_by_lags(k, of_draws, published, n_steps, level)
             for each, of_columns in zip((values, variance, lower, upper), told):
                 each.update(of_columns)
-        return Forecast(probabilities, values, variance, lower, upper, level)
+        categories = {name: levels for group in self.groups.groups for name, levels in zip(group.names, group.levels)}
+        return Forecast(probabilities, values, variance, lower, upper, level, categories)
 
     def _told_by_lags(
         self, k: int, of_draws: list[Autoregression], published: Autoregression | None, n_steps: int, level: float
@@ -221,9 +224,11 @@ def groups_of_numbers(groups: ColumnGroups) -> list[Group]:
     return [group for group in groups.groups if isinstance(group.specification, NumericSpecification)]
 
 
-@dataclass(frozen=True, eq=False)
-class Forecast:
+@dataclass(frozen=True, eq=False, repr=False)
+class Forecast(ForecastTable):
     """What is expected of the steps after the end of each sequence, with intervals of what columns will hold.
+
+    It prints as a table, and `to_frame` has all of it.
 
     Parameters
     ----------
@@ -238,6 +243,8 @@ class Forecast:
         Ends of intervals of the mass `level`, quantiles of the same distribution; of families that have cumulative
         probabilities, as ours of numbers have.
     level : float
+    categories : dict of str to ndarray
+        By column of categories its levels, in the order of their probabilities.
     """
 
     state_probabilities: np.ndarray
@@ -246,6 +253,22 @@ class Forecast:
     lower: dict[str, np.ndarray]
     upper: dict[str, np.ndarray]
     level: float
+    categories: dict[str, np.ndarray]
+
+    def records(self) -> Iterator[tuple[int, int, str, Any, float, float, float]]:
+        """Sequence, step, column, category, what is expected, and ends of its interval; hidden states first."""
+        n_sequences, n_steps, _ = self.state_probabilities.shape
+        for at in np.ndindex(n_sequences, n_steps):
+            place = at[0], at[1] + 1
+            for k, probability in enumerate(self.state_probabilities[at].tolist()):
+                yield *place, "state", k, probability, np.nan, np.nan
+            for name, values in self.expected.items():
+                if name in self.categories:
+                    for level, probability in zip(self.categories[name].tolist(), values[at].tolist(), strict=True):
+                        yield *place, name, level, probability, np.nan, np.nan
+                else:
+                    ends = (float(of[name][at]) if name in of else np.nan for of in (self.lower, self.upper))
+                    yield *place, name, None, float(values[at]), *ends
 
 
 def _intervals_of_numbers(

@@ -14,7 +14,7 @@ from skvbem.emissions import Emission
 from skvbem.estimators.base import check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, groups_of_numbers
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
-from skvbem.estimators.input.output import as_array, filled
+from skvbem.estimators.input.output import filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import listed, show
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
@@ -25,6 +25,7 @@ from skvbem.estimators.labels.estimator import (
     responsibilities_of,
 )
 from skvbem.estimators.labels.fitting import LabelStarts
+from skvbem.estimators.labels.given_parameters import given_distributions
 from skvbem.estimators.sequences.estimator import SequenceEstimator
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
@@ -264,6 +265,74 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         self.n_jobs = n_jobs
         self.warm_start = warm_start
         self.verbose = verbose
+
+    @classmethod
+    def from_parameters(cls, startprob, transmat, parameters, *, emission, columns=None, **params):
+        """A model whose parameters are known, ready to decode, score, forecast, impute and sample without a fit.
+
+        Nothing is estimated: every answer is that at these parameters. What needs data (bounds, scores of the evidence,
+        intervals) is refused, and says why. `fit` forgets them, or with ``warm_start=True`` goes on from them.
+
+        Parameters
+        ----------
+        startprob : array-like of shape (n_components,)
+            Probabilities of the first state. 0 is allowed here and below: a path that needs it is impossible.
+        transmat : array-like of shape (n_components, n_components)
+            Rows of probabilities of the next state.
+        parameters : mapping
+            Those of the emission, as in `VBMixture.from_parameters`.
+        emission : str, emission, mapping or list
+            What the columns hold, but "auto", which asks data.
+        columns : sequence of str or int, default=None
+            Names of all columns, or how many there are; needed where `emission` shares them out.
+        **params
+            Other parameters of `VBHMM`, as `covariance_type`; of categories other than 0, 1, ... the `categories`.
+
+        Returns
+        -------
+        VBHMM
+
+        Raises
+        ------
+        ValueError
+            If rows do not sum to one, a covariance is not positive definite, or shapes do not belong together.
+
+        Examples
+        --------
+        An honest die and a loaded one:
+
+        >>> import numpy as np
+        >>> from skvbem import VBHMM
+        >>> faces = {"probabilities": [[1 / 6] * 6, [0.1] * 5 + [0.5]]}
+        >>> change = [[0.95, 0.05], [0.1, 0.9]]
+        >>> of_columns = {"emission": "categorical", "categories": {"x0": range(1, 7)}}
+        >>> dice = VBHMM.from_parameters([1.0, 0.0], change, faces, **of_columns)
+        >>> states, log_probability = dice.decode(np.array([[3, 1, 6, 6, 5, 6, 6, 6, 6, 6]]).T)
+        >>> states.tolist()
+        [0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
+        """
+        owner = cls.__name__
+        startprob = given_distributions(owner, "startprob", startprob, 1)
+        transmat = given_distributions(owner, "transmat", transmat, 2)
+        n = len(startprob)
+        if transmat.shape != (n, n):
+            raise ValueError(
+                f"The 'transmat' of {owner} must have the shape {(n, n)}, as there are {n} states in 'startprob'. Got "
+                f"{transmat.shape} instead."
+            )
+        model = cls(n, emission=emission, **params)
+        given = model._given(parameters, columns)
+
+        def point_of(chain: HMM) -> tuple:
+            for name, rows, probabilities in (
+                ("startprob", chain.initial, startprob[None]),
+                ("transmat", chain.transitions, transmat),
+            ):
+                if (probabilities[~rows.allowed] > 0).any():
+                    raise ValueError(f"The {name!r} of {owner} is > 0 somewhere where a prior or mask rules it out.")
+            return chain.initial.statistics(startprob[None]), chain.transitions.statistics(transmat)
+
+        return model._take(given, point_of)
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
@@ -613,7 +682,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_steps, n_features), or list of these
+        X : ndarray or DataFrame of shape (n_steps, n_features), or list of these
+            In the container of the X that was fitted, with its names.
         states : ndarray of int, shape (n_steps,), or list of these
             Lists where `lengths` is array-like.
         """
@@ -631,11 +701,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             given = self._given_of_lengths(given, steps)
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, states = fitted.sample(steps.astype(np.int64), rng, given)
-        X = as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn)))
-        if np.ndim(lengths) == 0:
-            return X, states
-        ends = np.cumsum(steps)[:-1]
-        return np.split(X, ends), np.split(states, ends)
+        X = self._sequences_of(fitted.groups.columns_of(fitted.groups.as_list(drawn)), steps)
+        return (X[0], states) if np.ndim(lengths) == 0 else (X, np.split(states, np.cumsum(steps)[:-1]))
 
     def _given_of_lengths(self, given, steps: np.ndarray) -> list[np.ndarray]:
         """Values of sequences that new ones of some lengths go by."""

@@ -139,6 +139,24 @@ class ColumnGroups:
         return groups, values
 
     @classmethod
+    def of_groups(
+        cls,
+        table: Table,
+        emission_groups: Sequence[EmissionGroup],
+        owner: str,
+        *,
+        categories="auto",
+        missing_values=np.nan,
+        handle_unknown="warn",
+    ) -> ColumnGroups:
+        """Groups that are known, whose categories alone are learned of a table."""
+        groups = cls._unread(table, emission_groups, owner, categories, missing_values, handle_unknown)
+        for group in groups.groups:
+            if group.encoder is not None:
+                group.encoder.fit_encode(table.columns(group.columns))
+        return groups
+
+    @classmethod
     def learned_from_blocks(
         cls,
         tables: Blocks,

@@ -73,13 +73,14 @@ class EmissionReader:
             If the parameter is none of the forms it may have, names no emission or column that there is, or leaves
             columns out.
         """
-        groups = [self._with_covariates(group) for group in self._as_given(emission, hold_numbers)]
+        groups = [self._with_covariates(group) for group in self.as_given(emission, hold_numbers)]
         of_groups, given = [group.columns for group in groups], {at for group in groups for at in group.given}
         among = [at for at in range(len(self.names)) if at not in given or any(at in each for each in of_groups)]
         self._selection.check_partition(of_groups, among)
         return [self._with_places(group) for group in groups]
 
-    def _as_given(self, emission, hold_numbers: Callable[[], list[bool]]) -> list[EmissionGroup]:
+    def as_given(self, emission, hold_numbers: Callable[[], list[bool]]) -> list[EmissionGroup]:
+        """The groups as they are said, before columns that explain others are told apart, and all are shared out."""
         everything = list(range(len(self.names)))
         if isinstance(emission, type):
             self._check_family(emission)

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 
 from skvbem._compat import warn
-from skvbem.estimators.input.tables import MAX_NAMED_COLUMNS, Table
+from skvbem.estimators.input.tables import MAX_NAMED_COLUMNS, Table, is_frame
 
 
 def names_of_fit(table: Table) -> dict[str, Any]:
-    """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_`."""
+    """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_` and its library."""
     attributes: dict[str, Any] = {"n_features_in_": table.n_columns}
     if table.has_own_names:
         attributes["feature_names_in_"] = np.asarray(table.names, dtype=object)
+        for library in ("pandas", "polars"):
+            if is_frame(table.source, library):
+                attributes["_frames_of_"] = library
     return attributes
 
 

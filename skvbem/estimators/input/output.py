@@ -1,4 +1,4 @@
-"""Categories back into a user's table."""
+"""Values back into a table such as the user has."""
 
 from __future__ import annotations
 
@@ -16,6 +16,21 @@ def as_array(columns: Sequence[np.ndarray]) -> np.ndarray:
     for j, column in enumerate(columns):
         table[:, j] = column
     return table
+
+
+def as_fit_saw(estimator, columns: Sequence[np.ndarray]):
+    """Columns of new rows in the container of the X that was fitted: a data frame with its names, else an array."""
+    library = getattr(estimator, "_frames_of_", None)
+    if library is None:
+        return as_array(columns)
+    names = estimator.feature_names_in_
+    if library == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(dict(zip(names, columns)))
+    import polars as pl
+
+    return pl.DataFrame([pl.Series(name, column.tolist()) for name, column in zip(names, columns)])
 
 
 def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):

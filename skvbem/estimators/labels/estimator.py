@@ -6,10 +6,10 @@ They read columns into groups, resolve the priors of their emissions, and warn o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -24,11 +24,12 @@ from skvbem.estimators.base import OBJECTIVES
 from skvbem.estimators.fitted import Fitted
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_observed
-from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.input.tables import Table, listed, named_columns, show
+from skvbem.estimators.input.tables import Table, listed, show
 from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.estimators.labels.factor_numbers import FactorNumbers, Move, Search
 from skvbem.estimators.labels.fitted import FittedEmissions
+from skvbem.estimators.labels.given_parameters import GivenEmission, given_emission
+from skvbem.estimators.labels.oddities import warn_of_oddities
 from skvbem.estimators.reading import warn_of_one_row
 from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.estimators.reports import states_of_components
@@ -36,11 +37,15 @@ from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.vbem.fit import Fit, FitPlan
+from skvbem.vbem.posteriors import ML
 
 # Multiplications of a step that are taken without a word: about a second.
 _MAX_WORK = 1e9
 # Columns of a group whose names the title of a report has.
 _MAX_NAMED = 4
+# What a fit tells of its data and of its way, besides priors.
+_OF_DATA = frozenset({"batch_lower_bound_", "converged_", "counts_", "latent_states_", "lower_bounds_", "moves_"})
+_OF_DATA |= {"n_iter_", "n_samples_", "restarts_", *OBJECTIVES.values()}
 # Nats by which rounding may move the objective of a fit without a word.
 _MAX_ROUNDING = 1.0
 
@@ -255,6 +260,27 @@ class EmissionEstimator(ReportingEstimator):
         who = listed(map(str, stopped))
         return [f"No width in some direction: {self._label} {who}. The variance there is a floor, not found by data."]
 
+    def _given(self, parameters, columns) -> GivenEmission:
+        """What columns hold in each component, from parameters that are given in place of a fit."""
+        self._validate_params()
+        return given_emission(self, parameters, columns, self.n_components)
+
+    def _take(self, given: GivenEmission, point_of_labels: Callable[[Any], tuple]) -> Self:
+        """Publish parameters that were given in place of a fit; those of labels as points of a model's first blocks."""
+        model = self._model_with(given.reading, given.emission, self.n_components)
+        point = (*point_of_labels(model), given.point)
+        fitted = self._fitted_type(given.reading.columns, model, ML, np.zeros(model.n_cells), given=point)
+        state = dict(given.reading.names) | self._model_state(fitted)
+        self._publish({name: value for name, value in state.items() if not _is_of_data(name)})
+        return self
+
+    def __getattr__(self, name):
+        fitted, owner = vars(self).get("_fitted_"), type(self).__name__
+        if fitted is not None and fitted.given is not None and _is_of_data(name):
+            why = f"This {owner} has no {name!r}: its parameters were given, and not found by a fit to data."
+            raise AttributeError(why, name=name, obj=self)
+        raise AttributeError(f"{owner!r} object has no attribute {name!r}", name=name, obj=self)
+
     @staticmethod
     def _emission_state(fitted: FittedEmissions) -> dict:
         """The attributes that tell of the columns and of what their values are like given the label."""
@@ -318,41 +344,9 @@ class EmissionEstimator(ReportingEstimator):
         return self._fitted_.model.n_components
 
 
-def warn_of_oddities(
-    rows: TableReading, emission: Emission, n_components: int, n_rows: int, total_weight: float
-) -> None:
-    """Warn of components that must stay empty, and of columns of measurements that say nothing, or nothing new."""
-    groups = rows.groups
-    if n_components > total_weight:
-        warn(
-            f"'n_components' of {groups.owner} is {n_components} for rows of total weight {total_weight:g}: some "
-            "components must stay empty."
-        )
-    if n_rows == 1:
-        return
-    for k, (group, part) in enumerate(zip(groups.groups, parts_of(emission))):
-        if group.specification.needs_variation:
-            constant = _constant(rows, k)
-            if names := [group.names[j] for j in constant]:
-                what = "holds one value" if len(names) == 1 else "hold one value each"
-                warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
-        names = [group.names[j] for j in group.specification.collinear(part, total_weight)]
-        if names:
-            warn(
-                f"{named_columns(names)} of X are linear functions of each other: only the prior, or the floor of "
-                "maximum likelihood, gives components any width there. Leave one of them out.",
-                DataWarning,
-            )
-
-
-def _constant(rows: TableReading, k: int) -> np.ndarray:
-    """The columns of a group that hold one value."""
-    low, high = np.inf, -np.inf
-    for values, _ in rows.blocks:
-        cells = rows.groups.groups[k].modeled(values[k])
-        low = np.fmin(low, np.fmin.reduce(cells, axis=0, initial=np.inf))
-        high = np.fmax(high, np.fmax.reduce(cells, axis=0, initial=-np.inf))
-    return np.flatnonzero(low == high)
+def _is_of_data(name: str) -> bool:
+    """Whether an attribute tells of data or a prior, of which parameters that are given have none."""
+    return name in _OF_DATA or name.endswith("_prior_")
 
 
 def check_size(

@@ -136,7 +136,7 @@ class Search:
     plan: Callable[[Any], FitPlan]
     limits: Mapping[str, Any]
     n_threads: int = 1
-    stop: Callable[[int, float], bool] | None = None
+    stop: Callable[[int, float, int, float], bool] | None = None
     stopped: Callable[[], bool] = lambda: False
     tell: Callable[[Move], None] = lambda move: None
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)

@@ -13,6 +13,7 @@ from skvbem._numerics import unpack_symmetric
 from skvbem.estimators.fitted import Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.sequences.fitted import FittedSequences
+from skvbem.estimators.sequences.forecasts import ForecastTable
 from skvbem.estimators.sequences.mixture_quantiles import mixture_quantile
 from skvbem.estimators.summary import ParameterTable
 from skvbem.families import NormalWishart
@@ -70,9 +71,11 @@ class States(NamedTuple):
     covariance: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class LDSForecast:
+@dataclass(frozen=True, eq=False, repr=False)
+class LDSForecast(ForecastTable):
     """What is expected of the steps after the end of each sequence, in the units of the data.
+
+    It prints as a table, and `to_frame` has all of it.
 
     Parameters
     ----------
@@ -83,6 +86,8 @@ class LDSForecast:
     level : float
     explosive_share : float
         The share of drawn parameters under which states grow without limit.
+    names : tuple of str
+        Of the columns.
     """
 
     mean: np.ndarray
@@ -91,6 +96,13 @@ class LDSForecast:
     upper: np.ndarray
     level: float
     explosive_share: float
+    names: tuple[str, ...]
+
+    def records(self) -> Iterator[tuple[int, int, str, Any, float, float, float]]:
+        """Sequence, step, column, None for a category, what is expected, and ends of its interval."""
+        for sequence, step, j in np.ndindex(*self.mean.shape):
+            each = (float(of[sequence, step, j]) for of in (self.mean, self.lower, self.upper))
+            yield sequence, step + 1, self.names[j], None, *each
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,6 +348,7 @@ class FittedLDS(FittedSequences):
             upper,
             float(level),
             n_explosive / len(naturals),
+            tuple(self.columns.names),
         )
 
     def imputed(self, data: LDSData, output_inputs: np.ndarray, naturals: list[np.ndarray]) -> tuple:

@@ -661,7 +661,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
 
         Returns
         -------
-        X : ndarray of shape (n_steps, n_features), or list of these
+        X : ndarray or DataFrame of shape (n_steps, n_features), or list of these
+            In the container of the X that was fitted, with its names.
         states : ndarray of shape (n_steps, n_components), or list of these
             Lists where `lengths` is array-like.
         """
@@ -677,11 +678,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         rng = self._rng(self.random_state if random_state is None else random_state)
         given = (inputs, "inputs", model.n_inputs), (output_inputs, "output_inputs", model.n_output_inputs - 1)
         of_steps = (inputs_of_steps(values, name, (1, n, width))[0] for values, name, width in given)
-        X, states = fitted.sample(steps.astype(np.int64), *of_steps, rng)
-        if np.ndim(lengths) == 0:
-            return X, states
-        ends = np.cumsum(steps)[:-1]
-        return np.split(X, ends), np.split(states, ends)
+        drawn, states = fitted.sample(steps.astype(np.int64), *of_steps, rng)
+        X = self._sequences_of(list(drawn.T), steps)
+        return (X[0], states) if np.ndim(lengths) == 0 else (X, np.split(states, np.cumsum(steps)[:-1]))
 
 
 def _given(reading: InputReading, states: Any, return_cov: bool):

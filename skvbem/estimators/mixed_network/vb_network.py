@@ -16,7 +16,7 @@ from skvbem.estimators.base import check_count, check_flag
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.numbers import are_observed
-from skvbem.estimators.input.output import as_array, filled
+from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.tables import read_table, show
 from skvbem.estimators.labels.emission_parameters import refuse_lags
 from skvbem.estimators.labels.estimator import resolve_emission_prior
@@ -489,7 +489,8 @@ class VBNetwork(LatentNodesEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            In the container of the X that was fitted, with its names.
         states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """
         check_is_fitted(self)
@@ -500,7 +501,7 @@ class VBNetwork(LatentNodesEstimator):
         of_groups, codes = fitted.sample(int(n_samples), rng)
         states = [codes[name] for name in fitted.latents]
         of_latents = as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
-        return as_array(fitted.groups.columns_of(of_groups)), of_latents
+        return as_fit_saw(self, fitted.groups.columns_of(of_groups)), of_latents
 
     def _what_was_fitted(self, fitted: FittedMixedNetwork) -> str:
         latents = ", ".join(f"{name} of {len(fitted.levels[name])} states" for name in fitted.latents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -13,7 +14,7 @@ from skvbem.emissions import Emission
 from skvbem.estimators.base import check_count, has_posterior
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
-from skvbem.estimators.input.output import as_array, filled
+from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import read_table
 from skvbem.estimators.input.weighted_blocks import WeightedTables
@@ -178,7 +179,7 @@ class MixtureEstimator(EmissionEstimator):
         imputed = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
         return filled(X, groups.missing(values), groups.columns_of(imputed))
 
-    def _sampled(self, n_samples, random_state, given=None) -> tuple[np.ndarray, np.ndarray]:
+    def _sampled(self, n_samples, random_state, given=None) -> tuple[Any, np.ndarray]:
         """Rows drawn from the predictive distribution of a new row, and the components behind them."""
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
@@ -195,4 +196,4 @@ class MixtureEstimator(EmissionEstimator):
         self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
         drawn, components = fitted.sample(int(n_samples), rng, given)
-        return as_array(fitted.groups.columns_of(fitted.groups.as_list(drawn))), components
+        return as_fit_saw(self, fitted.groups.columns_of(fitted.groups.as_list(drawn))), components

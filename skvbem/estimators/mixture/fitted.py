@@ -46,7 +46,9 @@ class FittedMixture(FittedEmissions):
         values, unknown = np.stack([self.weights, self.counts]), np.full(len(self.counts), np.nan)
         of_weights = (unknown, unknown) if intervals is None else intervals["mixture"]["weights"]
         ends = np.stack([of_weights[0], unknown]), np.stack([of_weights[1], unknown])
-        weights = ParameterTable("components", ["weight", "rows"], self._numbers, values, ends)
+        rows = ["weight"] if self.given is not None else ["weight", "rows"]
+        n = len(rows)
+        weights = ParameterTable("components", rows, self._numbers, values[:n], (ends[0][:n], ends[1][:n]))
         return [weights, *super().report(intervals)]
 
     def quantiles(self, probability: float) -> Parameters:
@@ -132,8 +134,7 @@ class FittedMixture(FittedEmissions):
 
     def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
         """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""
-        natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
-        for _, responsibilities in self._normalized(self._log_joint_at(natural[:, 0], values)):
+        for _, responsibilities in self._normalized(self._log_joint_at(self.natural_of_q, values)):
             yield responsibilities
 
     def responsibilities_by_block(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:

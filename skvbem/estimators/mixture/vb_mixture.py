@@ -16,6 +16,7 @@ from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.labels.emission_parameters import refuse_lags, tells_what_moved
 from skvbem.estimators.labels.estimator import responsibilities_of
 from skvbem.estimators.labels.fitting import LabelStarts
+from skvbem.estimators.labels.given_parameters import given_distributions
 from skvbem.estimators.mixture.estimator import MixtureEstimator
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.mixture.fitting import OPTIMIZED, resolve_weights
@@ -220,6 +221,59 @@ class VBMixture(MixtureEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @classmethod
+    def from_parameters(cls, weights, parameters, *, emission, columns=None, **params):
+        """A mixture whose parameters are known, ready to predict, score, impute and sample without a fit.
+
+        Nothing is estimated: every answer is that at these parameters. What needs data (bounds, scores of the evidence,
+        intervals) is refused, and says why. `fit` forgets them, or with ``warm_start=True`` goes on from them.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_components,)
+            They sum to one.
+        parameters : mapping
+            Those of the emission, by name, as `parameters_` has them: "means" and "covariances" (of the shape that
+            `covariance_type` says); "rates"; "probabilities", of categories (n_components, n_columns, n_categories), of
+            zeros and ones (n_components, n_columns); "shares" of a total, beside "n_trials"; "coefficients",
+            "intercepts" and "variances" of a regression. Where there are several groups of columns, group to these.
+        emission : str, emission, mapping or list
+            What the columns hold, as in `VBMixture`, but "auto", which asks data.
+        columns : sequence of str or int, default=None
+            Names of all columns, or how many there are; needed where `emission` shares them out. By default columns
+            have no names.
+        **params
+            Other parameters of `VBMixture`, as `covariance_type`; of categories other than 0, 1, ... the `categories`.
+
+        Returns
+        -------
+        VBMixture
+
+        Raises
+        ------
+        ValueError
+            If weights or tables do not sum to one, a covariance is not positive definite, or shapes do not belong
+            together.
+
+        Examples
+        --------
+        >>> from skvbem import VBMixture
+        >>> parameters = {"means": [[0.0], [4.0]], "covariances": [[[1.0]], [[2.0]]]}
+        >>> model = VBMixture.from_parameters([0.7, 0.3], parameters, emission="gaussian")
+        >>> model.predict([[0.5], [3.5]]).tolist()
+        [0, 1]
+        >>> model.score_samples([[0.0]]).round(4).tolist()  # ln(0.7 N(0; 0, 1) + 0.3 N(0; 4, 2))
+        [-1.2701]
+        """
+        weights = given_distributions(cls.__name__, "weights", weights, 1)
+        model = cls(len(weights), emission=emission, **params)
+        given = model._given(parameters, columns)
+
+        def point_of(mixture: Mixture) -> tuple:
+            return (mixture.weights.prior.most_likely(mixture.weights.statistics(weights)),)
+
+        return model._take(given, point_of)
+
     def _model(self, reading: TableReading) -> Mixture:
         n_components = 1 if self.n_components == "auto" else self.n_components
         return self._model_with(reading, reading.emission(), n_components)
@@ -355,7 +409,8 @@ class VBMixture(MixtureEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            In the container of the X that was fitted, with its names.
         components : ndarray of int, shape (n_samples,)
         """
         return self._sampled(n_samples, random_state, given)

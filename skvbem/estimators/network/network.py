@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from skvbem._tabular import html_table
 from skvbem.data import Rows
 from skvbem.errors import StructureError
 from skvbem.estimators.base import check_count
@@ -19,12 +20,9 @@ from skvbem.estimators.network.states import read_states, state_array
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
 from skvbem.models.network import queries
-from skvbem.tables import LabeledTable
+from skvbem.tables import LabeledTable, as_distributions
 
-__all__ = ["SLACK", "Network"]
-
-#: By how much the probabilities of a row may miss one.
-SLACK = 1e-6
+__all__ = ["Network"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -337,6 +335,20 @@ class Network:
     def __repr__(self):
         return f"Network({shown(str(self.dag))}, {sum(map(np.size, self.tables.values()))} probabilities)"
 
+    def _repr_html_(self):
+        rows = [
+            [
+                str(node),
+                ", ".join(map(str, self.dag.parents(node))),
+                ", ".join(map(str, states)),
+                str(self.tables[node].size),
+            ]
+            for node, states in self.states.items()
+        ]
+        return html_table(
+            ["node", "parents", "states", "probabilities"], rows, align="left", where_all="`tables` has all"
+        )
+
     def __reduce__(self):
         return type(self), (self.dag, dict(self.states), dict(self.tables))
 
@@ -359,11 +371,8 @@ def _table(node, given, family, shape) -> np.ndarray:
             f"The table of node {node!r} must have the shape {shape}, an axis for each of {family}. "
             f"Got {table.shape} instead."
         )
-    total = table.sum(-1, keepdims=True)
-    if not (np.isfinite(table).all() and (table >= 0).all() and (abs(total - 1) <= SLACK).all()):
+    distributions = as_distributions(table)
+    if distributions is None:
         raise ValueError(f"The table of node {node!r} must hold numbers >= 0 that sum to one over its last axis.")
-    # A quotient's sum misses one by less than this, so that dividing once is dividing for good: files keep every bit.
-    rounding = 2 * shape[-1] * np.finfo(float).eps
-    np.divide(table, total, out=table, where=abs(total - 1) > rounding)
-    table.flags.writeable = False
-    return table
+    distributions.flags.writeable = False
+    return distributions

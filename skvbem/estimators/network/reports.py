@@ -10,6 +10,7 @@ from math import log, prod
 import numpy as np
 from scipy.special import xlogy
 
+from skvbem._tabular import named_values
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
 from skvbem.estimators.reports import MAX_VARIATION_OF_DUPLICATES, LatentStates
@@ -77,22 +78,27 @@ class GoodnessOfFit:
     entropy_r2: dict
     bivariate_residuals: dict
 
-    def __repr__(self):
+    def _facts(self) -> dict[str, str]:
+        """Indices by name, numbers below each other."""
         entropy = ", ".join(f"{name} {value:.3f}" for name, value in self.entropy_r2.items()) or "none"
         worst = max(self.bivariate_residuals.items(), key=lambda item: item[1], default=None)
-        return "\n".join(
-            [
-                f"log likelihood        {self.log_likelihood:14.4f} nats, {self.n_free_parameters} free parameters, "
-                f"n = {self.n_samples:g}",
-                f"G2 / X2               {self.g2:14.4f} / {self.x2:.4f} on {self.degrees_of_freedom} degrees of "
-                "freedom",
-                f"AIC / BIC             {self.aic:14.3f} / {self.bic:.3f} (lower is better)",
-                f"SABIC / CAIC          {self.sabic:14.3f} / {self.caic:.3f} (lower is better)",
-                f"entropy R2            {entropy}",
-                "largest bivariate residual  "
-                + (f"{worst[1]:.3f} between {worst[0][0]} and {worst[0][1]}" if worst else "none"),
-            ]
-        )
+        return {
+            "log likelihood": f"{self.log_likelihood:14.4f} nats, {self.n_free_parameters} free parameters, "
+            f"n = {self.n_samples:g}",
+            "G2 / X2": f"{self.g2:14.4f} / {self.x2:.4f} on {self.degrees_of_freedom} degrees of freedom",
+            "AIC / BIC": f"{self.aic:14.3f} / {self.bic:.3f} (lower is better)",
+            "SABIC / CAIC": f"{self.sabic:14.3f} / {self.caic:.3f} (lower is better)",
+            "entropy R2": entropy,
+            "largest bivariate residual": f"{worst[1]:.3f} between {worst[0][0]} and {worst[0][1]}"
+            if worst
+            else "none",
+        }
+
+    def __repr__(self):
+        return "\n".join(f"{name + '  ':<22}{text}" for name, text in self._facts().items())
+
+    def _repr_html_(self):
+        return named_values({name: text.strip() for name, text in self._facts().items()})
 
 
 def fit_indices(model: DiscreteDAG, point: np.ndarray, data: Rows, latents, limits: Mapping) -> GoodnessOfFit:

@@ -19,7 +19,7 @@ from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.fitted import FittedRun, Solved
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.names import check_names, names_of_fit
-from skvbem.estimators.input.output import as_array, filled
+from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.network.fitted import FittedNetwork
@@ -662,7 +662,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            In the container of the X that was fitted, with its names.
             Categories.
         states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)
             States of the latents.
@@ -676,7 +677,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         drawn = queries.sample(network.model, network.point, int(n_samples), rng)
         columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
         states = [drawn[name] for name in self.latent_names_]
-        return as_array(columns), as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
+        of_latents = as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
+        return as_fit_saw(self, columns), of_latents
 
     # Reporting --------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from skvbem.estimators.base import check_count, check_level
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.output import as_fit_saw
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.estimators.input.tables import Table
@@ -104,6 +105,11 @@ class SequenceEstimator(EvidenceEstimator):
             )
         n = n_sequences if sequences.are_listed else n_rows
         return sequence_weights(self._weights(sample_weight, n), sequences)
+
+    def _sequences_of(self, columns: Sequence[np.ndarray], lengths: np.ndarray) -> list:
+        """Columns of drawn steps as sequences, each in the container of those that were fitted."""
+        ends = np.cumsum(lengths)
+        return [as_fit_saw(self, [of_column[end - n : end] for of_column in columns]) for n, end in zip(lengths, ends)]
 
     @staticmethod
     def _check_forecast(X, n_steps, level) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.estimators.network.bif.grammar import MAX_ROUNDING, Declarations
 from skvbem.estimators.network.bif.tokens import NUMBER
-from skvbem.estimators.network.network import SLACK, Network
+from skvbem.estimators.network.network import Network
 from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.names import did_you_mean, shown
+from skvbem.tables import SLACK
 
 
 class Tables:

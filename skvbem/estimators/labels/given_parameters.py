@@ -1,0 +1,197 @@
+"""Parameters that a user gives in place of a fit: columns, emission and point that they stand for.
+
+There are no data to read. Columns are those that the `emission` parameter names; units of measure, which no answer
+depends on, come from typical rows of the components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from skvbem.emissions import Emission
+from skvbem.estimators.input.column_groups import ColumnGroups, Group
+from skvbem.estimators.input.emission_groups import EmissionReader, is_list_of_emissions
+from skvbem.estimators.input.names import names_of_fit
+from skvbem.estimators.input.rows import TableReading
+from skvbem.estimators.input.tables import Column, Table, listed, show
+from skvbem.graphs.names import did_you_mean
+from skvbem.tables import as_distributions
+
+
+@dataclass(frozen=True, eq=False)
+class GivenEmission:
+    """Columns and what they hold in each component, as a user says it.
+
+    Parameters
+    ----------
+    reading : TableReading
+        Of typical rows.
+    emission : Emission
+    point : object
+        Of the emission.
+    """
+
+    reading: TableReading
+    emission: Emission
+    point: Any
+
+
+def given_emission(estimator, parameters, columns, n_components: int) -> GivenEmission:
+    """The emission of an estimator that was not fitted, at parameters of its groups.
+
+    Parameters
+    ----------
+    estimator : EmissionEstimator
+    parameters : mapping
+        Group to parameters by name; of one group alone these parameters.
+    columns : int, sequence of str or None
+        How many columns there are, or their names; None where one emission takes all.
+    n_components : int
+
+    Raises
+    ------
+    ValueError
+        If groups, columns and parameters do not belong together; the message says which.
+    """
+    owner, emission = type(estimator).__name__, estimator.emission
+    if isinstance(emission, str) and emission == "auto":
+        raise ValueError(
+            f"from_parameters of {owner} has no X that tells what columns hold: give 'emission', such as 'gaussian', "
+            "Poisson(), or a list of (name, emission, columns)."
+        )
+    if not isinstance(parameters, Mapping):
+        raise ValueError(
+            f"The 'parameters' of {owner} must be a mapping of names to arrays, by group where there are several. Got "
+            f"{show(parameters)} instead."
+        )
+    names = _names(estimator, parameters, columns)
+    table = Table(names, 1, lambda j: Column(np.zeros(1)))
+    reader = EmissionReader(owner, table.names, None, estimator.covariance_type)
+    groups = reader.groups(emission, list)
+    by_group = _by_group([group.name for group in groups], parameters, owner)
+    checked = [group.specification.checked_parameters(of) for group, of in zip(groups, by_group)]
+    for group, of_group in zip(groups, checked):
+        _check_sizes(group.name, of_group, len(group.columns), n_components, owner)
+    rows = [group.specification.typical_rows(of_group) for group, of_group in zip(groups, checked)]
+    cells = _cells_of_categories(groups, rows, table.names, estimator.categories)
+    read = Table(names, max(map(len, cells.values()), default=1), lambda j: Column(cells[j]))
+    column_groups = ColumnGroups.of_groups(
+        read,
+        groups,
+        owner,
+        categories=estimator.categories,
+        missing_values=estimator.missing_values,
+        handle_unknown=estimator.handle_unknown,
+    )
+    for of_columns, of_group in zip(column_groups.groups, checked):
+        _check_levels(of_columns, of_group, owner)
+    made = column_groups.emission(rows, None)
+    reading = TableReading(column_groups, [(rows, None)], names=names_of_fit(table))
+    return GivenEmission(reading, made, made.point_of(column_groups.as_emission_takes(checked)))
+
+
+def given_distributions(owner: str, name: str, value, n_axes: int) -> np.ndarray:
+    """Probabilities that sum to one over the last axis, as a user gives them: a row of states, or a row for each."""
+    wanted = "one for each state, or component" if n_axes == 1 else "a row for each state"
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"The {name!r} of {owner} must be an array of numbers. Got {show(value)} instead.") from None
+    if array.ndim != n_axes or not array.size:
+        raise ValueError(
+            f"The {name!r} of {owner} must be an array of probabilities, {wanted}. Got the shape {array.shape}."
+        )
+    checked = as_distributions(array)
+    if checked is None:
+        rows = array.reshape(-1, array.shape[-1])
+        bad = next(row for row in rows if as_distributions(row) is None)
+        raise ValueError(f"The {name!r} of {owner} must hold numbers >= 0 that sum to one. Got {show(bad)}.")
+    return checked
+
+
+def _names(estimator, parameters: Mapping, columns) -> Sequence:
+    """Names of the columns, or their positions where they have none."""
+    owner, emission = type(estimator).__name__, estimator.emission
+    if columns is None:
+        if is_list_of_emissions(emission) or isinstance(emission, Mapping):
+            raise ValueError(
+                f"from_parameters of {owner} needs 'columns', all of them by name, or how many there are, where "
+                "'emission' shares them out."
+            )
+        (group,) = EmissionReader(owner, [], None, estimator.covariance_type).as_given(emission, list)
+        if len(getattr(group.specification, "covariates", ())):
+            raise ValueError(f"from_parameters of {owner} needs 'columns', with the covariates among them.")
+        (of_group,) = _by_group([group.name], parameters, owner)
+        first = next(iter(group.specification.checked_parameters(of_group).values()))
+        return range(first.shape[1])
+    if isinstance(columns, Integral) and not isinstance(columns, bool) and int(columns) >= 1:
+        return range(int(columns))
+    names = [] if isinstance(columns, (str, Integral)) else list(columns)
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError(
+            f"The 'columns' of {owner} must be different names, or an int >= 1, how many there are. Got "
+            f"{show(columns)} instead."
+        )
+    return names
+
+
+def _by_group(names: Sequence[str], parameters: Mapping, owner: str) -> list[Mapping]:
+    """The parameters of each group."""
+    if len(names) == 1 and list(parameters) != list(names):
+        return [parameters]
+    for name in parameters:
+        if name not in names:
+            raise ValueError(
+                f"The 'parameters' of {owner} name {show(name)}, which is no group of columns."
+                f"{did_you_mean(name, names)} Groups are {listed(map(repr, names))}."
+            )
+    for name in names:
+        if not isinstance(parameters.get(name), Mapping):
+            raise ValueError(
+                f"The 'parameters' of {owner} must have, for the group {name!r}, a mapping of names to arrays. Got "
+                f"{show(parameters.get(name))} instead."
+            )
+    return [parameters[name] for name in names]
+
+
+def _check_sizes(group: str, parameters: Mapping[str, np.ndarray], n_columns: int, n_components: int, owner: str):
+    """Refuse parameters of other numbers of components or columns."""
+    name, first = next(iter(parameters.items()))
+    if first.shape[:2] != (n_components, n_columns):
+        raise ValueError(
+            f"The {name!r} of the group {group!r} of {owner} must be of {n_components} components and {n_columns} "
+            f"columns. Got the shape {first.shape}."
+        )
+
+
+def _cells_of_categories(
+    groups: Sequence, rows: Sequence[np.ndarray], names: Sequence[str], categories
+) -> dict[int, np.ndarray]:
+    """By the position of a column of categories, cells that hold each of its levels."""
+    declared = categories if isinstance(categories, Mapping) else {}
+    longest = max((len(of) for group, of in zip(groups, rows) if group.specification.holds_categories), default=0)
+    longest = max([longest, *(len(list(levels)) for levels in declared.values())])
+    cells = {}
+    for group, of_group in zip(groups, rows):
+        for at in group.columns if group.specification.holds_categories else ():
+            levels = list(declared.get(names[at], range(len(of_group)))) or [None]
+            column = np.empty(longest, dtype=np.int64 if names[at] not in declared else object)
+            column[:] = [levels[k % len(levels)] for k in range(longest)]
+            cells[at] = column
+    return cells
+
+
+def _check_levels(group: Group, parameters: Mapping[str, np.ndarray], owner: str) -> None:
+    """Refuse tables with other numbers of categories than their columns have levels."""
+    for k, (name, levels) in enumerate(zip(group.names, group.levels)):
+        table = next(iter(parameters.values()))[:, k]
+        if len(levels) > table.shape[-1] or table[:, len(levels) :].any():
+            raise ValueError(
+                f"The 'categories' of {owner} have {len(levels)} levels of column {name!r}, and its table has the "
+                f"probabilities of {table.shape[-1]}. Give a probability for each level."
+            )
