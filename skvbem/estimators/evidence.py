@@ -393,10 +393,9 @@ class EvidenceEstimator(VBEstimator):
         -------
         ParameterIntervals
             A dict of str to dict of str to tuple of two ndarrays: by group of columns and name, the lower and upper
-            ends, of the shapes of `parameters_`. A mixture has its
-            "weights" under "mixture". A chain has "startprob" and "transmat" under "chain" (0 where there is no
-            transition). A network has a table per node under "tables". Quantiles of q(theta) exist only where they
-            have a form; covariances have none.
+            ends, of the shapes of `parameters_`. A mixture has its "weights" under "mixture". A chain has "startprob"
+            and "transmat" under "chain" (0 where there is no transition). A network has a table per node under
+            "tables". Quantiles of q(theta) exist only where they have a form; covariances have none.
 
         Raises
         ------

@@ -270,8 +270,9 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     def from_parameters(cls, startprob, transmat, parameters, *, emission, columns=None, **params):
         """A model whose parameters are known, ready to decode, score, forecast, impute and sample without a fit.
 
-        Nothing is estimated: every answer is that at these parameters. What needs data (bounds, scores of the evidence,
-        intervals) is refused, and says why. `fit` forgets them, or with ``warm_start=True`` goes on from them.
+        Nothing is estimated: every answer is that at these parameters. Bounds, scores of the evidence and
+        intervals need data; they are refused with the reason. `fit` forgets the parameters, or goes on from them with
+        ``warm_start=True``.
 
         Parameters
         ----------

@@ -87,7 +87,7 @@ class LDSForecast(ForecastTable):
     explosive_share : float
         The share of drawn parameters under which states grow without limit.
     names : tuple of str
-        Of the columns.
+        Names of the columns.
     """
 
     mean: np.ndarray

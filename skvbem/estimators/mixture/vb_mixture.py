@@ -225,8 +225,9 @@ class VBMixture(MixtureEstimator):
     def from_parameters(cls, weights, parameters, *, emission, columns=None, **params):
         """A mixture whose parameters are known, ready to predict, score, impute and sample without a fit.
 
-        Nothing is estimated: every answer is that at these parameters. What needs data (bounds, scores of the evidence,
-        intervals) is refused, and says why. `fit` forgets them, or with ``warm_start=True`` goes on from them.
+        Nothing is estimated: every answer is that at these parameters. Bounds, scores of the evidence and
+        intervals need data; they are refused with the reason. `fit` forgets the parameters, or goes on from them with
+        ``warm_start=True``.
 
         Parameters
         ----------
