@@ -1,0 +1,187 @@
+"""Labels that users know of some rows: names or numbers of their components, or states."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+
+from skvbem.blocks import Blocks
+from skvbem.emissions import Emission
+from skvbem.emissions.known_labels import KnownLabels
+from skvbem.estimators.input.tables import (
+    as_plain,
+    first_unhashable,
+    is_fraction,
+    is_missing_value,
+    kind_of,
+    listed,
+    show,
+)
+
+_REMEDY = "None, NaN or pandas.NA, and -1 among numbers, say that the label of a row is not known"
+
+
+@dataclass(frozen=True, eq=False)
+class RowLabels:
+    """The labels of rows, as far as they are known.
+
+    Parameters
+    ----------
+    codes : ndarray of int64, shape (n_rows,)
+        The component of each row; -1 where it is not known.
+    names : tuple
+        What labels call the first components.
+    """
+
+    codes: np.ndarray
+    names: tuple
+
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.codes[rows], self.names)
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Components that label a row."""
+        return tuple(np.unique(self.codes[self.codes >= 0]).tolist())
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether labels are numbers of components, rather than names."""
+        return kind_of(self.names[0]) == "number"
+
+    def known_by(self, emission: Emission) -> Emission:
+        """The emission of rows that knows these labels."""
+        return cast(Emission, KnownLabels(emission, len(self.names), self.named))
+
+    def check(self, n_components: int | str, owner: str, label: str) -> None:
+        """Refuse more labels than there are components, and numbers that leave components without a row.
+
+        Parameters
+        ----------
+        n_components : int or "auto"
+            In the latter case there are as many as needed.
+        owner : str
+        label : str
+            What the label of a row is called: a component, or a state.
+        """
+        n = len(self.names)
+        if n_components == "auto":
+            if len(self.named) < n:
+                lacking = next(k for k in range(n) if k not in self.named)
+                raise ValueError(
+                    f"With n_components='auto' of {owner}, 'labels' must have a row of each of the numbers 0 to "
+                    f"{n - 1}. None has {lacking}. Number the {label}s from 0 on, or say 'n_components'."
+                )
+            return
+        assert isinstance(n_components, (int, np.integer))
+        if n <= n_components:
+            return
+        if self.are_numbers:
+            raise ValueError(
+                f"'labels' of {owner} hold {n - 1}, and 'n_components' is {n_components}: numbers of {label}s are 0 to "
+                f"{n_components - 1}. Raise 'n_components' to {n} or more, or number the {label}s from 0 on."
+            )
+        raise ValueError(
+            f"'labels' of {owner} hold {n} different names, {listed(map(show, self.names))}, and 'n_components' is "
+            f"{n_components}. Raise 'n_components' to {n} or more, or make labels that are none None."
+        )
+
+
+def read_labels(labels: Any, n_rows: int, kept: np.ndarray | None, owner: str) -> RowLabels | None:
+    """Labels as codes of components; None if there are none, or none is known.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_rows,), or None
+        Names of components, which these get in increasing order (a pandas Categorical or polars Enum in that of its
+        categories), or their numbers, 0, 1, ...
+    n_rows : int
+        Of X.
+    kept : ndarray of bool, shape (n_rows,), or None
+        Rows that count; all if None.
+    owner : str
+        Name of the estimator's class.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are not what they should be; the message says what would be right.
+    """
+    if labels is None:
+        return None
+    cells, declared = _cells(labels, owner)
+    if len(cells) != n_rows:
+        raise ValueError(
+            f"'labels' of {owner} must have one label for each of the {n_rows} rows of X. Got {len(cells)}. {_REMEDY}."
+        )
+    cells = cells if kept is None else [cells[row] for row in np.flatnonzero(kept)]
+    unfit = first_unhashable(cells)
+    if unfit is not None:
+        raise _wrong_kind(owner, unfit)
+    known = {row: value for row, value in enumerate(map(as_plain, cells)) if not _is_unknown(value)}
+    if not known:
+        return None
+    names = _names(cast(dict[int, Hashable], known), declared, owner)
+    code_of = {name: code for code, name in enumerate(names)}
+    codes = np.full(len(cells), -1, dtype=np.int64)
+    codes[list(known)] = [code_of[value] for value in known.values()]
+    return RowLabels(codes, names)
+
+
+def _cells(labels: Any, owner: str) -> tuple[list, tuple | None]:
+    """Labels one by one, and the names that their data type declares, in its order."""
+    if isinstance(labels, Blocks):
+        raise TypeError(f"'labels' of {owner} must be in memory, one label for each row. Got rows in blocks.")
+    if isinstance(labels, (str, bytes)) or not (hasattr(labels, "__len__") and hasattr(labels, "__iter__")):
+        raise TypeError(f"'labels' of {owner} must be array-like, one label for each row of X. Got {show(labels)}.")
+    if len(getattr(labels, "shape", (0,))) != 1:
+        raise ValueError(
+            f"'labels' of {owner} must be one label for each row of X, of shape (n_rows,). Got an array of shape "
+            f"{tuple(labels.shape)}. Responsibilities to start from are the 'init' parameter."
+        )
+    dtype = getattr(labels, "dtype", None)
+    declared = getattr(dtype, "categories", None)
+    if declared is not None and type(dtype).__name__ in ("CategoricalDtype", "Enum"):
+        return list(labels), tuple(as_plain(name) for name in declared)
+    return list(labels), None
+
+
+def _is_unknown(value: Any) -> bool:
+    return is_missing_value(value) or (kind_of(value) == "number" and value == -1)
+
+
+def _names(known: dict[int, Hashable], declared: tuple | None, owner: str) -> tuple:
+    """What labels call the components, in their order."""
+    kinds = {kind_of(value): value for value in known.values()}
+    if len(kinds) > 1:
+        examples = " and ".join(f"{show(value)} ({kind})" for kind, value in kinds.items())
+        raise ValueError(f"'labels' of {owner} mix kinds of values: {examples}. Make all numbers, or all strings.")
+    ((kind, example),) = kinds.items()
+    if kind == "number":
+        return tuple(range(_largest(cast(dict[int, Any], known), owner) + 1))
+    if kind == "boolean":
+        return False, True
+    if kind != "string":
+        raise _wrong_kind(owner, example)
+    if "" in known.values():
+        raise ValueError(f"'labels' of {owner} hold the empty string. {_REMEDY}.")
+    return tuple(sorted(set(cast(dict[int, str], known).values()))) if declared is None else declared
+
+
+def _largest(known: dict[int, Any], owner: str) -> int:
+    for row, value in known.items():
+        if is_fraction(value) or not 0 <= value < np.inf:
+            raise ValueError(
+                f"'labels' of {owner} that are numbers must be whole, 0 or more. Row {row} has {show(value)}. {_REMEDY}."
+            )
+    return int(max(known.values()))
+
+
+def _wrong_kind(owner: str, value: Any) -> TypeError:
+    return TypeError(
+        f"'labels' of {owner} must be strings, numbers of components or booleans. Got {show(value)}, a "
+        f"{type(value).__name__}. {_REMEDY}."
+    )
