@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,7 +43,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
             The rows as that model takes them, whose units may be others.
         """
         natural, _ = self.form.of(self.model.prior, self.statistics[:, None])
-        here = rows.compiled(self.model)
+        here = replace(rows, labels=None).compiled(self.model)
         states = self.model.smoothed(natural[:, 0], here)
         are_possible = bool(states.any(axis=1).all())
         statistics = model.statistics_of(self.possible(states), data)

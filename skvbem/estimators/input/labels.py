@@ -90,7 +90,7 @@ class RowLabels:
         )
 
 
-def read_labels(labels: Any, n_rows: int, kept: np.ndarray | None, owner: str) -> RowLabels | None:
+def read_labels(labels: Any, n_rows: int, rows: np.ndarray | None, owner: str) -> RowLabels | None:
     """Labels as codes of components; None if there are none, or none is known.
 
     Parameters
@@ -100,8 +100,8 @@ def read_labels(labels: Any, n_rows: int, kept: np.ndarray | None, owner: str) -
         categories), or their numbers, 0, 1, ...
     n_rows : int
         Of X.
-    kept : ndarray of bool, shape (n_rows,), or None
-        Rows that count; all if None.
+    rows : ndarray of int or None
+        The rows that count, in their order; all if None.
     owner : str
         Name of the estimator's class.
 
@@ -117,7 +117,7 @@ def read_labels(labels: Any, n_rows: int, kept: np.ndarray | None, owner: str) -
         raise ValueError(
             f"'labels' of {owner} must have one label for each of the {n_rows} rows of X. Got {len(cells)}. {_REMEDY}."
         )
-    cells = cells if kept is None else [cells[row] for row in np.flatnonzero(kept)]
+    cells = cells if rows is None else [cells[row] for row in rows.tolist()]
     unfit = first_unhashable(cells)
     if unfit is not None:
         raise _wrong_kind(owner, unfit)
@@ -129,6 +129,22 @@ def read_labels(labels: Any, n_rows: int, kept: np.ndarray | None, owner: str) -
     codes = np.full(len(cells), -1, dtype=np.int64)
     codes[list(known)] = [code_of[value] for value in known.values()]
     return RowLabels(codes, names)
+
+
+def labels_of_list(labels: Any, lengths: np.ndarray, owner: str) -> Any:
+    """Labels of the rows of listed sequences, one sequence after the other, from one array of them for each."""
+    if labels is None:
+        return None
+    given = list(labels) if hasattr(labels, "__iter__") and not isinstance(labels, (str, bytes)) else []
+    of_each = [len(each) if hasattr(each, "__len__") and not isinstance(each, str) else -1 for each in given]
+    if of_each != lengths.tolist():
+        wrong = next((k for k, (n, m) in enumerate(zip(of_each, lengths.tolist())) if n != m), None)
+        came = f"{len(given)} items" if len(given) != len(lengths) or wrong is None else f"item {wrong} of another length"
+        raise ValueError(
+            f"X is a list of {len(lengths)} sequences, so 'labels' of {owner} must be a list of as many arrays, each "
+            f"with a label for each row of its sequence. Got {came}. {_REMEDY}."
+        )
+    return [label for each in given for label in each]
 
 
 def _cells(labels: Any, owner: str) -> tuple[list, tuple | None]:

@@ -105,8 +105,9 @@ class LabelMethod(FitMethod):
         proposed = [recombined]
 
         def propose(kind: str, expected_rows: np.ndarray) -> None:
-            kinds.extend([kind] * len(expected_rows))
-            proposed.append(of_best.of_expected_rows(expected_rows))
+            if len(expected_rows):
+                kinds.extend([kind] * len(expected_rows))
+                proposed.append(of_best.of_expected_rows(expected_rows))
 
         def draw(which: int, n: int) -> None:
             proposed.append(drawn(ascent, statistics[:, which], n, rng))

@@ -79,6 +79,15 @@ def _log_n_paths(model: HMM, data: HMMData) -> np.ndarray:
     return np.array(of_lengths)[lengths]
 
 
+def first_impossible(model: HMM, data: HMMData) -> int | None:
+    """The first sequence whose known states no path goes through that the masks leave; None if there is none."""
+    labels = labels_of(data.table)
+    if labels is None or (model.transitions.allowed.all() and model.initial.allowed.all()):
+        return None
+    spans = zip(data.starts[:-1].tolist(), data.ends.tolist())
+    return next((k for k, (a, b) in enumerate(spans) if _log_n_of(model, labels[a:b]) == -np.inf), None)
+
+
 def _log_n_of(model: HMM, labels: np.ndarray) -> float:
     """ln of the paths that masks leave a sequence some of whose states are known."""
     ways, scale, states = model.initial.allowed[0].astype(float), 0.0, np.arange(model.n_components)
