@@ -1,4 +1,4 @@
-r"""Rows whose labels are known in part: the label is one more observation, which only the component of its number makes.
+r"""Rows whose labels are known in part: a label is one more observation, which only the component of its number makes.
 
 Given that a row is of component l, what is observed of it has the likelihood :math:`p(y \mid k, \theta)` under
 component l and none under any other. A row without a label is as it was. So the log normalizer of q(x) is that of rows

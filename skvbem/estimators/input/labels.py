@@ -69,11 +69,12 @@ class RowLabels:
         """
         n = len(self.names)
         if n_components == "auto":
-            if len(self.named) < n:
-                lacking = next(k for k in range(n) if k not in self.named)
+            lacking = [name for code, name in enumerate(self.names) if code not in self.named]
+            if lacking:
+                wanted = f"each of the numbers 0 to {n - 1}" if self.are_numbers else "each name"
                 raise ValueError(
-                    f"With n_components='auto' of {owner}, 'labels' must have a row of each of the numbers 0 to "
-                    f"{n - 1}. None has {lacking}. Number the {label}s from 0 on, or say 'n_components'."
+                    f"With n_components='auto' of {owner}, 'labels' must have a row of {wanted}. None has "
+                    f"{show(lacking[0])}. Leave out what labels no row, or say 'n_components'."
                 )
             return
         assert isinstance(n_components, (int, np.integer))
@@ -86,7 +87,7 @@ class RowLabels:
             )
         raise ValueError(
             f"'labels' of {owner} hold {n} different names, {listed(map(show, self.names))}, and 'n_components' is "
-            f"{n_components}. Raise 'n_components' to {n} or more, or make labels that are none None."
+            f"{n_components}. Raise 'n_components' to {n} or more, or give None where a label is not known."
         )
 
 
@@ -139,7 +140,9 @@ def labels_of_list(labels: Any, lengths: np.ndarray, owner: str) -> Any:
     of_each = [len(each) if hasattr(each, "__len__") and not isinstance(each, str) else -1 for each in given]
     if of_each != lengths.tolist():
         wrong = next((k for k, (n, m) in enumerate(zip(of_each, lengths.tolist())) if n != m), None)
-        came = f"{len(given)} items" if len(given) != len(lengths) or wrong is None else f"item {wrong} of another length"
+        came = (
+            f"{len(given)} items" if len(given) != len(lengths) or wrong is None else f"item {wrong} of another length"
+        )
         raise ValueError(
             f"X is a list of {len(lengths)} sequences, so 'labels' of {owner} must be a list of as many arrays, each "
             f"with a label for each row of its sequence. Got {came}. {_REMEDY}."
@@ -191,7 +194,8 @@ def _largest(known: dict[int, Any], owner: str) -> int:
     for row, value in known.items():
         if is_fraction(value) or not 0 <= value < np.inf:
             raise ValueError(
-                f"'labels' of {owner} that are numbers must be whole, 0 or more. Row {row} has {show(value)}. {_REMEDY}."
+                f"'labels' of {owner} that are numbers must be whole, 0 or more. Row {row} has {show(value)}. "
+                f"{_REMEDY}."
             )
     return int(max(known.values()))
 

@@ -119,7 +119,9 @@ class TableReading(Reading):
         if self.labels is None:
             return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
         ((values, weight),) = self.blocks
-        return f"{fingerprint(_with_labels(values, self.labels), weight)} {self.columns.meaning()} {self.labels.names!r}"
+        return (
+            f"{fingerprint(_with_labels(values, self.labels), weight)} {self.columns.meaning()} {self.labels.names!r}"
+        )
 
     @property
     def fingerprint_in_order(self) -> str:
@@ -154,7 +156,7 @@ class TableReading(Reading):
 
     def one_by_one(self) -> Self:
         """The reading with repeated rows in place of weights."""
-        ((values, weight),) = self.blocks
+        weight = self.unit_weight
         if weight is None:
             return replace(self, is_weighted=None)
         return self.taken(np.repeat(np.arange(len(weight)), weight.astype(int)), None)
@@ -288,9 +290,7 @@ class SequenceReading(Reading):
         rows = np.arange(lengths.sum()) + np.repeat(firsts[units] - (np.cumsum(lengths) - lengths), lengths)
         values, labels = [of_group[rows] for of_group in self.values], self.labels
         labels = None if labels is None else labels[rows]
-        return replace(
-            self, values=values, lengths=lengths, weight=weight, sequences=None, order=None, labels=labels
-        )
+        return replace(self, values=values, lengths=lengths, weight=weight, sequences=None, order=None, labels=labels)
 
     @property
     def fingerprint_in_order(self) -> str:

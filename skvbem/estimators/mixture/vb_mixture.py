@@ -269,7 +269,7 @@ class VBMixture(MixtureEstimator):
         owner = type(self).__name__
         if reading.are_in_blocks:
             raise ValueError(f"'labels' of {owner} need rows in memory; X comes in blocks.")
-        n_rows = reading.extent.n_rows if reading.is_weighted is None else len(reading.is_weighted)
+        n_rows = len(reading.unit_hashes) if reading.is_weighted is None else len(reading.is_weighted)
         rows = None if reading.is_weighted is None else np.flatnonzero(reading.is_weighted)
         metadata = {**reading.given["metadata"], "labels": labels}
         known = read_labels(labels, n_rows, rows, owner)

@@ -243,8 +243,8 @@ class DistinctRows:
     @cached_property
     def labels(self) -> np.ndarray | None:
         """The component of each row where it is known, negative where it is not; None if none is."""
-        of_blocks = [labels_of(block) for block in self.blocks]
-        return None if any(each is None for each in of_blocks) else np.concatenate(of_blocks)
+        of_blocks = [labels for block in self.blocks if (labels := labels_of(block)) is not None]
+        return np.concatenate(of_blocks) if of_blocks else None
 
     @cached_property
     def slices(self) -> list[slice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -62,6 +62,16 @@ class LabelModel(LatentModel):
     def __init__(self, emission: Emission, n_components: int, prior: Product):
         self.emission, self.n_components = emission, n_components
         self.prior: Product = prior
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why a model that knows labels lacks a capability."""
+        if not n_levels_of(self.emission):
+            return super().reasons
+        return {
+            "dimension": "Its identifiable dimension is that of rows, and labels are known, which say more of its "
+            "parameters. Take dimension='free'."
+        }
 
     @property
     def n_cells(self) -> int:
