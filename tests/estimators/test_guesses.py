@@ -1,4 +1,4 @@
-"""Warnings of columns that may hold what their data types do not say: categories and counts as numbers, names of rows."""
+"""Warnings of columns that may hold what their data types do not say: categories or counts as numbers, ids."""
 
 import re
 import warnings

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skvbem import VBHMM, VBDiscreteDAG, VBMixture, load, save
+from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture, blocks_of, load, save
 from skvbem.emissions import FactorGaussian, Gaussian
 from skvbem.graphs.dag import DAG
 
@@ -219,6 +219,13 @@ def test_labels_of_no_row_leave_the_fit_as_it_is_to_the_bit(labels):
         assert not hasattr(labeled, "component_names_")
 
 
+def test_one_component_has_nothing_to_label():
+    rows = np.random.default_rng(9).normal(size=(30, 2))
+    for model in (VBMixture(1), VBHMM(1)):
+        plain, labeled = clone(model).fit(rows), clone(model).fit(rows, labels=[0, None, 0] * 10)
+        assert labeled.lower_bound_ == pytest.approx(plain.lower_bound_, abs=1e-9)
+
+
 def test_y_is_ignored(blobs):
     rows, true, known = blobs
     with_y = VBMixture(3, random_state=0).fit(rows, true, labels=known)
@@ -341,6 +348,16 @@ def test_metadata_routing_brings_labels_through_a_pipeline(blobs):
     assert np.mean(pipeline.predict(rows) == true) > 0.85
 
 
+def test_a_search_gives_labels_to_all_candidates(blobs):
+    rows, _, known = blobs
+    search = StructureSearchCV(VBMixture(random_state=0), {"n_components": [3, 4]}, scoring="lower_bound")
+    search.fit(rows, labels=known)
+    assert search.best_score_ == pytest.approx(
+        VBMixture(3, random_state=0).fit(rows, labels=known).lower_bound_, abs=1e-3
+    )
+    assert search.best_estimator_.component_names_.tolist() == [0, 1, 2]
+
+
 # Bad input ------------------------------------------------------------------------------------------------------------
 
 
@@ -348,9 +365,11 @@ def test_metadata_routing_brings_labels_through_a_pipeline(blobs):
     ("labels", "error", "words"),
     [
         ([0] * 9, ValueError, "one label for each of the 10 rows of X. Got 9"),
-        ([-2] + [0] * 9, ValueError, "must be whole, 0 or more. Row 0 has -2"),
-        ([0.5] + [0] * 9, ValueError, "must be whole, 0 or more. Row 0 has 0.5"),
-        ([np.inf] + [0] * 9, ValueError, "must be whole, 0 or more. Row 0 has inf"),
+        ([-2] + [0] * 9, ValueError, "must be whole, from 0 to 2147483647. Row 0 has -2"),
+        ([0, 0.5] + [0] * 8, ValueError, "must be whole, from 0 to 2147483647. Row 1 has 0.5"),
+        ([np.inf] + [0] * 9, ValueError, "must be whole, from 0 to 2147483647. Row 0 has inf"),
+        ([2**70] + [0] * 9, ValueError, "must be whole, from 0 to 2147483647. Row 0 has"),
+        ([10**9] + [0] * 9, ValueError, "hold 1000000000, and 'n_components' is 2"),
         ([0, "a"] * 5, ValueError, r"mix kinds of values: 0 \(number\) and 'a' \(string\)"),
         ([3] + [None] * 9, ValueError, "hold 3, and 'n_components' is 2: numbers of .* are 0 to 1"),
         (list("abcabcabca"), ValueError, "hold 3 different names, 'a', 'b', 'c', and 'n_components' is 2"),
@@ -373,6 +392,10 @@ def test_labels_that_do_not_go_with_the_model_are_refused():
     rows = np.random.default_rng(0).normal(size=(10, 1))
     with pytest.raises(ValueError, match=r"must have a row of each of the numbers 0 to 2. None has 1"):
         VBMixture("auto").fit(rows, labels=[0, 2] * 5)
+    with pytest.raises(ValueError, match=r"each of the numbers 0 to 1000000000. None has 1\."):
+        VBMixture("auto").fit(rows, labels=[0, 10**9] * 5)
+    with pytest.raises(ValueError, match="'labels' of VBMixture need rows in memory"):
+        VBMixture(2).fit(blocks_of([rows, rows]), labels=[0, 1] * 10)
     with pytest.raises(ValueError, match="init='hierarchical' of VBMixture joins rows whatever their labels"):
         VBMixture(2, init="hierarchical").fit(rows, labels=[0, 1] * 5)
     with pytest.raises(ValueError, match=r"a list of 2 sequences.*'labels' of VBHMM.*Got item 1 of another length"):

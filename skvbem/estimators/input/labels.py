@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -21,6 +21,8 @@ from skvbem.estimators.input.tables import (
     show,
 )
 
+# Numbers of components, which none comes near.
+_MAX_NUMBER = 2**31
 _REMEDY = "None, NaN or pandas.NA, and -1 among numbers, say that the label of a row is not known"
 
 
@@ -32,12 +34,12 @@ class RowLabels:
     ----------
     codes : ndarray of int64, shape (n_rows,)
         The component of each row; -1 where it is not known.
-    names : tuple
+    names : tuple or range
         What labels call the first components.
     """
 
     codes: np.ndarray
-    names: tuple
+    names: Sequence
 
     def __getitem__(self, rows: Any) -> Self:
         return type(self)(self.codes[rows], self.names)
@@ -69,12 +71,13 @@ class RowLabels:
         """
         n = len(self.names)
         if n_components == "auto":
-            lacking = [name for code, name in enumerate(self.names) if code not in self.named]
-            if lacking:
+            named = set(self.named)
+            if len(named) < n:
+                lacking = next(name for code, name in enumerate(self.names) if code not in named)
                 wanted = f"each of the numbers 0 to {n - 1}" if self.are_numbers else "each name"
                 raise ValueError(
                     f"With n_components='auto' of {owner}, 'labels' must have a row of {wanted}. None has "
-                    f"{show(lacking[0])}. Leave out what labels no row, or say 'n_components'."
+                    f"{show(lacking)}. Leave out what labels no row, or say 'n_components'."
                 )
             return
         assert isinstance(n_components, (int, np.integer))
@@ -118,18 +121,17 @@ def read_labels(labels: Any, n_rows: int, rows: np.ndarray | None, owner: str) -
         raise ValueError(
             f"'labels' of {owner} must have one label for each of the {n_rows} rows of X. Got {len(cells)}. {_REMEDY}."
         )
-    cells = cells if rows is None else [cells[row] for row in rows.tolist()]
-    unfit = first_unhashable(cells)
+    of_rows = range(n_rows) if rows is None else rows.tolist()
+    unfit = first_unhashable([cells[row] for row in of_rows])
     if unfit is not None:
         raise _wrong_kind(owner, unfit)
-    known = {row: value for row, value in enumerate(map(as_plain, cells)) if not _is_unknown(value)}
+    known = {row: value for row in of_rows if not _is_unknown(value := as_plain(cells[row]))}
     if not known:
         return None
-    names = _names(cast(dict[int, Hashable], known), declared, owner)
-    code_of = {name: code for code, name in enumerate(names)}
-    codes = np.full(len(cells), -1, dtype=np.int64)
-    codes[list(known)] = [code_of[value] for value in known.values()]
-    return RowLabels(codes, names)
+    names, codes = _names(known, declared, owner), np.full(n_rows, -1, dtype=np.int64)
+    code_of = {} if isinstance(names, range) else {name: code for code, name in enumerate(names)}
+    codes[list(known)] = [code_of[value] if code_of else int(value) for value in known.values()]
+    return RowLabels(codes if rows is None else codes[rows], names)
 
 
 def labels_of_list(labels: Any, lengths: np.ndarray, owner: str) -> Any:
@@ -172,7 +174,7 @@ def _is_unknown(value: Any) -> bool:
     return is_missing_value(value) or (kind_of(value) == "number" and value == -1)
 
 
-def _names(known: dict[int, Hashable], declared: tuple | None, owner: str) -> tuple:
+def _names(known: dict[int, Any], declared: tuple | None, owner: str) -> tuple | range:
     """What labels call the components, in their order."""
     kinds = {kind_of(value): value for value in known.values()}
     if len(kinds) > 1:
@@ -180,22 +182,22 @@ def _names(known: dict[int, Hashable], declared: tuple | None, owner: str) -> tu
         raise ValueError(f"'labels' of {owner} mix kinds of values: {examples}. Make all numbers, or all strings.")
     ((kind, example),) = kinds.items()
     if kind == "number":
-        return tuple(range(_largest(cast(dict[int, Any], known), owner) + 1))
+        return range(_largest(known, owner) + 1)
     if kind == "boolean":
         return False, True
     if kind != "string":
         raise _wrong_kind(owner, example)
     if "" in known.values():
         raise ValueError(f"'labels' of {owner} hold the empty string. {_REMEDY}.")
-    return tuple(sorted(set(cast(dict[int, str], known).values()))) if declared is None else declared
+    return tuple(sorted(set(known.values()))) if declared is None else declared
 
 
 def _largest(known: dict[int, Any], owner: str) -> int:
     for row, value in known.items():
-        if is_fraction(value) or not 0 <= value < np.inf:
+        if is_fraction(value) or not 0 <= value < _MAX_NUMBER:
             raise ValueError(
-                f"'labels' of {owner} that are numbers must be whole, 0 or more. Row {row} has {show(value)}. "
-                f"{_REMEDY}."
+                f"'labels' of {owner} that are numbers must be whole, from 0 to {_MAX_NUMBER - 1}. Row {row} has "
+                f"{show(value)}. {_REMEDY}."
             )
     return int(max(known.values()))
 

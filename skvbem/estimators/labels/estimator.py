@@ -126,7 +126,7 @@ class EmissionEstimator(ReportingEstimator):
         solved, labels = super()._solved(reading, report, warn_of_data), getattr(reading, "labels", None)
         if labels is None:
             return solved
-        return replace(solved, fitted=replace(solved.fitted, names=labels.names))
+        return replace(solved, fitted=replace(solved.fitted, names=tuple(labels.names)))
 
     def _fitted_to(self, reading: Any) -> Any:
         labels = getattr(reading, "labels", None)
